@@ -1,0 +1,96 @@
+//! What can go wrong when a language is read or its machine is built.
+
+use std::fmt;
+
+/// A range of the source text, in characters (not bytes): `start..end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First character.
+    pub start: usize,
+    /// One past the last character.
+    pub end: usize,
+}
+
+/// The resource that ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// States of a machine, explored or kept.
+    States,
+    /// Terms, the building blocks of states.
+    Terms,
+    /// Bytes of memory.
+    Bytes,
+    /// Nesting depth of a pattern.
+    Nesting,
+    /// A repetition count.
+    Repetition,
+    /// Length of a source text, in characters.
+    SourceLength,
+    /// Tokens of a sequence.
+    Tokens,
+}
+
+impl Resource {
+    /// The name used in messages, plural where it is counted.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::States => "states",
+            Resource::Terms => "terms",
+            Resource::Bytes => "bytes",
+            Resource::Nesting => "levels of nesting",
+            Resource::Repetition => "repetitions",
+            Resource::SourceLength => "characters of source",
+            Resource::Tokens => "tokens",
+        }
+    }
+}
+
+/// Why a language was refused. Errors are data: the binding turns them into typed exceptions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The source text is not a language we can read, or it is one that has no member.
+    Language {
+        /// One sentence, no full stop.
+        message: String,
+        /// Where in the source.
+        span: Option<Span>,
+        /// What to write instead.
+        hint: Option<String>,
+    },
+    /// A limit was reached.
+    Limit {
+        /// Which resource.
+        resource: Resource,
+        /// How much was needed; a lower bound where work stopped early.
+        needed: u64,
+        /// How much was allowed.
+        allowed: u64,
+    },
+}
+
+impl Error {
+    /// A refusal at a place of the source.
+    pub fn at(message: impl Into<String>, span: Span, hint: Option<&str>) -> Error {
+        Error::Language {
+            message: message.into(),
+            span: Some(span),
+            hint: hint.map(str::to_owned),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Language { message, span: Some(span), .. } => {
+                write!(out, "{message} (characters {}..{})", span.start, span.end)
+            }
+            Error::Language { message, span: None, .. } => out.write_str(message),
+            Error::Limit { resource, needed, allowed } => {
+                write!(out, "needs at least {needed} {}, allowed are {allowed}", resource.name())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,145 @@
+"""The Rust core. Private: the rooms of the package wrap it."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+@final
+class Expression:
+    """A regular language as an immutable expression; hash-consed parts, no machine yet."""
+
+    @staticmethod
+    def pattern(
+        pattern: str,
+        dialect: str = "python",
+        *,
+        ignore_case: bool = False,
+        multi_line: bool = False,
+        dot_all: bool = False,
+        ascii: bool = False,
+        verbose: bool = False,
+    ) -> Expression: ...
+    @staticmethod
+    def texts(texts: Sequence[bytes]) -> Expression: ...
+    @property
+    def groups(self) -> list[tuple[str | None, int, int]]: ...
+    def union(self, other: Expression) -> Expression: ...
+    def concatenate(self, other: Expression) -> Expression: ...
+    def intersect(self, other: Expression) -> Expression: ...
+    def subtract(self, other: Expression) -> Expression: ...
+    def complement(self) -> Expression: ...
+    def star(self) -> Expression: ...
+
+@final
+class Automaton:
+    """The lazy deterministic machine of an expression. An empty language is a LanguageError."""
+
+    def __init__(self, expression: Expression, *, state_limit: int = ...) -> None: ...
+    def matches(self, text: bytes) -> bool: ...
+    def is_viable(self, text: bytes) -> bool: ...
+    def viable_length(self, text: bytes) -> int:
+        """Length of the longest viable prefix of ``text``, in bytes."""
+    def shortest(self, prefix: bytes = b"") -> bytes | None:
+        """The shortest (then smallest) member that starts with ``prefix``."""
+    @property
+    def state_count(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+@final
+class Vocabulary:
+    @staticmethod
+    def from_tokens(
+        tokens: Sequence[bytes | None], end_token_ids: Sequence[int] = ()
+    ) -> Vocabulary:
+        """``None`` marks a special token: an id without bytes."""
+    @staticmethod
+    def from_tokenizer_json(
+        text: bytes, end_token_ids: Sequence[int] | None = None
+    ) -> Vocabulary: ...
+    @staticmethod
+    def from_saved(data: bytes) -> Vocabulary: ...
+    def save(self) -> bytes: ...
+    def __len__(self) -> int: ...
+    def token_bytes(self, token_id: int) -> bytes | None: ...
+    @property
+    def end_token_ids(self) -> list[int]: ...
+    @property
+    def special_token_ids(self) -> list[int]: ...
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Names of the special tokens, where the file gave them."""
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of token bytes and end tokens: equal fingerprint, equal masks."""
+
+@final
+class Constraint:
+    """An automaton lifted to a vocabulary. Shared freely between threads."""
+
+    def __init__(
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        *,
+        memory_limit_bytes: int = ...,
+        width: int | None = None,
+    ) -> None: ...
+    def matcher(self) -> Matcher: ...
+    @property
+    def width(self) -> int:
+        """Number of logits a mask covers; at least ``len(vocabulary)``."""
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def mask_count(self) -> int: ...
+    def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
+        """Fewest tokens, end token excluded, that complete the matcher's text, if at most ``limit``."""
+
+@final
+class Matcher:
+    """One sequence's position. Every method is a ConcurrencyError when two threads meet."""
+
+    def mask(self) -> npt.NDArray[np.bool_]: ...
+    def fill_bitmask(self, out: npt.NDArray[np.int32], row: int = 0) -> None: ...
+    def allowed_token_ids(self) -> npt.NDArray[np.uint32]: ...
+    def allows(self, token_id: int) -> bool: ...
+    def advance(self, token_id: int) -> None: ...
+    def advance_many(self, token_ids: Sequence[int]) -> int: ...
+    def advance_bytes(self, text: bytes) -> None: ...
+    def rollback(self, count: int = 1) -> None: ...
+    def reset(self) -> None: ...
+    def fork(self) -> Matcher: ...
+    def forced_bytes(self) -> bytes: ...
+    def forced_token_ids(self) -> list[int]: ...
+    def explain(self, token_id: int) -> tuple[bool, int, bytes, bytes]:
+        """``(allowed, good, token bytes, live bytes)``: the first ``good`` bytes of the token are
+        viable; ``live bytes`` are all bytes that may follow them."""
+    @property
+    def is_accepting(self) -> bool: ...
+    @property
+    def is_finished(self) -> bool: ...
+    @property
+    def text(self) -> bytes:
+        """Bytes read so far."""
+    @property
+    def token_ids(self) -> list[int]: ...
+    @property
+    def state_key(self) -> int:
+        """Equal keys of one constraint have equal futures."""
+
+def fill_bitmasks(
+    matchers: Sequence[Matcher],
+    out: npt.NDArray[np.int32],
+    rows: Sequence[int] | None = None,
+) -> None: ...
+def apply_bitmask(
+    logits: npt.NDArray[Any], bitmask: npt.NDArray[np.int32]
+) -> None:
+    """Sets disallowed logits (float16/32/64, one row or a batch) to minus infinity in place."""

@@ -1,0 +1,150 @@
+"""Everything formalm raises on purpose.
+
+::
+
+    FormalmError
+    ├── LanguageError      a pattern or a combination is not a language we can build
+    ├── LimitError         a step would need more than it is allowed
+    ├── VocabularyError    a tokenizer file or token list cannot be read or trusted
+    ├── TokenError         a token or text that the language does not allow here
+    ├── ConcurrencyError   one matcher used by two threads at once
+    ├── ModelError         a model does not fit its vocabulary, or answers nonsense
+    └── ArgumentError      a wrong type, dtype, shape, range or combination of arguments
+
+Errors are data: beside the message they carry numbers, a place in the source and a hint.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "ConcurrencyError",
+    "FormalmError",
+    "LanguageError",
+    "LimitError",
+    "ModelError",
+    "TokenError",
+    "VocabularyError",
+]
+
+
+class FormalmError(Exception):
+    """The root of the tree.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in one sentence.
+    hint
+        What to do about it.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+
+
+class LanguageError(FormalmError, ValueError):
+    """A pattern or a combination is not a language we can build.
+
+    Parameters
+    ----------
+    message, hint
+        As in :class:`FormalmError`.
+    source
+        The text the user wrote.
+    span
+        ``(start, end)`` in characters of ``source``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        span: tuple[int, int] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.span = span
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.source is not None and self.span is not None:
+            lines += _caret(self.source, *self.span)
+        if self.hint is not None:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class LimitError(FormalmError, RuntimeError):
+    """A step would need more than it is allowed.
+
+    Parameters
+    ----------
+    what
+        The resource, such as ``"states"`` or ``"tokens"``.
+    needed
+        How much is needed; a lower bound where work stopped early.
+    allowed
+        The limit.
+    """
+
+    def __init__(self, what: str, needed: int, allowed: int, hint: str | None = None) -> None:
+        super().__init__(f"needs at least {needed:,} {what}, allowed are {allowed:,}", hint=hint)
+        self.what = what
+        self.needed = needed
+        self.allowed = allowed
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.what, self.needed, self.allowed, self.hint)
+
+
+class VocabularyError(FormalmError, ValueError):
+    """A tokenizer file or token list cannot be read or trusted."""
+
+
+class TokenError(FormalmError, ValueError):
+    """A token or text that the language does not allow here.
+
+    Parameters
+    ----------
+    message, hint
+        As in :class:`FormalmError`.
+    token_id
+        The token that was refused, if it was one.
+    """
+
+    def __init__(
+        self, message: str, *, token_id: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.token_id = token_id
+
+
+class ConcurrencyError(FormalmError, RuntimeError):
+    """One matcher was used by two threads at once; give each thread a ``fork()``."""
+
+
+class ModelError(FormalmError, ValueError):
+    """A model does not fit its vocabulary, or answers nonsense."""
+
+
+class ArgumentError(FormalmError, ValueError):
+    """A wrong type, dtype, shape, range or combination of arguments."""
+
+
+def _caret(source: str, start: int, end: int, width: int = 72) -> list[str]:
+    """Two lines: a window of the source, and carets under the span."""
+    left = max(0, start - width // 2)
+    window = source[left : left + width]
+    printable = "".join(c if c.isprintable() else "·" for c in window)
+    lead = "…" if left else ""
+    tail = "…" if left + width < len(source) else ""
+    carets = max(1, min(end, left + width) - start)
+    return [f"  {lead}{printable}{tail}", "  " + " " * (len(lead) + start - left) + "^" * carets]
