@@ -1,11 +1,52 @@
 //! Sets of characters (Unicode scalar values).
 
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use std::sync::{Arc, OnceLock};
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+/// How much of a part of the characters a set has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cover {
+    /// Nothing.
+    #[default]
+    None,
+    /// Some.
+    Partial,
+    /// All.
+    Full,
+}
+
+/// The number of parts into which characters beyond ASCII are divided.
+pub const WIDE_PARTS: usize = 4;
+
+/// The characters beyond ASCII in four disjoint parts: letters and numbers but no decimal digits;
+/// decimal digits; white space; everything else. Common classes have all or nothing of each part.
+pub fn wide_parts() -> &'static [CharSet; WIDE_PARTS] {
+    static PARTS: OnceLock<[CharSet; WIDE_PARTS]> = OnceLock::new();
+    PARTS.get_or_init(|| {
+        let wide = CharSet { ranges: [('\u{80}', char::MAX)].into() };
+        let digits = property(r"\p{Nd}").intersection(&wide);
+        let words = property(r"[\p{L}\p{N}]").intersection(&wide).difference(&digits);
+        let blanks = property(r"\s").intersection(&wide).difference(&words);
+        let named = words.union(&digits).union(&blanks);
+        let others = wide.difference(&named);
+        [words, digits, blanks, others]
+    })
+}
+
+/// A class written in the syntax of `regex-syntax`; the patterns here are known to be valid.
+fn property(pattern: &str) -> CharSet {
+    match regex_syntax::parse(pattern).map(regex_syntax::hir::Hir::into_kind) {
+        Ok(HirKind::Class(Class::Unicode(class))) => class.into(),
+        _ => CharSet::empty(),
+    }
+}
 
 /// A set of characters as sorted, disjoint, non-adjacent ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CharSet {
-    ranges: Vec<(char, char)>,
+    /// Shared, because a pattern may name a large class very often.
+    ranges: Arc<[(char, char)]>,
 }
 
 impl CharSet {
@@ -16,12 +57,12 @@ impl CharSet {
 
     /// Every character.
     pub fn all() -> CharSet {
-        CharSet { ranges: vec![('\0', char::MAX)] }
+        CharSet { ranges: [('\0', char::MAX)].into() }
     }
 
     /// One character.
     pub fn single(character: char) -> CharSet {
-        CharSet { ranges: vec![(character, character)] }
+        CharSet { ranges: [(character, character)].into() }
     }
 
     /// The union of the given inclusive ranges, in any order.
@@ -75,6 +116,41 @@ impl CharSet {
         class.into()
     }
 
+    /// How much of each of the [`wide_parts`] is in the set.
+    pub fn wide_cover(&self) -> [Cover; WIDE_PARTS] {
+        match self.ranges.last() {
+            Some(&(low, high)) if low <= '\u{80}' && high == char::MAX => {
+                return [Cover::Full; WIDE_PARTS];
+            }
+            Some(&(_, high)) if high >= '\u{80}' => {}
+            _ => return [Cover::None; WIDE_PARTS],
+        }
+        std::array::from_fn(|part| self.cover(&wide_parts()[part]))
+    }
+
+    /// How much of `part` is in the set.
+    fn cover(&self, part: &CharSet) -> Cover {
+        let (mut common, mut missing) = (false, false);
+        let mut at = 0;
+        for &(low, high) in &*part.ranges {
+            while at < self.ranges.len() && self.ranges[at].1 < low {
+                at += 1;
+            }
+            // Ranges are not adjacent, so one range of the set must hold the whole range.
+            match self.ranges.get(at) {
+                Some(&(from, to)) if from <= high => {
+                    common = true;
+                    missing |= from > low || to < high;
+                }
+                _ => missing = true,
+            }
+            if common && missing {
+                return Cover::Partial;
+            }
+        }
+        if common { Cover::Full } else { Cover::None }
+    }
+
     fn class(&self) -> ClassUnicode {
         ClassUnicode::new(self.ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)))
     }
@@ -82,6 +158,42 @@ impl CharSet {
 
 impl From<ClassUnicode> for CharSet {
     fn from(class: ClassUnicode) -> CharSet {
-        CharSet { ranges: class.iter().map(|range| (range.start(), range.end())).collect() }
+        let mut ranges: Vec<(char, char)> = Vec::with_capacity(class.ranges().len());
+        for range in class.iter() {
+            match ranges.last_mut() {
+                // Only surrogates lie between these, and they are not characters.
+                Some(last) if last.1 == '\u{D7FF}' && range.start() == '\u{E000}' => {
+                    last.1 = range.end();
+                }
+                _ => ranges.push((range.start(), range.end())),
+            }
+        }
+        CharSet { ranges: ranges.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complement_has_what_the_set_has_not() {
+        let around = CharSet::from_ranges([('\0', '\u{D7FF}'), ('\u{E000}', 'ﬀ')]);
+        let rest = around.complement();
+        for character in ['\u{D7FF}', '\u{E000}', 'ﬀ', 'ﬁ', char::MAX] {
+            assert_ne!(around.contains(character), rest.contains(character));
+        }
+        assert_eq!(around.union(&rest), CharSet::all());
+        assert!(CharSet::all().complement().is_empty());
+    }
+
+    #[test]
+    fn covers_tell_all_some_and_nothing() {
+        assert_eq!(CharSet::single('\n').complement().wide_cover(), [Cover::Full; WIDE_PARTS]);
+        assert_eq!(CharSet::single('a').wide_cover(), [Cover::None; WIDE_PARTS]);
+        let some = CharSet::from_ranges([('à', 'ü')]).wide_cover();
+        assert_eq!(some, [Cover::Partial, Cover::None, Cover::None, Cover::Partial]);
+        let word = wide_parts()[0].union(&wide_parts()[1]).wide_cover();
+        assert_eq!(word, [Cover::Full, Cover::Full, Cover::None, Cover::None]);
     }
 }

@@ -18,6 +18,8 @@ pub enum Resource {
     States,
     /// Terms, the building blocks of states.
     Terms,
+    /// Steps of derivation: bounds time where states are large.
+    Steps,
     /// Bytes of memory.
     Bytes,
     /// Nesting depth of a pattern.
@@ -36,6 +38,7 @@ impl Resource {
         match self {
             Resource::States => "states",
             Resource::Terms => "terms",
+            Resource::Steps => "steps",
             Resource::Bytes => "bytes",
             Resource::Nesting => "levels of nesting",
             Resource::Repetition => "repetitions",

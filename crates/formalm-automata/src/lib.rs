@@ -3,9 +3,26 @@
 //! Nothing here knows of tokens. A pattern is parsed ([`syntax`]) into a tree, the tree becomes
 //! a term, and terms are determinised lazily into a machine over bytes.
 
+mod atomic;
+mod automaton;
 pub mod charset;
+mod chunks;
+mod dag;
+mod derive;
 pub mod error;
+mod expression;
+mod lower;
 pub mod syntax;
+mod table;
+mod term;
+mod viability;
 
-pub use charset::CharSet;
+pub use automaton::{Automaton, ByteSet, Limits, StateId};
+pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
+pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
+pub use expression::Expression;
+pub use viability::{KeyId, Repetition, Viability};
+
+#[cfg(test)]
+mod tests;

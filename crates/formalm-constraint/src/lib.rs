@@ -1,1 +1,18 @@
-//! constraint
+//! Machines over bytes lifted to vocabularies: masks, steps and cursors.
+//!
+//! A token is allowed iff some member of the language starts with the text followed by the
+//! token's bytes; an end token is allowed iff the text is a member. Everything here is a fast way
+//! to that definition, which [`reference`] spells out.
+
+mod compute;
+mod constraint;
+mod mask;
+mod matcher;
+mod memo;
+pub mod reference;
+mod repetition;
+mod walk;
+
+pub use constraint::Constraint;
+pub use mask::{Mask, Words};
+pub use matcher::{Explanation, Matcher, Refusal};

@@ -1,1 +1,33 @@
-//! The extension module `formalm._core`.
+//! The extension module `formalm._core`: conversions, the interpreter lock and error mapping.
+//! Nothing is decided here.
+
+mod arrays;
+mod constraint;
+mod errors;
+mod language;
+mod matcher;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+/// The Rust core of formalm. Private: the rooms of the package wrap it.
+#[pymodule(gil_used = false)]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::arrays::apply_bitmask;
+    #[pymodule_export]
+    use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::language::{Automaton, Expression};
+    #[pymodule_export]
+    use super::matcher::{Matcher, fill_bitmasks};
+    #[pymodule_export]
+    use super::vocabulary::Vocabulary;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

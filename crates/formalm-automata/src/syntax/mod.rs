@@ -1,5 +1,63 @@
 //! Patterns: text in one of two dialects, parsed into one tree.
+//!
+//! The parser is ours because the dialects are not those of any library: `python` is the `re`
+//! module's (CPython 3.11 to 3.13, text patterns), `ecma` is ECMA-262's under the `u` flag, as
+//! JSON Schema asks for. Both describe a *whole* text; searching is up to the caller.
+//!
+//! What no machine over bytes can do (backreferences, conditionals) is refused with its place.
+//! Dialect, flags and case folding are resolved here, so that a tree means the same everywhere.
 
 pub mod ast;
+mod branches;
+mod classes;
+mod cursor;
+mod ecma;
+mod ecma_groups;
+mod folding;
+mod item;
+mod lower;
+mod parser;
+mod properties;
+mod python;
+mod python_groups;
+mod quantifier;
+mod width;
 
 pub use ast::{Group, Node, Pattern};
+pub use parser::{MAX_NESTING, parse};
+pub use quantifier::MAX_REPETITION;
+
+/// Whose pattern language the text is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Python's `re` for text patterns.
+    Python,
+    /// ECMA-262 with the `u` flag, as in JSON Schema.
+    ///
+    /// Like annex B and unlike the `u` flag, it takes an escaped character that is neither an
+    /// ASCII letter nor a digit for itself, a `{`, `}` or `]` that closes or opens nothing for
+    /// itself, and the hyphen in `[\w-.]` for itself: none of them can mean anything else.
+    Ecma,
+}
+
+/// Flags in force from the start of the pattern; inline flags may change them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// Letters match without regard to case (`i`).
+    pub ignore_case: bool,
+    /// `^` and `$` match at the edges of lines (`m`).
+    pub multi_line: bool,
+    /// `.` matches line terminators too (`s`).
+    pub dot_all: bool,
+    /// `\w`, `\d`, `\s`, `\b` and case folding know ASCII only (`a`; `python` only).
+    pub ascii: bool,
+    /// White space and `#` comments are skipped (`x`; `python` only).
+    pub verbose: bool,
+}
+
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+pub(crate) mod reference;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+# Everything here runs from a fresh clone with Python >= 3.10, pip and Rust. Bare `make` lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+BENCH_VENV ?= .venv-bench
+BIN = $(VENV)/bin
+# A virtual environment is filled again when what the project asks for changes.
+KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
+INSTALLED = .installed-$(KEY)
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+SOURCES = python tests benches examples docs experiments
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all check sizes bench docs canary fuzz clean build
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/$(INSTALLED)-base build ## install into .venv, then generate and search with the embedded model
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and Python (fetches PyTorch once)
+	cargo test --quiet
+	@$(BIN)/python -c "import torch, transformers" # the tests that compare with them must not be skipped
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
+	cargo test --quiet
+	@$(BIN)/python -c "import torch, transformers"
+	$(BIN)/python -m pytest
+	$(MAKE) docs
+
+check: $(VENV)/$(INSTALLED)-check build ## format, lint, types, layers, stubs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PYTHONPATH=python $(BIN)/lint-imports
+	$(BIN)/python -m mypy.stubtest formalm._core --concise
+	cargo fmt --all --check
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --quiet --workspace --all-targets -- -D warnings
+	@$(MAKE) --no-print-directory sizes
+
+sizes: ## files that ask for a split: over 400 lines of Rust, 300 of Python
+	@find crates $(SOURCES) \( -name '*.rs' -o -name '*.py' \) -not -path '*/tests/*.rs' | xargs wc -l \
+	  | awk '($$2 ~ /rs$$/ && $$1 > 400) || ($$2 ~ /py$$/ && $$1 > 300) {print "  long: " $$2 " (" $$1 " lines)"}'
+
+bench: $(BENCH_VENV)/$(INSTALLED)-bench ## masks side by side with other libraries, start-up times; writes records/
+	$(BENCH_VENV)/bin/maturin develop --quiet --release --skip-install
+	$(BENCH_VENV)/bin/python -m benches.startup
+	$(BENCH_VENV)/bin/python -m benches.regex_masks
+
+docs: $(VENV)/$(INSTALLED)-docs build ## build the documentation into site/, warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
+	@echo "open site/index.html"
+
+canary: $(VENV)/$(INSTALLED)-test build ## train the embedded model and its null twin anew from the seed (hours)
+	$(BIN)/python -m pip install --quiet -r experiments/canary/requirements.txt
+	$(BIN)/python -m experiments.canary
+
+fuzz: ## run every fuzz target for FUZZ_SECONDS each (default 60); needs nightly Rust and cargo-fuzz
+	@for target in pattern tokenizer_json saved_vocabulary; do \
+	  (cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),60) -timeout=10 \
+	    -rss_limit_mb=2048) || exit 1; \
+	done
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) $(BENCH_VENV) site build dist target fuzz/target python/formalm/_core*.so
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+build: | $(VENV)/$(INSTALLED)-base
+	@$(BIN)/maturin develop --quiet --release --skip-install
+
+$(VENV)/bin/maturin:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet 'maturin>=1.9,<2'
+
+$(BENCH_VENV)/bin/maturin:
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet 'maturin>=1.9,<2'
+
+$(VENV)/$(INSTALLED)-base: | $(VENV)/bin/maturin
+	$(BIN)/python -m pip install --quiet --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/$(INSTALLED)-%: | $(VENV)/$(INSTALLED)-base
+	$(BIN)/python -m pip install --quiet --no-build-isolation -e '.[$*]'
+	@touch $@
+
+$(BENCH_VENV)/$(INSTALLED)-bench: | $(BENCH_VENV)/bin/maturin
+	$(BENCH_VENV)/bin/python -m pip install --quiet --no-build-isolation -e '.[bench]'
+	@touch $@

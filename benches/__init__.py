@@ -1,0 +1,1 @@
+"""Benchmarks: masks side by side with other libraries, and start-up times."""

@@ -1,0 +1,453 @@
+//! The lazy deterministic machine of a regular language.
+//!
+//! A state is an interned term; its row of successors is filled byte class by byte class when it
+//! is read. Reading known rows takes no lock. Dead states are never shown: a pure term cannot be
+//! empty, and for the others a breadth-first search looks for an accepting state once and marks
+//! all it learnt.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashSet;
+
+use crate::chunks::Chunks;
+use crate::dag::DagId;
+use crate::derive::{Exhausted, Work};
+use crate::error::{Error, Resource};
+use crate::expression::Expression;
+use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
+use crate::term::{EMPTY, Term, TermId, Terms};
+
+/// Identifies a state of one [`Automaton`]; meaningless in any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StateId(pub(crate) u32);
+
+impl StateId {
+    /// The number of the state: small, dense, never reused.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// What the machine may use. Exceeding it is an [`Error::Limit`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// States explored, accepting ones looked for included.
+    pub states: u64,
+    /// Bytes of memory for terms, states and rows.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { states: 250_000, bytes: 512 << 20 }
+    }
+}
+
+/// Steps of derivation allowed per state allowed: bounds the time a single state can take.
+const STEPS_PER_STATE: u64 = 400;
+
+const ACCEPTING: u32 = 1;
+const LIVE: u32 = 2;
+const BARREN: u32 = 4;
+
+/// What changes while the machine grows; behind one lock, which known rows never take.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) terms: Terms,
+    pub(crate) work: Work,
+    index: Index,
+}
+
+/// A lazy deterministic automaton over bytes; shared freely between threads.
+#[derive(Debug)]
+pub struct Automaton {
+    core: Mutex<Core>,
+    pub(crate) classes: ByteClasses,
+    rows: Rows,
+    flags: Chunks,
+    start: StateId,
+    /// Every state is live, because every term is pure.
+    pure: bool,
+    /// Every member is valid UTF-8.
+    text: bool,
+    limits: Limits,
+}
+
+impl Automaton {
+    /// The machine of a language.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Language`] if the language is empty; [`Error::Limit`] if finding out, or the
+    /// language itself, takes more than `limits`.
+    pub fn new(expression: &Expression, limits: Limits) -> Result<Automaton, Error> {
+        let mut terms = Terms::new();
+        let start = expression.lower(&mut terms);
+        let classes = byte_classes(&terms, start);
+        let pure = terms.facts(start).pure;
+        let work = Work { steps: 0, allowed: limits.states.saturating_mul(STEPS_PER_STATE) };
+        let core = Core { terms, work, index: Index::default() };
+        let mut automaton = Automaton {
+            core: Mutex::new(core),
+            classes,
+            rows: Rows::default(),
+            flags: Chunks::default(),
+            start: StateId(DEAD),
+            pure,
+            text: expression.is_text(),
+            limits,
+        };
+        let first = automaton.intern(&mut automaton.lock(), start)?;
+        automaton.start = StateId(first);
+        if first == DEAD || !automaton.is_live(first)? {
+            return Err(Error::Language {
+                message: "the language is empty: no text is a member".to_owned(),
+                span: None,
+                hint: Some(
+                    "look for an intersection, difference or look-around that excludes everything"
+                        .to_owned(),
+                ),
+            });
+        }
+        Ok(automaton)
+    }
+
+    /// The state before anything was read.
+    pub fn start(&self) -> StateId {
+        self.start
+    }
+
+    /// The state after `byte`; `None` if no member continues so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the machine would outgrow its limits.
+    #[inline]
+    pub fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        let next = match self.rows.get(&self.classes, state.0, class) {
+            UNKNOWN => self.fill(state.0, class)?,
+            next => next,
+        };
+        let live = next != DEAD && (self.pure || self.is_live(next)?);
+        Ok(live.then_some(StateId(next)))
+    }
+
+    /// The state after `text`; `Err` side of the inner result: how many bytes are viable.
+    ///
+    /// # Errors
+    ///
+    /// As [`Automaton::step`].
+    pub fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let mut state = state;
+        for (at, &byte) in text.iter().enumerate() {
+            match self.step(state, byte)? {
+                Some(next) => state = next,
+                None => return Ok(Err(at)),
+            }
+        }
+        Ok(Ok(state))
+    }
+
+    /// Whether the text read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.flags.get(state.0 as usize) & ACCEPTING != 0
+    }
+
+    /// Bytes that some member continues with.
+    ///
+    /// # Errors
+    ///
+    /// As [`Automaton::step`].
+    pub fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        self.classes.live_bytes(|byte| Ok(self.step(state, byte)?.is_some()))
+    }
+
+    /// A shortest continuation that makes the text a member; the smallest of several.
+    ///
+    /// # Errors
+    ///
+    /// As [`Automaton::step`].
+    pub fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
+        let mut at = 0;
+        while at < came.len() {
+            let here = came[at].0;
+            if self.is_accepting(here) {
+                return Ok(trace(&came, at));
+            }
+            for &byte in self.classes.representatives() {
+                if let Some(next) = self.step(here, byte)?
+                    && seen.insert(next.0)
+                {
+                    came.push((next, at, byte));
+                }
+            }
+            at += 1;
+        }
+        Ok(Vec::new())
+    }
+
+    /// Number of states built so far.
+    pub fn state_count(&self) -> usize {
+        self.lock().index.len()
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub fn memory_bytes(&self) -> usize {
+        let core = self.lock();
+        core.terms.memory_bytes()
+            + core.index.memory_bytes()
+            + self.rows.memory_bytes()
+            + self.flags.memory_bytes()
+    }
+
+    /// Whether viability of states can be judged term by term (see [`crate::viability`]).
+    pub(crate) fn is_pure(&self) -> bool {
+        self.pure
+    }
+
+    /// Whether every member is valid UTF-8.
+    pub fn is_text(&self) -> bool {
+        self.text
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The term of a state.
+    pub(crate) fn term(&self, core: &Core, state: StateId) -> TermId {
+        core.index.term(state.0)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic while the lock was held leaves at worst a row unfilled.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fill(&self, state: u32, class: usize) -> Result<u32, Error> {
+        self.fill_locked(&mut self.lock(), state, class)
+    }
+
+    fn fill_locked(&self, core: &mut Core, state: u32, class: usize) -> Result<u32, Error> {
+        let known = self.rows.get(&self.classes, state, class);
+        if known != UNKNOWN {
+            return Ok(known);
+        }
+        let term = core.index.term(state);
+        let byte = self.classes.representatives()[class];
+        let next = core.derive(term, byte)?;
+        let next = self.intern(core, next)?;
+        self.rows.set(&self.classes, state, class, next);
+        Ok(next)
+    }
+
+    fn intern(&self, core: &mut Core, term: TermId) -> Result<u32, Error> {
+        if term == EMPTY {
+            return Ok(DEAD);
+        }
+        if let Some(state) = core.index.find(term) {
+            return Ok(state);
+        }
+        check(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
+        check(Resource::Bytes, core.terms.memory_bytes() as u64, self.limits.bytes)?;
+        let state = core.index.add(term);
+        let nullable = core.terms.nullable(term, &[]);
+        let live = self.pure || nullable;
+        let flags = if nullable { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
+        self.flags.set(state as usize, flags);
+        Ok(state)
+    }
+
+    fn is_live(&self, state: u32) -> Result<bool, Error> {
+        let flags = self.flags.get(state as usize);
+        if flags & (LIVE | BARREN) != 0 {
+            return Ok(flags & LIVE != 0);
+        }
+        self.decide(state)
+    }
+
+    /// Looks for an accepting state from `root` and marks every state it learns about.
+    fn decide(&self, root: u32) -> Result<bool, Error> {
+        let core = &mut self.lock();
+        let mut queue = VecDeque::from([root]);
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        while let Some(state) = queue.pop_front() {
+            if self.flags.get(state as usize) & LIVE != 0 {
+                self.mark_live(state, &mut edges);
+                return Ok(true);
+            }
+            for class in 0..self.classes.len() {
+                let next = self.fill_locked(core, state, class)?;
+                if next == DEAD || self.flags.get(next as usize) & BARREN != 0 {
+                    continue;
+                }
+                edges.push((next, state));
+                if seen.insert(next) {
+                    queue.push_back(next);
+                }
+            }
+        }
+        for &state in &sorted(seen) {
+            let flags = self.flags.get(state as usize);
+            self.flags.set(state as usize, flags | BARREN);
+        }
+        Ok(false)
+    }
+
+    /// Marks all states that reach `state` by the given (successor, state) edges.
+    fn mark_live(&self, state: u32, edges: &mut [(u32, u32)]) {
+        edges.sort_unstable();
+        let mut stack = vec![state];
+        while let Some(state) = stack.pop() {
+            let flags = self.flags.get(state as usize);
+            self.flags.set(state as usize, flags | LIVE);
+            let from = edges.partition_point(|edge| edge.0 < state);
+            for &(_, before) in edges[from..].iter().take_while(|edge| edge.0 == state) {
+                if self.flags.get(before as usize) & LIVE == 0 {
+                    stack.push(before);
+                }
+            }
+        }
+    }
+}
+
+impl Core {
+    /// The derivative of a term that depends on nothing around it.
+    pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
+        self.terms.derive(term, byte, &[], &mut self.work).map_err(|Exhausted| Error::Limit {
+            resource: Resource::Steps,
+            needed: self.work.steps,
+            allowed: self.work.allowed,
+        })
+    }
+}
+
+pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
+    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+}
+
+fn sorted(set: FxHashSet<u32>) -> Vec<u32> {
+    let mut list: Vec<u32> = set.into_iter().collect();
+    list.sort_unstable();
+    list
+}
+
+/// Bytes on the way to entry `at` of a breadth-first search.
+fn trace(came: &[(StateId, usize, u8)], mut at: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    while at != 0 {
+        text.push(came[at].2);
+        at = came[at].1;
+    }
+    text.reverse();
+    text
+}
+
+/// A set of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteSet {
+    words: [u64; 4],
+}
+
+impl ByteSet {
+    /// Adds a byte.
+    pub fn insert(&mut self, byte: u8) {
+        self.words[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Whether a byte is in the set.
+    #[inline]
+    pub fn contains(&self, byte: u8) -> bool {
+        self.words[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+    }
+
+    /// Number of bytes in the set.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.words == [0; 4]
+    }
+
+    /// The bytes, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=255).filter(|&byte| self.contains(byte))
+    }
+
+    /// The ASCII part.
+    pub fn ascii(&self) -> u128 {
+        u128::from(self.words[0]) | u128::from(self.words[1]) << 64
+    }
+}
+
+impl ByteClasses {
+    /// The bytes of all classes whose representative is live.
+    pub(crate) fn live_bytes(
+        &self,
+        mut is_live: impl FnMut(u8) -> Result<bool, Error>,
+    ) -> Result<ByteSet, Error> {
+        let mut live = Vec::with_capacity(self.len());
+        for &byte in self.representatives() {
+            live.push(is_live(byte)?);
+        }
+        let mut set = ByteSet::default();
+        for byte in 0..=255 {
+            if live[self.of(byte)] {
+                set.insert(byte);
+            }
+        }
+        Ok(set)
+    }
+}
+
+/// Classes of bytes that no leaf reachable from `start` tells apart.
+fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
+    let mut starts = [false; 256];
+    let mut seen: FxHashSet<TermId> = FxHashSet::default();
+    let mut seen_dags: FxHashSet<DagId> = FxHashSet::default();
+    let mut stack = vec![start];
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match terms.get(id) {
+            Term::Dag(dag) => mark_starts(terms, *dag, &mut seen_dags, &mut starts),
+            Term::Alt(list) | Term::Ordered(list) | Term::And(list) | Term::Run(list) => {
+                stack.extend_from_slice(list);
+            }
+            Term::Scope { body, behinds } => {
+                stack.push(*body);
+                stack.extend_from_slice(behinds);
+            }
+            &Term::Cat(head, tail) => stack.extend([head, tail]),
+            &Term::Not(inner) | &Term::Assert(inner) | &Term::Atomic(inner) => stack.push(inner),
+            &Term::Repeat { body, .. } => stack.push(body),
+            Term::Empty | Term::Epsilon | Term::Full | Term::Mark | Term::Behind { .. } => {}
+        }
+    }
+    ByteClasses::new(&starts)
+}
+
+fn mark_starts(terms: &Terms, dag: DagId, seen: &mut FxHashSet<DagId>, starts: &mut [bool; 256]) {
+    let mut stack = vec![dag];
+    while let Some(dag) = stack.pop() {
+        if !seen.insert(dag) {
+            continue;
+        }
+        for &(low, high, child) in terms.dags.edges(dag) {
+            starts[usize::from(low)] = true;
+            if high < 255 {
+                starts[usize::from(high) + 1] = true;
+            }
+            stack.push(child);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Append-only tables that are read without a lock.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Slots of the first chunk; each further chunk doubles.
+const FIRST: usize = 256;
+
+/// A growing table of `u32` slots, zero until set. Chunks never move, so readers need no lock.
+#[derive(Debug)]
+pub struct Chunks {
+    chunks: [OnceLock<Box<[AtomicU32]>>; 24],
+}
+
+impl Default for Chunks {
+    fn default() -> Chunks {
+        Chunks { chunks: std::array::from_fn(|_| OnceLock::new()) }
+    }
+}
+
+impl Chunks {
+    fn locate(index: usize) -> (usize, usize) {
+        let shifted = index + FIRST;
+        let chunk = (shifted / FIRST).ilog2() as usize;
+        (chunk, shifted - (FIRST << chunk))
+    }
+
+    /// The slot, zero where nothing was set.
+    #[inline]
+    pub fn get(&self, index: usize) -> u32 {
+        let (chunk, offset) = Chunks::locate(index);
+        match self.chunks.get(chunk).and_then(OnceLock::get) {
+            Some(slots) => slots[offset].load(Ordering::Acquire),
+            None => 0,
+        }
+    }
+
+    /// Sets a slot; the table grows as needed. Slots beyond four thousand million are dropped.
+    pub fn set(&self, index: usize, value: u32) {
+        let (chunk, offset) = Chunks::locate(index);
+        if let Some(slots) = self.chunks.get(chunk) {
+            let slots = slots.get_or_init(|| {
+                std::iter::repeat_with(AtomicU32::default).take(FIRST << chunk).collect()
+            });
+            slots[offset].store(value, Ordering::Release);
+        }
+    }
+
+    /// Memory in use, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunks.iter().filter_map(OnceLock::get).map(|slots| slots.len() * 4).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_keep_what_was_set() {
+        let chunks = Chunks::default();
+        for index in [0, 1, 255, 256, 767, 768, 100_000, 3_000_000] {
+            assert_eq!(chunks.get(index), 0);
+            chunks.set(index, index as u32 + 7);
+            assert_eq!(chunks.get(index), index as u32 + 7);
+        }
+    }
+}

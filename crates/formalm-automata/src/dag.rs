@@ -1,0 +1,268 @@
+//! Acyclic automata over bytes: the leaves of terms.
+//!
+//! A character class is the acyclic automaton of its UTF-8 encodings, a set of texts the acyclic
+//! automaton of its members. Nodes are hash-consed, so equal suffixes are shared and automata
+//! built here are minimal. Keeping classes as leaves, and never expanding them into terms, is
+//! what keeps Unicode classes cheap.
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
+use rustc_hash::FxHashMap;
+
+use crate::charset::{CharSet, Cover, WIDE_PARTS};
+
+/// A node of the acyclic automata of one [`Dags`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct DagId(pub(crate) u32);
+
+/// The node that accepts the empty text only.
+pub(crate) const END: DagId = DagId(0);
+
+/// Inclusive byte range and the node it leads to; sorted, disjoint.
+type Edge = (u8, u8, DagId);
+
+/// What the texts below a node are made of; see [`Alphabet::within`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alphabet {
+    /// ASCII bytes that occur.
+    pub(crate) ascii: u128,
+    /// Whether bytes of multi-byte characters occur.
+    pub(crate) wide: bool,
+    /// Whether a text may start inside a character.
+    pub(crate) inside: bool,
+}
+
+impl Alphabet {
+    /// The letters of either.
+    pub(crate) fn join(self, other: Alphabet) -> Alphabet {
+        Alphabet {
+            ascii: self.ascii | other.ascii,
+            wide: self.wide || other.wide,
+            inside: self.inside || other.inside,
+        }
+    }
+
+    /// Whether every text over these letters is one over the characters of `class`.
+    pub(crate) fn within(self, class: ClassFacts) -> bool {
+        !self.inside && self.ascii & !class.ascii == 0 && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
+    }
+}
+
+/// What is known of a node that stands for a set of single characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassFacts {
+    /// ASCII members.
+    pub(crate) ascii: u128,
+    /// How much of each part of the characters beyond ASCII is in it.
+    pub(crate) wide: [Cover; WIDE_PARTS],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    accepting: bool,
+    edges: Box<[Edge]>,
+}
+
+/// A set of hash-consed acyclic automata.
+#[derive(Debug)]
+pub(crate) struct Dags {
+    nodes: Vec<Node>,
+    min_len: Vec<u32>,
+    alphabet: Vec<Alphabet>,
+    ids: FxHashMap<Node, DagId>,
+    classes: FxHashMap<DagId, ClassFacts>,
+}
+
+impl Dags {
+    pub(crate) fn new() -> Dags {
+        let mut dags = Dags {
+            nodes: Vec::new(),
+            min_len: Vec::new(),
+            alphabet: Vec::new(),
+            ids: FxHashMap::default(),
+            classes: FxHashMap::default(),
+        };
+        dags.intern(true, Vec::new());
+        dags
+    }
+
+    /// The automaton of one character of `set`, or `None` when the set is empty.
+    pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
+        let mut sequences: Vec<Utf8Sequence> = Vec::new();
+        for &(low, high) in set.ranges() {
+            sequences.extend(Utf8Sequences::new(low, high));
+        }
+        let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+        if slices.is_empty() {
+            return None;
+        }
+        let id = self.class_node(&slices, 0);
+        let ascii = self.alphabet[id.0 as usize].ascii;
+        self.classes.insert(id, ClassFacts { ascii, wide: set.wide_cover() });
+        Some(id)
+    }
+
+    /// Sequences of one class that share their first `depth` ranges. Equal or disjoint first
+    /// ranges follow from the ranges of a set being disjoint.
+    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize) -> DagId {
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut rest = sequences;
+        while let Some(first) = rest.first() {
+            if first.len() == depth {
+                return END;
+            }
+            let range = first[depth];
+            let same = rest.partition_point(|other| other[depth].start <= range.start);
+            let child = self.class_node(&rest[..same], depth + 1);
+            edges.push((range.start, range.end, child));
+            rest = &rest[same..];
+        }
+        self.intern(false, edges)
+    }
+
+    /// The automaton of the given texts, which must be sorted and distinct; `None` for no text.
+    ///
+    /// Incremental construction over sorted words (Daciuk et al., 2000): iterative, so a text may
+    /// be as long as memory allows.
+    pub(crate) fn texts<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> Option<DagId> {
+        let mut path: Vec<(bool, Vec<Edge>)> = vec![(false, Vec::new())];
+        let mut previous: &[u8] = &[];
+        for text in texts {
+            let text = text.as_ref();
+            let common = previous.iter().zip(text).take_while(|(a, b)| a == b).count();
+            self.close(&mut path, previous, common);
+            path.resize_with(text.len() + 1, || (false, Vec::new()));
+            path[text.len()].0 = true;
+            previous = text;
+        }
+        self.close(&mut path, previous, 0);
+        let (accepting, edges) = path.pop()?;
+        (accepting || !edges.is_empty()).then(|| self.intern(accepting, edges))
+    }
+
+    /// Interns the nodes of `path` below depth `keep`.
+    fn close(&mut self, path: &mut Vec<(bool, Vec<Edge>)>, word: &[u8], keep: usize) {
+        while path.len() > keep + 1 {
+            let Some((accepting, edges)) = path.pop() else { return };
+            let child = self.intern(accepting, edges);
+            let byte = word[path.len() - 1];
+            if let Some(parent) = path.last_mut() {
+                parent.1.push((byte, byte, child));
+            }
+        }
+    }
+
+    fn intern(&mut self, accepting: bool, mut edges: Vec<Edge>) -> DagId {
+        edges.dedup_by(|next, kept| {
+            let joins = kept.2 == next.2 && kept.1.checked_add(1) == Some(next.0);
+            if joins {
+                kept.1 = next.1;
+            }
+            joins
+        });
+        let node = Node { accepting, edges: edges.into_boxed_slice() };
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
+        }
+        let id = DagId(self.nodes.len() as u32);
+        let below = node.edges.iter().map(|edge| self.min_len[edge.2.0 as usize]);
+        self.min_len.push(if accepting { 0 } else { below.min().unwrap_or(0).saturating_add(1) });
+        self.alphabet.push(self.letters(&node.edges));
+        self.nodes.push(node.clone());
+        self.ids.insert(node, id);
+        id
+    }
+
+    fn letters(&self, edges: &[Edge]) -> Alphabet {
+        let mut letters = Alphabet::default();
+        for &(low, high, child) in edges {
+            let below = self.alphabet[child.0 as usize];
+            letters = letters.join(Alphabet { inside: false, ..below });
+            letters.wide |= high >= 0x80;
+            letters.inside |= high >= 0x80 && low < 0xC0;
+            for byte in low..=high.min(0x7F) {
+                letters.ascii |= 1 << byte;
+            }
+        }
+        letters
+    }
+
+    /// The node after `byte`.
+    pub(crate) fn step(&self, node: DagId, byte: u8) -> Option<DagId> {
+        let edges = self.edges(node);
+        let after = edges.partition_point(|edge| edge.0 <= byte);
+        let edge = edges[..after].last()?;
+        (byte <= edge.1).then_some(edge.2)
+    }
+
+    pub(crate) fn edges(&self, node: DagId) -> &[Edge] {
+        &self.nodes[node.0 as usize].edges
+    }
+
+    pub(crate) fn is_accepting(&self, node: DagId) -> bool {
+        self.nodes[node.0 as usize].accepting
+    }
+
+    /// Length of the shortest text, in bytes.
+    pub(crate) fn min_len(&self, node: DagId) -> u32 {
+        self.min_len[node.0 as usize]
+    }
+
+    pub(crate) fn alphabet(&self, node: DagId) -> Alphabet {
+        self.alphabet[node.0 as usize]
+    }
+
+    /// Facts of a node made by [`Dags::class`].
+    pub(crate) fn class_facts(&self, node: DagId) -> Option<ClassFacts> {
+        self.classes.get(&node).copied()
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let edges: usize = self.nodes.iter().map(|node| node.edges.len()).sum();
+        self.nodes.len() * 112 + 2 * edges * size_of::<Edge>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(dags: &Dags, node: DagId, text: &[u8]) -> bool {
+        let end = text.iter().try_fold(node, |node, &byte| dags.step(node, byte));
+        end.is_some_and(|node| dags.is_accepting(node))
+    }
+
+    #[test]
+    fn a_class_accepts_the_encodings_of_its_members() {
+        let mut dags = Dags::new();
+        let set = CharSet::from_ranges([('a', 'f'), ('é', 'ÿ'), ('一', '龥'), ('😀', '😏')]);
+        let node = dags.class(&set).unwrap();
+        for character in ('\0'..='\u{FFFF}').step_by(7).chain('😀'..='😏').chain("aéÿ龥".chars()) {
+            let text = character.to_string();
+            assert_eq!(accepts(&dags, node, text.as_bytes()), set.contains(character));
+        }
+    }
+
+    #[test]
+    fn facts_tell_a_full_wide_part() {
+        let mut dags = Dags::new();
+        let dot = dags.class(&CharSet::single('\n').complement()).unwrap();
+        let facts = dags.class_facts(dot).unwrap();
+        assert!(facts.wide == [Cover::Full; WIDE_PARTS] && facts.ascii == !(1 << 10));
+        let latin = dags.class(&CharSet::from_ranges([('a', 'ÿ')])).unwrap();
+        assert_eq!(dags.class_facts(latin).unwrap().wide[0], Cover::Partial);
+    }
+
+    #[test]
+    fn texts_are_accepted_and_suffixes_shared() {
+        let mut dags = Dags::new();
+        let words: [&[u8]; 5] = [b"", b"bake", b"baked", b"cake", b"caked"];
+        let node = dags.texts(&words).unwrap();
+        for word in words {
+            assert!(accepts(&dags, node, word));
+        }
+        assert!(!accepts(&dags, node, b"bak") && !accepts(&dags, node, b"bakedd"));
+        assert_eq!(dags.step(node, b'b'), dags.step(node, b'c'));
+        assert_eq!(dags.texts::<&[u8]>(&[]), None);
+    }
+}

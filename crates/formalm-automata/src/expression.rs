@@ -1,0 +1,194 @@
+//! Languages as expressions: what the user wrote, before any machine.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Resource};
+use crate::lower;
+use crate::syntax::Pattern;
+use crate::term::{TermId, Terms, UNBOUNDED};
+
+/// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
+const NESTING: u32 = 200;
+
+/// A regular language, immutable and cheap to clone. Set algebra is relative to valid UTF-8.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    node: Arc<Node>,
+    depth: u32,
+}
+
+#[derive(Debug)]
+enum Node {
+    Pattern(Pattern),
+    Texts(Vec<Vec<u8>>),
+    Union(Vec<Expression>),
+    Concat(Vec<Expression>),
+    Repeat(Expression, u32, u32),
+    Intersection(Vec<Expression>),
+    Difference(Expression, Expression),
+    Complement(Expression),
+}
+
+impl Expression {
+    /// The language of a parsed pattern, matched against whole texts.
+    pub fn pattern(pattern: Pattern) -> Expression {
+        Expression { node: Arc::new(Node::Pattern(pattern)), depth: 1 }
+    }
+
+    /// The given texts and no others; any bytes are allowed.
+    pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
+        Expression { node: Arc::new(Node::Texts(texts)), depth: 1 }
+    }
+
+    /// Members of any of the languages.
+    ///
+    /// # Errors
+    ///
+    /// As every combinator: [`Error::Limit`] when expressions are nested too deeply.
+    pub fn union(list: Vec<Expression>) -> Result<Expression, Error> {
+        let flat = flatten(list, |node| match node {
+            Node::Union(list) => Some(list),
+            _ => None,
+        });
+        Expression::over(Node::Union(flat))
+    }
+
+    /// Texts that are one member of each, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] when expressions are nested too deeply.
+    pub fn concat(list: Vec<Expression>) -> Result<Expression, Error> {
+        let flat = flatten(list, |node| match node {
+            Node::Concat(list) => Some(list),
+            _ => None,
+        });
+        Expression::over(Node::Concat(flat))
+    }
+
+    /// Texts that are `min` to `max` members in a row; `None` is without bound.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] when expressions are nested too deeply.
+    pub fn repeat(self, min: u32, max: Option<u32>) -> Result<Expression, Error> {
+        Expression::over(Node::Repeat(self, min, max.unwrap_or(UNBOUNDED)))
+    }
+
+    /// Members of all of the languages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] when expressions are nested too deeply.
+    pub fn intersection(list: Vec<Expression>) -> Result<Expression, Error> {
+        let flat = flatten(list, |node| match node {
+            Node::Intersection(list) => Some(list),
+            _ => None,
+        });
+        Expression::over(Node::Intersection(flat))
+    }
+
+    /// Members of this language that are not members of the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] when expressions are nested too deeply.
+    pub fn difference(self, other: Expression) -> Result<Expression, Error> {
+        Expression::over(Node::Difference(self, other))
+    }
+
+    /// Valid UTF-8 texts that are not members.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] when expressions are nested too deeply.
+    pub fn complement(self) -> Result<Expression, Error> {
+        Expression::over(Node::Complement(self))
+    }
+
+    /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
+    pub fn is_text(&self) -> bool {
+        match &*self.node {
+            Node::Pattern(_) | Node::Complement(_) => true,
+            Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
+            Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
+            Node::Intersection(list) => list.iter().any(Expression::is_text),
+            Node::Repeat(one, ..) | Node::Difference(one, _) => one.is_text(),
+        }
+    }
+
+    /// The pattern, if the expression is one.
+    pub fn as_pattern(&self) -> Option<&Pattern> {
+        match &*self.node {
+            Node::Pattern(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    fn over(node: Node) -> Result<Expression, Error> {
+        let below = match &node {
+            Node::Pattern(_) | Node::Texts(_) => 0,
+            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+                list.iter().map(|one| one.depth).max().unwrap_or(0)
+            }
+            Node::Repeat(one, ..) | Node::Complement(one) => one.depth,
+            Node::Difference(left, right) => left.depth.max(right.depth),
+        };
+        if below >= NESTING {
+            return Err(Error::Limit {
+                resource: Resource::Nesting,
+                needed: u64::from(below) + 1,
+                allowed: u64::from(NESTING),
+            });
+        }
+        Ok(Expression { node: Arc::new(node), depth: below + 1 })
+    }
+
+    pub(crate) fn lower(&self, terms: &mut Terms) -> TermId {
+        match &*self.node {
+            Node::Pattern(pattern) => lower::pattern(terms, pattern),
+            Node::Texts(list) => lower::texts(terms, list.clone()),
+            Node::Union(list) => {
+                let list = lower_all(list, terms);
+                terms.alt(list)
+            }
+            Node::Concat(list) => {
+                let list = lower_all(list, terms);
+                list.into_iter().rev().fold(crate::term::EPSILON, |tail, head| terms.cat(head, tail))
+            }
+            Node::Repeat(one, min, max) => {
+                let body = one.lower(terms);
+                lower::repeat(terms, body, *min, *max)
+            }
+            Node::Intersection(list) => {
+                let list = lower_all(list, terms);
+                terms.and(list)
+            }
+            Node::Difference(left, right) => {
+                let (left, right) = (left.lower(terms), right.lower(terms));
+                let outside = terms.not(right);
+                terms.and(vec![left, outside])
+            }
+            Node::Complement(one) => {
+                let inside = one.lower(terms);
+                let (any, outside) = (lower::any_text(terms), terms.not(inside));
+                terms.and(vec![any, outside])
+            }
+        }
+    }
+}
+
+fn lower_all(list: &[Expression], terms: &mut Terms) -> Vec<TermId> {
+    list.iter().map(|one| one.lower(terms)).collect()
+}
+
+fn flatten(list: Vec<Expression>, inner: fn(&Node) -> Option<&Vec<Expression>>) -> Vec<Expression> {
+    let mut flat = Vec::with_capacity(list.len());
+    for one in list {
+        match inner(&one.node) {
+            Some(members) => flat.extend_from_slice(members),
+            None => flat.push(one),
+        }
+    }
+    flat
+}

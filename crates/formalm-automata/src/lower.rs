@@ -1,0 +1,218 @@
+//! From the tree of a pattern to a term.
+
+use crate::charset::CharSet;
+use crate::syntax::{Node, Pattern};
+use crate::term::{EMPTY, EPSILON, FULL, MARK, TermId, Terms, UNBOUNDED};
+
+/// Lowers the nodes of one pattern; its look-behinds are numbered as they are met.
+struct Lowering<'a> {
+    terms: &'a mut Terms,
+    behinds: Vec<TermId>,
+}
+
+/// The language of a pattern as a term that depends on nothing around it.
+pub(crate) fn pattern(terms: &mut Terms, pattern: &Pattern) -> TermId {
+    let mut lowering = Lowering { terms, behinds: Vec::new() };
+    let body = lowering.node(&pattern.root, false);
+    let behinds = lowering.behinds.into();
+    terms.scope(body, behinds)
+}
+
+/// Every text: any number of characters.
+pub(crate) fn any_text(terms: &mut Terms) -> TermId {
+    let any = class(terms, &CharSet::all());
+    terms.repeat(any, 0, UNBOUNDED, false)
+}
+
+/// The union of texts, which need not be sorted.
+pub(crate) fn texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> TermId {
+    texts.sort_unstable();
+    texts.dedup();
+    match terms.dags.texts(&texts) {
+        Some(dag) => terms.dag(dag),
+        None => EMPTY,
+    }
+}
+
+/// `x{min,max}`, with `x` itself a repetition joined into one counter where that is exact.
+///
+/// `(x{m,n}){p,q}` is `x{pm,qn}` when the intervals `[cm, cn]` for `c = p..q` leave no gap.
+pub(crate) fn repeat(terms: &mut Terms, body: TermId, min: u32, max: u32) -> TermId {
+    if let Some((inner, m, n)) = terms.repetition(body) {
+        let first = min.max(1);
+        let no_gap = u64::from(first + 1) * u64::from(m) <= u64::from(first) * u64::from(n) + 1;
+        let from_zero = min > 0 || m <= 1;
+        let product = |a: u32, b: u32| {
+            if a == 0 || b == 0 {
+                return Some(0);
+            }
+            if a == UNBOUNDED || b == UNBOUNDED {
+                return Some(UNBOUNDED);
+            }
+            a.checked_mul(b).filter(|&product| product != UNBOUNDED)
+        };
+        if let (true, true, Some(low), Some(high)) =
+            ((n == UNBOUNDED || no_gap || max <= first), from_zero, product(min, m), product(max, n))
+        {
+            return terms.repeat(inner, low, high, false);
+        }
+    }
+    terms.repeat(body, min, max, false)
+}
+
+fn class(terms: &mut Terms, set: &CharSet) -> TermId {
+    match terms.dags.class(set) {
+        Some(dag) => terms.dag(dag),
+        None => EMPTY,
+    }
+}
+
+/// The only character of a class node.
+fn only_char(node: &Node) -> Option<char> {
+    match node {
+        Node::Group { node, .. } => only_char(node),
+        Node::Class(set) => match set.ranges() {
+            &[(low, high)] if low == high => Some(low),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The only text of a node that is a sequence of characters.
+fn only_text(node: &Node) -> Option<String> {
+    match node {
+        Node::Empty => Some(String::new()),
+        Node::Group { node, .. } => only_text(node),
+        Node::Concat(list) => list.iter().map(only_text).collect(),
+        node => only_char(node).map(String::from),
+    }
+}
+
+impl Lowering<'_> {
+    /// `ordered`: inside an atomic group, where preference is part of the meaning.
+    fn node(&mut self, node: &Node, ordered: bool) -> TermId {
+        match node {
+            Node::Empty => EPSILON,
+            Node::Class(set) => class(self.terms, set),
+            Node::Concat(list) => self.concat(list, ordered),
+            Node::Alternation(list) => self.alternation(list, ordered),
+            Node::Repeat { node, min, max, lazy } => {
+                let body = self.node(node, ordered);
+                let max = max.unwrap_or(UNBOUNDED);
+                if ordered {
+                    self.terms.repeat(body, *min, max, *lazy)
+                } else {
+                    repeat(self.terms, body, *min, max)
+                }
+            }
+            Node::Group { node, .. } => self.node(node, ordered),
+            Node::Atomic(node) => {
+                let body = self.node(node, true);
+                self.terms.atomic(body)
+            }
+            Node::Look { ahead: true, negative, node } => {
+                let body = self.node(node, false);
+                let rest = self.terms.cat(body, FULL);
+                let rest = if *negative { self.terms.not(rest) } else { rest };
+                self.terms.assert(rest)
+            }
+            Node::Look { ahead: false, negative, node } => {
+                let body = self.node(node, false);
+                self.behind(body, *negative)
+            }
+            Node::TextStart => self.text_start(false),
+            Node::TextEnd => self.terms.assert(EPSILON),
+            Node::WordBoundary { negative, word, empty_fails } => {
+                self.word_boundary(*negative, word, *empty_fails)
+            }
+        }
+    }
+
+    fn concat(&mut self, list: &[Node], ordered: bool) -> TermId {
+        let mut tail = EPSILON;
+        let mut end = list.len();
+        while end > 0 {
+            // A run of single characters is one text: one leaf instead of a chain of terms.
+            let run = list[..end].iter().rev().take_while(|node| only_char(node).is_some()).count();
+            let head = if run > 1 {
+                let text: String = list[end - run..end].iter().filter_map(only_char).collect();
+                texts(self.terms, vec![text.into_bytes()])
+            } else {
+                self.node(&list[end - 1], ordered)
+            };
+            tail = self.terms.cat(head, tail);
+            end -= run.max(1);
+        }
+        tail
+    }
+
+    fn alternation(&mut self, list: &[Node], ordered: bool) -> TermId {
+        if ordered {
+            let list = list.iter().map(|node| self.node(node, true)).collect();
+            return self.terms.ordered(list);
+        }
+        let mut words = Vec::new();
+        let mut characters = CharSet::empty();
+        let mut others = Vec::new();
+        for node in list {
+            if let Node::Class(set) = node {
+                characters = characters.union(set);
+            } else if let Some(text) = only_text(node) {
+                words.push(text.into_bytes());
+            } else {
+                others.push(self.node(node, false));
+            }
+        }
+        others.push(texts(self.terms, words));
+        others.push(class(self.terms, &characters));
+        self.terms.alt(others)
+    }
+
+    /// Look-behind: the body has just been read.
+    fn behind(&mut self, body: TermId, negative: bool) -> TermId {
+        let any = any_text(self.terms);
+        let marked = self.terms.cat(body, MARK);
+        let behind = self.terms.cat(any, marked);
+        self.numbered(behind, negative)
+    }
+
+    /// A mark that no byte has carried away: nothing was read.
+    fn text_start(&mut self, negative: bool) -> TermId {
+        self.numbered(MARK, negative)
+    }
+
+    fn numbered(&mut self, behind: TermId, negative: bool) -> TermId {
+        let known = self.behinds.iter().position(|&known| known == behind);
+        let index = known.unwrap_or_else(|| {
+            self.behinds.push(behind);
+            self.behinds.len() - 1
+        });
+        self.terms.behind(index as u32, negative)
+    }
+
+    fn word_boundary(&mut self, negative: bool, word: &CharSet, empty_fails: bool) -> TermId {
+        let word = class(self.terms, word);
+        let after = self.behind(word, false);
+        let not_after = self.behind(word, true);
+        let rest = self.terms.cat(word, FULL);
+        let before = self.terms.assert(rest);
+        let rest = self.terms.not(rest);
+        let not_before = self.terms.assert(rest);
+        if !negative {
+            let leaving = self.terms.cat(after, not_before);
+            let entering = self.terms.cat(not_after, before);
+            return self.terms.alt(vec![leaving, entering]);
+        }
+        let within = self.terms.cat(after, before);
+        let mut outside = self.terms.cat(not_after, not_before);
+        if empty_fails {
+            let something = self.terms.not(EPSILON);
+            let ahead = self.terms.assert(something);
+            let behind = self.text_start(true);
+            let nonempty = self.terms.alt(vec![ahead, behind]);
+            outside = self.terms.cat(nonempty, outside);
+        }
+        self.terms.alt(vec![within, outside])
+    }
+}

@@ -1,0 +1,308 @@
+//! The loop both dialects share: sequences, alternatives and parentheses.
+//!
+//! Open parentheses are kept on a stack of our own, so that no pattern can overflow the
+//! thread's; the bound on nesting protects those who walk the tree later.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::ast::{Group, Node, Pattern};
+use super::branches::{Merged, flatten, merge};
+use super::cursor::{Cursor, Token};
+use super::item::{Anchor, Atom, Item};
+use super::lower::Lowering;
+use super::quantifier::counts;
+use super::width::width;
+use super::{Dialect, Flags, ecma, ecma_groups, python, python_groups};
+use crate::charset::CharSet;
+use crate::error::{Error, Resource, Span};
+
+/// How many parentheses may be open at once.
+pub const MAX_NESTING: usize = 250;
+
+/// What Python calls `MAXCODE`: its look-behind reaches no further back.
+const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
+
+/// Parses a pattern that is to match a whole text.
+///
+/// The time is proportional to the length of the pattern, apart from the classes it names.
+///
+/// # Errors
+///
+/// [`Error::Language`] with the place, in characters of `pattern`, and a hint; [`Error::Limit`]
+/// when parentheses are nested deeper than [`MAX_NESTING`] or a count is greater than
+/// [`MAX_REPETITION`](super::MAX_REPETITION).
+///
+/// ```
+/// use formalm_automata::syntax::{Dialect, Flags, parse};
+///
+/// let pattern = parse("(?P<year>[0-9]{4})-Q[1-4]", Dialect::Python, Flags::default())?;
+/// assert_eq!(pattern.groups[0].name.as_deref(), Some("year"));
+/// # Ok::<(), formalm_automata::Error>(())
+/// ```
+pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, Error> {
+    if dialect == Dialect::Ecma && (flags.ascii || flags.verbose) {
+        return Err(Error::Language {
+            message: "the ecma dialect has no ascii and no verbose flag".to_owned(),
+            span: None,
+            hint: Some("its classes are ASCII anyway; for verbose use python".to_owned()),
+        });
+    }
+    let mut parser = Parser::new(pattern, dialect, flags);
+    let result = parser.run();
+    if parser.cursor.is_dangling() {
+        // Python reads one token ahead, so this hides what comes directly before it.
+        return Err(Error::at(
+            "a backslash at the end escapes nothing",
+            Span { start: parser.cursor.position(), end: parser.cursor.len() },
+            Some("write \\\\ for a backslash"),
+        ));
+    }
+    result.map(|root| Pattern { root, groups: parser.groups })
+}
+
+/// What an opening parenthesis began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The whole pattern.
+    Root,
+    /// `(?:…)`
+    Plain,
+    /// `(?i:…)`
+    Scoped,
+    /// A capturing group with this number.
+    Capture(u32),
+    /// `(?>…)`
+    Atomic,
+    /// Look-around.
+    Look { ahead: bool, negative: bool },
+}
+
+/// What is between a parenthesis and its partner, as far as it has been read.
+pub(super) struct Frame {
+    kind: Kind,
+    start: usize,
+    pub(super) flags: Flags,
+    alternatives: Vec<Vec<Item>>,
+    pub(super) items: Vec<Item>,
+}
+
+impl Frame {
+    fn new(kind: Kind, start: usize, flags: Flags) -> Frame {
+        Frame { kind, start, flags, alternatives: Vec::new(), items: Vec::new() }
+    }
+
+    /// Whether nothing has been read that stays in the pattern.
+    fn is_untouched(&self) -> bool {
+        self.alternatives.is_empty() && self.items.is_empty()
+    }
+
+    fn end_alternative(&mut self) {
+        self.alternatives.push(flatten(std::mem::take(&mut self.items)));
+    }
+}
+
+/// The state of one parse.
+pub(super) struct Parser {
+    pub(super) cursor: Cursor,
+    pub(super) dialect: Dialect,
+    pub(super) lowering: Lowering,
+    /// The innermost open sequence.
+    pub(super) open: Frame,
+    outer: Vec<Frame>,
+    pub(super) groups: Vec<Group>,
+    pub(super) names: FxHashMap<String, u32>,
+    /// The pattern said `(?u)` itself.
+    pub(super) says_unicode: bool,
+    /// Character properties by name, each looked up once.
+    pub(super) properties: FxHashMap<String, Arc<CharSet>>,
+}
+
+impl Parser {
+    fn new(pattern: &str, dialect: Dialect, flags: Flags) -> Parser {
+        Parser {
+            cursor: Cursor::new(pattern),
+            dialect,
+            lowering: Lowering::new(dialect),
+            open: Frame::new(Kind::Root, 0, flags),
+            outer: Vec::new(),
+            groups: Vec::new(),
+            names: FxHashMap::default(),
+            says_unicode: false,
+            properties: FxHashMap::default(),
+        }
+    }
+
+    fn run(&mut self) -> Result<Node, Error> {
+        loop {
+            let start = self.cursor.position();
+            let Some(token) = self.cursor.next() else { break };
+            match token {
+                Token::Escape(letter) => {
+                    let item = match self.dialect {
+                        Dialect::Python => python::escape(self, letter, start)?,
+                        Dialect::Ecma => ecma::escape(self, letter, start)?,
+                    };
+                    self.open.items.push(item);
+                }
+                Token::Char(character) => self.read(character, start)?,
+            }
+        }
+        if self.open.kind != Kind::Root {
+            return Err(self.cursor.refuse(
+                self.open.start,
+                "a parenthesis is never closed",
+                "add the missing ), or escape the ( with a backslash",
+            ));
+        }
+        let items = self.finish();
+        Ok(self.lowering.node(items, self.open.flags))
+    }
+
+    fn read(&mut self, character: char, start: usize) -> Result<(), Error> {
+        let item = match character {
+            _ if self.open.flags.verbose && self.skip_verbose(character) => return Ok(()),
+            '|' => {
+                self.open.end_alternative();
+                return Ok(());
+            }
+            '(' => return self.open_parenthesis(start),
+            ')' => return self.close_parenthesis(start),
+            '*' | '+' | '?' | '{' => match counts(&mut self.cursor, self.dialect, character)? {
+                Some(counts) => return self.repeat(start, counts),
+                None => Item::Atom(Atom::Literal(character.into())),
+            },
+            '[' => Item::Atom(match self.dialect {
+                Dialect::Python => python::class(&mut self.cursor, start)?,
+                Dialect::Ecma => ecma::class(self, start)?,
+            }),
+            '.' => Item::Atom(Atom::Any),
+            '^' => Item::Anchor(Anchor::Caret),
+            '$' => Item::Anchor(Anchor::Dollar),
+            _ => Item::Atom(Atom::Literal(character.into())),
+        };
+        self.open.items.push(item);
+        Ok(())
+    }
+
+    /// In verbose mode, skips white space or a comment that begins with `character`.
+    fn skip_verbose(&mut self, character: char) -> bool {
+        if character == '#' {
+            while !matches!(self.cursor.next(), None | Some(Token::Char('\n'))) {}
+        }
+        matches!(character, '#' | ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
+    }
+
+    fn open_parenthesis(&mut self, start: usize) -> Result<(), Error> {
+        let opened = match self.dialect {
+            Dialect::Python => python_groups::open(self, start)?,
+            Dialect::Ecma => ecma_groups::open(self, start)?,
+        };
+        let Some((kind, flags)) = opened else { return Ok(()) };
+        if self.outer.len() >= MAX_NESTING {
+            return Err(Error::Limit {
+                resource: Resource::Nesting,
+                needed: MAX_NESTING as u64 + 1,
+                allowed: MAX_NESTING as u64,
+            });
+        }
+        let frame = Frame::new(kind, start, flags);
+        self.outer.push(std::mem::replace(&mut self.open, frame));
+        Ok(())
+    }
+
+    fn close_parenthesis(&mut self, start: usize) -> Result<(), Error> {
+        let items = self.finish();
+        let Some(outer) = self.outer.pop() else {
+            let error = self.cursor.refuse(
+                start,
+                "a closing parenthesis has no partner",
+                "remove it, or escape it with a backslash",
+            );
+            // Not read, so that what follows it is not looked at.
+            self.cursor.seek(start);
+            return Err(error);
+        };
+        let inner = std::mem::replace(&mut self.open, outer);
+        let item = match inner.kind {
+            Kind::Plain => Item::Plain(items),
+            _ => self.complete(&inner, items)?,
+        };
+        self.open.items.push(item);
+        Ok(())
+    }
+
+    /// The item for a group that is more than its content.
+    fn complete(&mut self, inner: &Frame, items: Vec<Item>) -> Result<Item, Error> {
+        let node = self.lowering.node(items, inner.flags);
+        Ok(match inner.kind {
+            Kind::Root | Kind::Plain | Kind::Scoped => Item::Done(node),
+            Kind::Atomic => Item::Done(Node::Atomic(Box::new(node))),
+            Kind::Capture(index) => {
+                self.groups[index as usize - 1].span = self.cursor.span(inner.start);
+                Item::Done(Node::Group { index, node: Box::new(node) })
+            }
+            Kind::Look { ahead, negative } => {
+                if !ahead && self.dialect == Dialect::Python {
+                    self.check_fixed_width(inner.start, &node)?;
+                }
+                Item::Look(Node::Look { ahead, negative, node: Box::new(node) })
+            }
+        })
+    }
+
+    fn check_fixed_width(&self, start: usize, node: &Node) -> Result<(), Error> {
+        let (least, most) = width(node);
+        if least > MAX_LOOK_BEHIND {
+            let hint = "look back over fewer characters";
+            return Err(self.cursor.refuse(start, "the look-behind reaches too far back", hint));
+        }
+        if least != most {
+            return Err(self.cursor.refuse(
+                start,
+                "look-behind requires a pattern of fixed width",
+                "Python's re asks for it; the ecma dialect allows any width",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Ends the open sequence and joins its alternatives into one sequence.
+    fn finish(&mut self) -> Vec<Item> {
+        self.open.end_alternative();
+        let mut alternatives = std::mem::take(&mut self.open.alternatives);
+        if alternatives.len() == 1 {
+            return alternatives.pop().unwrap_or_default();
+        }
+        let Merged { front: mut items, rest } = match self.dialect {
+            Dialect::Python => merge(alternatives),
+            Dialect::Ecma => Merged { front: Vec::new(), rest: Some(alternatives) },
+        };
+        if let Some(rest) = rest {
+            let flags = self.open.flags;
+            let nodes = rest.into_iter().map(|items| self.lowering.node(items, flags));
+            items.push(Item::Done(Node::Alternation(nodes.collect())));
+        }
+        items
+    }
+
+    /// Begins a capturing group at `start`, whose name was read up to here.
+    pub(super) fn capture(&mut self, start: usize, name: Option<String>) -> Result<Kind, Error> {
+        let index = self.groups.len() as u32 + 1;
+        if let Some(name) = &name
+            && self.names.insert(name.clone(), index).is_some()
+        {
+            let message = format!("the group name '{name}' is used twice");
+            return Err(self.cursor.refuse(start, message, "give every group its own name"));
+        }
+        // The end is set when the group is closed.
+        self.groups.push(Group { name, span: Span { start, end: start } });
+        Ok(Kind::Capture(index))
+    }
+
+    /// Whether inline flags for the whole pattern may stand here.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.outer.is_empty() && self.open.is_untouched()
+    }
+}

@@ -1,0 +1,470 @@
+//! Terms: hash-consed descriptions of what may still be read.
+//!
+//! A term denotes a language of whole remaining texts. Reading a byte turns a term into its
+//! derivative ([`crate::derive`]); a state of a machine *is* a term. Equal structure has an equal
+//! id, so states meet again and counters, classes and tails are shared.
+//!
+//! Look-around needs its surroundings. Ahead, an assertion in front of a tail is the intersection
+//! of two languages of remaining texts. Behind, the enclosing [`Term::Scope`] carries one term per
+//! look-behind that has read the same bytes and ends in [`Term::Mark`] wherever the look-behind
+//! holds.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::dag::{Alphabet, DagId, Dags, END};
+
+/// Identifies a term of one [`Terms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TermId(pub(crate) u32);
+
+/// No text.
+pub(crate) const EMPTY: TermId = TermId(0);
+/// The empty text.
+pub(crate) const EPSILON: TermId = TermId(1);
+/// Every byte string.
+pub(crate) const FULL: TermId = TermId(2);
+/// The place where a thread or look-behind ends; replaced or resolved, never read over.
+pub(crate) const MARK: TermId = TermId(3);
+
+/// The count that stands for "without bound".
+pub(crate) const UNBOUNDED: u32 = u32::MAX;
+
+/// One term. Lists are shared, so that a term can be taken apart while new ones are made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Term {
+    Empty,
+    Epsilon,
+    Full,
+    Mark,
+    /// A text of an acyclic automaton.
+    Dag(DagId),
+    /// A text of the first, then one of the second. The first is never a `Cat`.
+    Cat(TermId, TermId),
+    /// Any of these; sorted.
+    Alt(Arc<[TermId]>),
+    /// Any of these, by preference; only inside atomic groups.
+    Ordered(Arc<[TermId]>),
+    /// All of these; sorted.
+    And(Arc<[TermId]>),
+    /// Every byte string that is not one of these.
+    Not(TermId),
+    /// `min` to `max` times the body.
+    Repeat {
+        body: TermId,
+        min: u32,
+        max: u32,
+        lazy: bool,
+    },
+    /// The remaining text is one of these; reads nothing.
+    Assert(TermId),
+    /// Look-behind number `index` of the enclosing scope holds here (or does not).
+    Behind {
+        index: u32,
+        negative: bool,
+    },
+    /// An atomic group.
+    Atomic(TermId),
+    /// An atomic group under way: threads by preference, each ending in `Mark`.
+    Run(Arc<[TermId]>),
+    /// A language whose assertions see its own text only.
+    Scope {
+        body: TermId,
+        behinds: Arc<[TermId]>,
+    },
+}
+
+/// What is known of a term without reading.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// No assertion, atomic group, scope, intersection or complement inside: never empty, and
+    /// nothing depends on what surrounds it.
+    pub(crate) pure: bool,
+    /// The meaning depends on the text before or after: assertions or atomic groups, unscoped.
+    pub(crate) contextual: bool,
+    /// `Mark` occurs.
+    pub(crate) marked: bool,
+    /// The empty text belongs to it; exact for pure terms only.
+    pub(crate) nullable: bool,
+    /// Lower bound of the length of a text, in bytes; saturates.
+    pub(crate) min_len: u32,
+    /// What its texts are made of; meaningful for pure terms only.
+    pub(crate) alphabet: Alphabet,
+}
+
+/// The arena of terms.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    terms: Vec<Term>,
+    facts: Vec<Facts>,
+    ids: FxHashMap<Term, TermId>,
+    pub(crate) dags: Dags,
+    list_bytes: usize,
+}
+
+impl Terms {
+    pub(crate) fn new() -> Terms {
+        let mut terms = Terms {
+            terms: Vec::new(),
+            facts: Vec::new(),
+            ids: FxHashMap::default(),
+            dags: Dags::new(),
+            list_bytes: 0,
+        };
+        for term in [Term::Empty, Term::Epsilon, Term::Full, Term::Mark] {
+            terms.intern(term);
+        }
+        terms
+    }
+
+    pub(crate) fn get(&self, id: TermId) -> &Term {
+        &self.terms[id.0 as usize]
+    }
+
+    pub(crate) fn facts(&self, id: TermId) -> Facts {
+        self.facts[id.0 as usize]
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let each = 2 * size_of::<Term>() + size_of::<Facts>() + 12;
+        self.terms.len() * each + self.list_bytes + self.dags.memory_bytes()
+    }
+
+    fn intern(&mut self, term: Term) -> TermId {
+        if let Some(&id) = self.ids.get(&term) {
+            return id;
+        }
+        let facts = self.facts_of(&term);
+        if let Term::Alt(list) | Term::And(list) | Term::Ordered(list) | Term::Run(list) = &term {
+            self.list_bytes += 16 + list.len() * size_of::<TermId>();
+        }
+        let id = TermId(self.terms.len() as u32);
+        self.terms.push(term.clone());
+        self.facts.push(facts);
+        self.ids.insert(term, id);
+        id
+    }
+
+    fn facts_of(&self, term: &Term) -> Facts {
+        let plain = Facts {
+            pure: true,
+            contextual: false,
+            marked: false,
+            nullable: false,
+            min_len: 0,
+            alphabet: Alphabet::default(),
+        };
+        let impure = Facts { pure: false, ..plain };
+        match *term {
+            Term::Empty => plain,
+            Term::Epsilon => Facts { nullable: true, ..plain },
+            Term::Full => Facts {
+                nullable: true,
+                alphabet: Alphabet { ascii: !0, wide: true, inside: true },
+                ..plain
+            },
+            Term::Mark => Facts { marked: true, nullable: true, ..impure },
+            Term::Dag(dag) => Facts {
+                nullable: self.dags.is_accepting(dag),
+                min_len: self.dags.min_len(dag),
+                alphabet: self.dags.alphabet(dag),
+                ..plain
+            },
+            Term::Cat(head, tail) => {
+                let (head, tail) = (self.facts(head), self.facts(tail));
+                let joined = self.joined(head, tail);
+                let min_len = head.min_len.saturating_add(tail.min_len);
+                Facts { nullable: head.nullable && tail.nullable, min_len, ..joined }
+            }
+            Term::Alt(ref list) | Term::Ordered(ref list) | Term::Run(ref list) => {
+                let run = matches!(term, Term::Run(_));
+                let mut all = list.iter().map(|&id| self.facts(id));
+                let first = all.next().unwrap_or(plain);
+                let joined = all.fold(first, |left, right| Facts {
+                    nullable: left.nullable || right.nullable,
+                    min_len: left.min_len.min(right.min_len),
+                    ..self.joined(left, right)
+                });
+                // A run's marks are its own; its atomicity looks at what follows.
+                let marked = joined.marked && !run;
+                let contextual = joined.contextual || run;
+                Facts { pure: joined.pure && !run, marked, contextual, ..joined }
+            }
+            Term::And(ref list) => {
+                let marked = list.iter().any(|&id| self.facts(id).marked);
+                let contextual = list.iter().any(|&id| self.facts(id).contextual);
+                Facts { marked, contextual, ..impure }
+            }
+            Term::Not(id) => Facts { contextual: self.facts(id).contextual, ..impure },
+            Term::Repeat { body, min, .. } => {
+                let body = self.facts(body);
+                Facts {
+                    nullable: min == 0 || body.nullable,
+                    min_len: body.min_len.saturating_mul(min),
+                    ..body
+                }
+            }
+            Term::Assert(_) | Term::Behind { .. } | Term::Atomic(_) => {
+                Facts { contextual: true, ..impure }
+            }
+            Term::Scope { .. } => impure,
+        }
+    }
+
+    fn joined(&self, left: Facts, right: Facts) -> Facts {
+        Facts {
+            pure: left.pure && right.pure,
+            contextual: left.contextual || right.contextual,
+            marked: left.marked || right.marked,
+            alphabet: left.alphabet.join(right.alphabet),
+            ..left
+        }
+    }
+
+    pub(crate) fn dag(&mut self, dag: DagId) -> TermId {
+        if dag == END { EPSILON } else { self.intern(Term::Dag(dag)) }
+    }
+
+    pub(crate) fn cat(&mut self, head: TermId, tail: TermId) -> TermId {
+        match (head, tail) {
+            (EMPTY, _) | (_, EMPTY) => return EMPTY,
+            (EPSILON, other) | (other, EPSILON) => return other,
+            _ => {}
+        }
+        if let Term::Cat(first, rest) = *self.get(head) {
+            return self.cat_deep(first, rest, tail);
+        }
+        let facts = self.facts(head);
+        if tail == FULL && facts.pure && facts.nullable {
+            return FULL;
+        }
+        self.intern(Term::Cat(head, tail))
+    }
+
+    /// `(first rest) tail`, re-associated to the right without recursion.
+    fn cat_deep(&mut self, first: TermId, rest: TermId, tail: TermId) -> TermId {
+        let mut heads = vec![first];
+        let mut rest = rest;
+        while let Term::Cat(head, next) = *self.get(rest) {
+            heads.push(head);
+            rest = next;
+        }
+        heads.push(rest);
+        heads.into_iter().rev().fold(tail, |tail, head| self.cat(head, tail))
+    }
+
+    pub(crate) fn repeat(&mut self, body: TermId, min: u32, max: u32, lazy: bool) -> TermId {
+        let facts = self.facts(body);
+        let min = if facts.pure && facts.nullable { 0 } else { min };
+        match (body, min, max) {
+            (_, _, 0) | (EPSILON, _, _) | (EMPTY, 0, _) => return EPSILON,
+            (EMPTY, _, _) => return EMPTY,
+            (_, 1, 1) => return body,
+            _ => {}
+        }
+        self.intern(Term::Repeat { body, min, max, lazy })
+    }
+
+    pub(crate) fn ordered(&mut self, list: Vec<TermId>) -> TermId {
+        let mut kept: Vec<TermId> = Vec::with_capacity(list.len());
+        for id in list {
+            if id != EMPTY && !kept.contains(&id) {
+                kept.push(id);
+            }
+        }
+        match kept[..] {
+            [] => EMPTY,
+            [only] => only,
+            _ => self.intern(Term::Ordered(kept.into())),
+        }
+    }
+
+    pub(crate) fn run(&mut self, mut threads: Vec<TermId>) -> TermId {
+        threads.retain(|&id| id != EMPTY);
+        let mut seen = rustc_hash::FxHashSet::default();
+        threads.retain(|&id| seen.insert(id));
+        if threads.is_empty() { EMPTY } else { self.intern(Term::Run(threads.into())) }
+    }
+
+    pub(crate) fn and(&mut self, list: Vec<TermId>) -> TermId {
+        let mut flat = Vec::with_capacity(list.len());
+        for id in list {
+            match self.get(id) {
+                Term::And(inner) => flat.extend_from_slice(inner),
+                _ => flat.push(id),
+            }
+        }
+        flat.retain(|&id| id != FULL);
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.contains(&EMPTY) || self.has_opposites(&flat) {
+            return EMPTY;
+        }
+        match flat[..] {
+            [] => FULL,
+            [only] => only,
+            _ => self.intern(Term::And(flat.into())),
+        }
+    }
+
+    fn has_opposites(&self, list: &[TermId]) -> bool {
+        list.iter().any(|&id| match self.get(id) {
+            Term::Not(inner) => list.binary_search(inner).is_ok(),
+            _ => false,
+        })
+    }
+
+    pub(crate) fn not(&mut self, id: TermId) -> TermId {
+        match *self.get(id) {
+            Term::Empty => FULL,
+            Term::Full => EMPTY,
+            Term::Not(inner) => inner,
+            _ => self.intern(Term::Not(id)),
+        }
+    }
+
+    pub(crate) fn assert(&mut self, rest: TermId) -> TermId {
+        match rest {
+            FULL => EPSILON,
+            EMPTY => EMPTY,
+            _ => self.intern(Term::Assert(rest)),
+        }
+    }
+
+    pub(crate) fn behind(&mut self, index: u32, negative: bool) -> TermId {
+        self.intern(Term::Behind { index, negative })
+    }
+
+    pub(crate) fn atomic(&mut self, body: TermId) -> TermId {
+        let plain = matches!(self.get(body), Term::Dag(_) | Term::Epsilon | Term::Empty);
+        if plain { body } else { self.intern(Term::Atomic(body)) }
+    }
+
+    pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
+        if self.facts(body).contextual {
+            self.intern(Term::Scope { body, behinds })
+        } else {
+            body
+        }
+    }
+
+    /// The union; the list is used up.
+    pub(crate) fn alt(&mut self, mut list: Vec<TermId>) -> TermId {
+        let mut at = 0;
+        while at < list.len() {
+            if let Term::Alt(inner) = self.get(list[at]) {
+                let inner = inner.clone();
+                list.swap_remove(at);
+                list.extend_from_slice(&inner);
+            } else {
+                at += 1;
+            }
+        }
+        list.sort_unstable();
+        list.dedup();
+        if list.first() == Some(&EMPTY) {
+            list.remove(0);
+        }
+        if list.binary_search(&FULL).is_ok() {
+            return FULL;
+        }
+        self.join_counts(&mut list);
+        match list[..] {
+            [] => EMPTY,
+            [only] => only,
+            _ => self.intern(Term::Alt(list.into())),
+        }
+    }
+
+    /// Joins `x{a,b} k` and `x{c,d} k` to one term where the intervals touch. This is what keeps
+    /// `(a|b)*a(a|b){40}` and nested counters small.
+    fn join_counts(&mut self, list: &mut Vec<TermId>) {
+        let counted = list.iter().filter(|&&id| self.counted(id).is_some()).count();
+        if counted < 2 {
+            return;
+        }
+        type Counts = FxHashMap<(TermId, TermId, bool), Vec<(u32, u32)>>;
+        let mut counts: Counts = FxHashMap::default();
+        let mut kept = Vec::with_capacity(list.len());
+        let mut order = Vec::new();
+        for &id in list.iter() {
+            match self.counted(id) {
+                Some((body, lazy, tail, min, max)) => {
+                    let intervals = counts.entry((body, tail, lazy)).or_default();
+                    if intervals.is_empty() {
+                        order.push((body, tail, lazy));
+                    }
+                    intervals.push((min, max));
+                }
+                None => kept.push(id),
+            }
+        }
+        for key in order {
+            let mut intervals = counts.remove(&key).unwrap_or_default();
+            intervals.sort_unstable();
+            intervals.dedup_by(|next, kept| {
+                let touches = next.0 <= kept.1.saturating_add(1);
+                if touches {
+                    kept.1 = kept.1.max(next.1);
+                }
+                touches
+            });
+            for (min, max) in intervals {
+                let counter = self.repeat(key.0, min, max, key.2);
+                kept.push(self.cat(counter, key.1));
+            }
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        *list = kept;
+    }
+
+    /// `(body, lazy, tail, min, max)` of a term that is a counter in front of a tail.
+    fn counted(&self, id: TermId) -> Option<(TermId, bool, TermId, u32, u32)> {
+        let (head, tail) = match *self.get(id) {
+            Term::Cat(head, tail) => (head, tail),
+            _ => (id, EPSILON),
+        };
+        match *self.get(head) {
+            Term::Repeat { body, min, max, lazy } => Some((body, lazy, tail, min, max)),
+            _ => None,
+        }
+    }
+
+    /// `(body, min, max)` of a repetition.
+    pub(crate) fn repetition(&self, id: TermId) -> Option<(TermId, u32, u32)> {
+        match *self.get(id) {
+            Term::Repeat { body, min, max, .. } => Some((body, min, max)),
+            _ => None,
+        }
+    }
+
+    /// Puts `tail` in the place of `Mark`.
+    pub(crate) fn replace_mark(&mut self, id: TermId, tail: TermId) -> TermId {
+        if !self.facts(id).marked {
+            return id;
+        }
+        match self.get(id).clone() {
+            Term::Mark => tail,
+            Term::Cat(head, rest) => {
+                let rest = self.replace_mark(rest, tail);
+                self.cat(head, rest)
+            }
+            Term::Alt(list) => {
+                let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
+                self.alt(list)
+            }
+            Term::Ordered(list) => {
+                let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
+                self.ordered(list)
+            }
+            Term::And(list) => {
+                let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
+                self.and(list)
+            }
+            _ => id,
+        }
+    }
+}

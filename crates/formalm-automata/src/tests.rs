@@ -1,0 +1,112 @@
+//! Whole-crate tests: patterns against texts.
+
+use crate::syntax::{Dialect, Flags, parse};
+use crate::{Automaton, Error, Expression, Limits};
+
+fn expression(pattern: &str) -> Expression {
+    Expression::pattern(parse(pattern, Dialect::Python, Flags::default()).unwrap())
+}
+
+fn automaton(pattern: &str) -> Automaton {
+    Automaton::new(&expression(pattern), Limits::default()).unwrap()
+}
+
+fn matches(automaton: &Automaton, text: &str) -> bool {
+    let end = automaton.walk(automaton.start(), text.as_bytes()).unwrap();
+    end.is_ok_and(|state| automaton.is_accepting(state))
+}
+
+#[track_caller]
+fn check(pattern: &str, members: &[&str], others: &[&str]) {
+    let automaton = automaton(pattern);
+    for text in members {
+        assert!(matches(&automaton, text), "{pattern} should match {text:?}");
+    }
+    for text in others {
+        assert!(!matches(&automaton, text), "{pattern} should not match {text:?}");
+    }
+}
+
+#[test]
+fn plain_patterns() {
+    check("", &[""], &["a"]);
+    check("a(b|c)*d", &["ad", "abcbd"], &["abc", "d"]);
+    check("(foo|foobar|f)(bar)?", &["foobar", "foobarbar", "f", "fbar"], &["fo", "barbar"]);
+    check("[à-ü]{2,3}", &["éü", "ééé"], &["é", "éééé", "ab"]);
+    check("(a{2,3}){2}", &["aaaa", "aaaaa", "aaaaaa"], &["aaa", "aaaaaaa"]);
+    check("(a{3}){1,2}", &["aaa", "aaaaaa"], &["aaaa", "aaaaa"]);
+}
+
+#[test]
+fn look_around() {
+    check(r"(?=.*[A-Z])(?=.*\d).{4,6}", &["aB1c", "1A2345"], &["abcd", "AB1", "ABCDEFG1"]);
+    check(r"(?:(?!ab).)*", &["", "ba", "aab".split_at(1).0], &["ab", "xxabx"]);
+    check(r"a(?=b)|ab", &["ab"], &["a"]);
+    check(r"\bfoo\b.*", &["foo", "foo bar"], &["foobar"]);
+    check(r".*(?<=ab)c", &["abc", "xabc"], &["bc", "ac"]);
+    check(r"(?:(?<!a)b|a)*", &["bba", "a", "bb"], &["ab"]);
+    check(r"(?:\b|a){3}b", &["b", "ab"], &["aaab".split_at(0).0]);
+    check(r"x(?:^|y)z", &["xyz"], &["xz"]);
+    check(r"a$\n?", &["a", "a\n"], &["a\n\n"]);
+    check(r"(?<=(?=b)b)?b", &["b"], &[""]);
+}
+
+#[test]
+fn atomic_groups() {
+    check("(?>a|ab)c", &["ac"], &["abc"]);
+    check("(?>ab|a)c", &["ac", "abc"], &["ab"]);
+    check("(?>a+?)b", &["ab"], &["aab"]);
+    check("(?:(?>a|ab)c?)*", &["aac", "aa"], &["ab"]);
+    check("(?>a*)b|a+", &["aab", "b", "aa"], &["c"]);
+    check("(?>(?:a|ab)(?:c|bcd))d?", &["acd", "ac", "abcd", "abcdd"], &["abcddd"]);
+    assert!(matches!(
+        Automaton::new(&expression("a*+a"), Limits::default()),
+        Err(Error::Language { .. })
+    ));
+}
+
+#[test]
+fn algebra() {
+    let (words, long) = (expression("[a-z]+"), expression(".{3}"));
+    let both = Expression::intersection(vec![words.clone(), long.clone()]).unwrap();
+    let machine = Automaton::new(&both, Limits::default()).unwrap();
+    assert!(matches(&machine, "abc") && !matches(&machine, "ab") && !matches(&machine, "ABC"));
+    let only = words.clone().difference(long).unwrap();
+    let machine = Automaton::new(&only, Limits::default()).unwrap();
+    assert!(!matches(&machine, "abc") && matches(&machine, "ab"));
+    let none = words.clone().difference(words.clone()).unwrap();
+    assert!(Automaton::new(&none, Limits::default()).is_err());
+    let rest = words.complement().unwrap();
+    let machine = Automaton::new(&rest, Limits::default()).unwrap();
+    assert!(matches(&machine, "") && matches(&machine, "a1") && !matches(&machine, "a"));
+    assert!(machine.walk(machine.start(), b"\xff").unwrap().is_err());
+}
+
+#[test]
+fn heavy_patterns_neither_hang_nor_grow() {
+    for pattern in [
+        "(a|b)*a(a|b){40}",
+        "((a{0,100}){0,100}){0,100}",
+        "((a{1,100}b?){1,100}c?){1,100}",
+        "(?:.{0,1000}x){0,1000}",
+        "(?=(a|b)*a(a|b){15}$)[ab]*",
+        "(a?){1000}",
+        "(a*)*b",
+    ] {
+        let text = "ab".repeat(200);
+        let outcome = Automaton::new(&expression(pattern), Limits::default())
+            .and_then(|machine| machine.walk(machine.start(), text.as_bytes()).map(|_| machine));
+        match outcome {
+            Ok(machine) => assert!(machine.memory_bytes() < 64 << 20, "{pattern}"),
+            Err(error) => assert!(matches!(error, Error::Limit { .. }), "{pattern}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn viable_means_that_a_member_follows() {
+    let machine = automaton(r"(?!.*xyz)[x-z]{5}");
+    let viable = |text: &str| machine.walk(machine.start(), text.as_bytes()).unwrap().is_ok();
+    assert!(viable("xy") && viable("zxyy") && !viable("xyz") && !viable("zzxyz"));
+    assert_eq!(machine.shortest(machine.start()).unwrap(), b"xxxxx");
+}

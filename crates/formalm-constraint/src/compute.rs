@@ -1,0 +1,88 @@
+//! The mask of a key, by the cheapest way that is exact.
+//!
+//! 1. A key that repeats a class ([`crate::repetition`]): most tokens stay inside the repetition
+//!    and are a bitmask that every language over the vocabulary shares.
+//! 2. A key most of whose letters lead to such a key (the start of `x+`): that one's mask, changed
+//!    where a walk of both keys together finds them to differ.
+//! 3. Any other key: a walk along the trie from the bytes that are viable.
+
+use formalm_automata::{Error, KeyId, Viability};
+use formalm_vocabulary::Vocabulary;
+
+use crate::mask::{Mask, patch};
+use crate::repetition;
+use crate::walk::{Walk, difference};
+
+/// Letters that must lead to one key for it to serve as reference.
+const LETTERS: usize = 14;
+
+pub(crate) fn mask(
+    viability: &Viability,
+    vocabulary: &Vocabulary,
+    key: KeyId,
+) -> Result<Mask, Error> {
+    if let Some(mask) = repetition::mask(viability, vocabulary, key)? {
+        return Ok(mask);
+    }
+    if let Some(reference) = reference(viability, key)?
+        && let Some(mask) = repetition::mask(viability, vocabulary, reference)?
+    {
+        return from_reference(viability, vocabulary, (key, reference), mask);
+    }
+    plain(viability, vocabulary, key)
+}
+
+/// The key that most letters lead to, if there is one.
+fn reference(viability: &Viability, key: KeyId) -> Result<Option<KeyId>, Error> {
+    let mut counts: Vec<(KeyId, usize)> = Vec::new();
+    for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
+        if let Some(next) = viability.step(key, byte)?
+            && next != key
+        {
+            match counts.iter_mut().find(|(known, _)| *known == next) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((next, 1)),
+            }
+        }
+    }
+    let most = counts.into_iter().max_by_key(|&(_, count)| count);
+    Ok(most.filter(|&(_, count)| count >= LETTERS).map(|(next, _)| next))
+}
+
+fn from_reference(
+    viability: &Viability,
+    vocabulary: &Vocabulary,
+    keys: (KeyId, KeyId),
+    mask: Mask,
+) -> Result<Mask, Error> {
+    let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
+    difference(viability, vocabulary.trie(), keys, &mut only_key, &mut only_reference)?;
+    match mask {
+        Mask::Patched { base, add, remove } => {
+            only_reference.sort_unstable();
+            only_key.sort_unstable();
+            let kept = |ids: &[u32], without: &[u32]| -> Vec<u32> {
+                ids.iter().copied().filter(|id| without.binary_search(id).is_err()).collect()
+            };
+            let mut add = kept(&add, &only_reference);
+            let mut remove = kept(&remove, &only_key);
+            add.extend(only_key);
+            remove.extend(only_reference);
+            Ok(Mask::patched(&base, add, remove))
+        }
+        mask => {
+            let mut words = vec![0; vocabulary.len().div_ceil(32)];
+            mask.fill(&mut words);
+            patch(&mut words, &only_key, &only_reference);
+            Ok(Mask::from_words(words))
+        }
+    }
+}
+
+fn plain(viability: &Viability, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+    let live = viability.live_bytes(key)?;
+    let mut ids = Vec::new();
+    let mut walk = Walk::new(viability, vocabulary.trie());
+    walk.tokens(key, live.iter(), &mut |tokens| ids.extend_from_slice(tokens))?;
+    Ok(Mask::from_ids(ids, vocabulary.len().div_ceil(32)))
+}

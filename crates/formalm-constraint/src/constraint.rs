@@ -1,0 +1,191 @@
+//! A language lifted to a vocabulary.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formalm_automata::{Automaton, Error, KeyId, StateId, Viability};
+use formalm_vocabulary::Vocabulary;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::compute;
+use crate::mask::{Mask, Words, patch};
+use crate::memo::Memo;
+use crate::walk;
+
+/// Masks and steps of one language over one vocabulary; shared freely between threads.
+#[derive(Debug)]
+pub struct Constraint {
+    viability: Viability,
+    vocabulary: Arc<Vocabulary>,
+    memo: Memo,
+    /// Fewest tokens to a member, by state, where it was asked for.
+    distances: Mutex<FxHashMap<u32, u32>>,
+}
+
+impl Constraint {
+    /// Lifts an automaton to a vocabulary. Masks are computed when they are asked for and kept in
+    /// at most `memory_limit_bytes`.
+    pub fn new(
+        automaton: Arc<Automaton>,
+        vocabulary: Arc<Vocabulary>,
+        memory_limit_bytes: usize,
+    ) -> Constraint {
+        let horizon = vocabulary.longest_token_bytes();
+        Constraint {
+            viability: Viability::new(automaton, horizon),
+            vocabulary,
+            memo: Memo::new(memory_limit_bytes),
+            distances: Mutex::default(),
+        }
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// The automaton.
+    pub fn automaton(&self) -> &Arc<Automaton> {
+        self.viability.automaton()
+    }
+
+    /// Number of words that a bitmask over the vocabulary needs.
+    pub fn words(&self) -> usize {
+        self.vocabulary.len().div_ceil(32)
+    }
+
+    /// Writes the mask of a state over `out`: tokens after which a member is reachable, and the
+    /// end tokens if the text is a member. Words beyond the vocabulary become zero.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the machine would outgrow its limits; `out` is then unspecified.
+    pub fn fill(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
+        self.with_mask(state, |mask| mask.fill(out))?;
+        if self.automaton().is_accepting(state) {
+            patch(out, self.vocabulary.end_token_ids(), &[]);
+        }
+        Ok(())
+    }
+
+    /// Whether the mask of a state is stored.
+    #[inline]
+    pub fn is_ready(&self, state: StateId) -> bool {
+        self.viability.known_key(state).is_some_and(|key| self.memo.has(key.number()))
+    }
+
+    /// Whether one token is allowed, without computing the mask.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::fill`].
+    pub fn allows(&self, state: StateId, token_id: u32) -> Result<bool, Error> {
+        if self.vocabulary.is_end(token_id) {
+            return Ok(self.automaton().is_accepting(state));
+        }
+        match self.vocabulary.token_bytes(token_id) {
+            Some(bytes) => Ok(self.automaton().walk(state, bytes)?.is_ok()),
+            None => Ok(false),
+        }
+    }
+
+    /// Uses the stored mask of a state, which leaves end tokens out.
+    pub(crate) fn with_mask<R>(
+        &self,
+        state: StateId,
+        use_mask: impl FnOnce(&Mask) -> R,
+    ) -> Result<R, Error> {
+        let key = self.viability.key(state)?;
+        let mut use_mask = Some(use_mask);
+        let hit = self.memo.with(key.number(), |mask| use_mask.take().map(|f| f(mask)));
+        if let Some(Some(result)) = hit {
+            return Ok(result);
+        }
+        let mask = self.compute(key)?;
+        // `use_mask` is still there: it is taken only on a hit.
+        let result = use_mask.take().map(|f| f(&mask));
+        self.memo.insert(key.number(), mask);
+        result.ok_or(Error::Language {
+            message: "a mask was used twice".to_owned(),
+            span: None,
+            hint: None,
+        })
+    }
+
+    fn compute(&self, key: KeyId) -> Result<Mask, Error> {
+        compute::mask(&self.viability, &self.vocabulary, key)
+    }
+
+    /// Memory in use beside automaton and vocabulary, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.memo.size().1 + self.viability.memory_bytes()
+    }
+
+    /// Number of masks kept.
+    pub fn mask_count(&self) -> usize {
+        self.memo.size().0
+    }
+
+    /// A shortest token sequence, end token aside, that makes the text a member; `None` if it
+    /// takes more than `limit` tokens or if no token sequence does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::fill`].
+    pub fn shortest_tokens(&self, state: StateId, limit: u32) -> Result<Option<Vec<u32>>, Error> {
+        if self.known_distance(state).is_some_and(|distance| distance > limit) {
+            return Ok(None);
+        }
+        let mut came = vec![(state, 0usize, 0u32)];
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
+        let (mut layer, mut depth) = (0, 0);
+        loop {
+            if let Some(at) = (layer..came.len()).find(|&at| self.is_accepting(came[at].0)) {
+                let path = trace(&came, at);
+                self.remember(state, path.len() as u32);
+                return Ok(Some(path));
+            }
+            let end = came.len();
+            if layer == end || depth == limit {
+                let distance = if layer == end { u32::MAX } else { depth + 1 };
+                if layer == end {
+                    self.remember(state, distance);
+                }
+                return Ok(None);
+            }
+            for at in layer..end {
+                for (next, token) in walk::successors(self.automaton(), &self.vocabulary, came[at].0)? {
+                    if seen.insert(next.number()) {
+                        came.push((next, at, token));
+                    }
+                }
+            }
+            layer = end;
+            depth += 1;
+        }
+    }
+
+    fn is_accepting(&self, state: StateId) -> bool {
+        self.automaton().is_accepting(state)
+    }
+
+    fn known_distance(&self, state: StateId) -> Option<u32> {
+        let distances = self.distances.lock().unwrap_or_else(PoisonError::into_inner);
+        distances.get(&state.number()).copied()
+    }
+
+    fn remember(&self, state: StateId, distance: u32) {
+        let mut distances = self.distances.lock().unwrap_or_else(PoisonError::into_inner);
+        distances.insert(state.number(), distance);
+    }
+}
+
+/// Tokens on the way to entry `at` of a breadth-first search.
+fn trace(came: &[(StateId, usize, u32)], mut at: usize) -> Vec<u32> {
+    let mut path = Vec::new();
+    while at != 0 {
+        path.push(came[at].2);
+        at = came[at].1;
+    }
+    path.reverse();
+    path
+}

@@ -1,0 +1,162 @@
+//! Stored masks: small, and quick to copy out.
+
+use std::sync::Arc;
+
+/// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
+pub type Words = [u32];
+
+/// Above this many tokens a list of ids is slower to write than a bitmask is to copy.
+const SPARSE: usize = 384;
+
+/// Above this many changes a patched base is no smaller than a bitmask of its own.
+const PATCH: usize = 2048;
+
+/// The allowed tokens of one key, end tokens aside.
+#[derive(Clone, Debug)]
+pub enum Mask {
+    /// Few tokens, ascending.
+    Sparse(Box<[u32]>),
+    /// A bitmask of its own.
+    Dense(Box<Words>),
+    /// A bitmask that others share, and what is different.
+    Patched {
+        /// The shared bitmask.
+        base: Arc<Words>,
+        /// Tokens to add.
+        add: Box<[u32]>,
+        /// Tokens to remove.
+        remove: Box<[u32]>,
+    },
+}
+
+impl Mask {
+    /// The smallest form of `base` with changes.
+    pub(crate) fn patched(base: &Arc<Words>, add: Vec<u32>, remove: Vec<u32>) -> Mask {
+        if add.len() + remove.len() <= PATCH {
+            return Mask::Patched {
+                base: Arc::clone(base),
+                add: add.into_boxed_slice(),
+                remove: remove.into_boxed_slice(),
+            };
+        }
+        let mut words = base.to_vec();
+        patch(&mut words, &add, &remove);
+        Mask::from_words(words)
+    }
+
+    /// The smallest form of a bitmask.
+    pub(crate) fn from_words(words: Vec<u32>) -> Mask {
+        let mut ids = Vec::new();
+        for (at, &word) in words.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                if ids.len() == SPARSE {
+                    return Mask::Dense(words.into_boxed_slice());
+                }
+                ids.push(at as u32 * 32 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+        Mask::Sparse(ids.into_boxed_slice())
+    }
+
+    /// The smallest form of a list of ids, in any order, without repetition.
+    pub(crate) fn from_ids(mut ids: Vec<u32>, words: usize) -> Mask {
+        if ids.len() <= SPARSE {
+            ids.sort_unstable();
+            return Mask::Sparse(ids.into_boxed_slice());
+        }
+        let mut dense = vec![0; words];
+        patch(&mut dense, &ids, &[]);
+        Mask::Dense(dense.into_boxed_slice())
+    }
+
+    /// Writes the mask over `out`, whose words beyond the mask become zero.
+    #[inline]
+    pub fn fill(&self, out: &mut Words) {
+        match self {
+            Mask::Sparse(ids) => {
+                out.fill(0);
+                patch(out, ids, &[]);
+            }
+            Mask::Dense(words) => copy(words, out),
+            Mask::Patched { base, add, remove } => {
+                copy(base, out);
+                patch(out, add, remove);
+            }
+        }
+    }
+
+    /// Whether a token is allowed.
+    pub fn contains(&self, token_id: u32) -> bool {
+        let bit = |words: &Words| {
+            words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
+        };
+        match self {
+            Mask::Sparse(ids) => ids.binary_search(&token_id).is_ok(),
+            Mask::Dense(words) => bit(words),
+            Mask::Patched { base, add, remove } => {
+                (bit(base) && !remove.contains(&token_id)) || add.contains(&token_id)
+            }
+        }
+    }
+
+    /// Memory of its own, in bytes; a shared base belongs to the vocabulary.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Mask>()
+            + 4 * match self {
+                Mask::Sparse(ids) => ids.len(),
+                Mask::Dense(words) => words.len(),
+                Mask::Patched { add, remove, .. } => add.len() + remove.len(),
+            }
+    }
+}
+
+#[inline]
+fn copy(from: &Words, out: &mut Words) {
+    let common = from.len().min(out.len());
+    out[..common].copy_from_slice(&from[..common]);
+    out[common..].fill(0);
+}
+
+/// Sets and clears bits; ids beyond `words` are not in any vocabulary of its size.
+#[inline]
+pub(crate) fn patch(words: &mut Words, add: &[u32], remove: &[u32]) {
+    for &id in remove {
+        if let Some(word) = words.get_mut(id as usize >> 5) {
+            *word &= !(1 << (id & 31));
+        }
+    }
+    for &id in add {
+        if let Some(word) = words.get_mut(id as usize >> 5) {
+            *word |= 1 << (id & 31);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_writes_the_same_bits() {
+        let ids: Vec<u32> = (0..900).filter(|id| id % 2 == 0).collect();
+        let mut words = vec![0; 32];
+        patch(&mut words, &ids, &[]);
+        let base: Arc<Words> = words.clone().into();
+        let forms = [
+            Mask::from_words(words.clone()),
+            Mask::from_ids(ids.clone(), 32),
+            Mask::patched(&base, vec![], vec![]),
+        ];
+        for form in forms {
+            let mut out = vec![!0; 40];
+            form.fill(&mut out);
+            assert_eq!(out[..32], words);
+            assert_eq!(out[32..], [0; 8]);
+            assert!(form.contains(898) && !form.contains(899) && !form.contains(5000));
+        }
+        let few = Mask::patched(&base, vec![1], vec![0]);
+        assert!(few.contains(1) && !few.contains(0));
+    }
+}

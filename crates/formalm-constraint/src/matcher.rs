@@ -1,0 +1,315 @@
+//! The position of one sequence in a constraint.
+
+use std::sync::Arc;
+
+use formalm_automata::{ByteSet, Error, StateId};
+
+use crate::constraint::Constraint;
+use crate::mask::Words;
+
+/// Why a token or text was not read; the matcher is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The id is not one of the vocabulary.
+    OutOfRange,
+    /// A special token: an id without bytes.
+    NoBytes,
+    /// An end token where the text is not a member.
+    NotAccepting,
+    /// The sequence has ended already.
+    Ended,
+    /// After `good` bytes the next byte leads to no member.
+    NotViable {
+        /// Bytes of the token or text that are viable.
+        good: usize,
+    },
+    /// The machine outgrew its limits.
+    Failed(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Failed(error)
+    }
+}
+
+/// One thing read.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    state: StateId,
+    token: Option<u32>,
+    bytes: usize,
+}
+
+/// What may and may not follow, byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// Why the token is refused, if it is.
+    pub refusal: Option<Refusal>,
+    /// Bytes that may follow the viable part of the token.
+    pub expected: ByteSet,
+    /// Whether the text with the viable part of the token is a member.
+    pub accepting: bool,
+}
+
+/// A cursor: a stack of states, one for each thing read.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    constraint: Arc<Constraint>,
+    steps: Vec<Step>,
+    text: Vec<u8>,
+    ended: bool,
+}
+
+impl Matcher {
+    /// A cursor before anything was read.
+    pub fn new(constraint: Arc<Constraint>) -> Matcher {
+        Matcher { constraint, steps: Vec::new(), text: Vec::new(), ended: false }
+    }
+
+    /// The constraint.
+    pub fn constraint(&self) -> &Arc<Constraint> {
+        &self.constraint
+    }
+
+    /// The automaton state.
+    pub fn state(&self) -> StateId {
+        match self.steps.last() {
+            Some(step) => step.state,
+            None => self.constraint.automaton().start(),
+        }
+    }
+
+    /// Bytes read so far.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Tokens read so far; bytes read without a token are not among them.
+    pub fn token_ids(&self) -> Vec<u32> {
+        self.steps.iter().filter_map(|step| step.token).collect()
+    }
+
+    /// Whether an end token was read.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the text is a member.
+    pub fn is_accepting(&self) -> bool {
+        self.constraint.automaton().is_accepting(self.state())
+    }
+
+    /// Whether no text may follow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the machine would outgrow its limits.
+    pub fn is_finished(&self) -> Result<bool, Error> {
+        Ok(self.ended || self.live_bytes()?.is_empty())
+    }
+
+    /// Bytes that may follow.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn live_bytes(&self) -> Result<ByteSet, Error> {
+        if self.ended {
+            return Ok(ByteSet::default());
+        }
+        self.constraint.automaton().live_bytes(self.state())
+    }
+
+    /// Writes the mask over `out`; after an end token nothing is allowed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    #[inline]
+    pub fn fill(&self, out: &mut Words) -> Result<(), Error> {
+        if self.ended {
+            out.fill(0);
+            return Ok(());
+        }
+        self.constraint.fill(self.state(), out)
+    }
+
+    /// Whether the mask is stored, so that writing it out takes less than a microsecond.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.ended || self.constraint.is_ready(self.state())
+    }
+
+    /// Whether a token is allowed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn allows(&self, token_id: u32) -> Result<bool, Error> {
+        Ok(!self.ended && self.constraint.allows(self.state(), token_id)?)
+    }
+
+    /// Reads a token.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`]; nothing was read then.
+    #[inline]
+    pub fn advance(&mut self, token_id: u32) -> Result<(), Refusal> {
+        if self.ended {
+            return Err(Refusal::Ended);
+        }
+        let constraint = Arc::clone(&self.constraint);
+        let vocabulary = constraint.vocabulary();
+        if vocabulary.is_end(token_id) {
+            if !self.is_accepting() {
+                return Err(Refusal::NotAccepting);
+            }
+            self.steps.push(Step { state: self.state(), token: Some(token_id), bytes: 0 });
+            self.ended = true;
+            return Ok(());
+        }
+        match vocabulary.token_bytes(token_id) {
+            Some(bytes) => self.read(bytes, Some(token_id)),
+            None if (token_id as usize) < vocabulary.len() => Err(Refusal::NoBytes),
+            None => Err(Refusal::OutOfRange),
+        }
+    }
+
+    /// Reads tokens until one is refused; how many were read, and why the next was not.
+    pub fn advance_many(&mut self, token_ids: &[u32]) -> (usize, Option<Refusal>) {
+        for (count, &token_id) in token_ids.iter().enumerate() {
+            if let Err(refusal) = self.advance(token_id) {
+                return (count, Some(refusal));
+            }
+        }
+        (token_ids.len(), None)
+    }
+
+    /// Reads bytes without a token; one step for [`Matcher::rollback`].
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`]; nothing was read then.
+    pub fn advance_bytes(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if self.ended {
+            return Err(Refusal::Ended);
+        }
+        self.read(bytes, None)
+    }
+
+    fn read(&mut self, bytes: &[u8], token: Option<u32>) -> Result<(), Refusal> {
+        match self.constraint.automaton().walk(self.state(), bytes)? {
+            Ok(state) => {
+                self.steps.push(Step { state, token, bytes: bytes.len() });
+                self.text.extend_from_slice(bytes);
+                Ok(())
+            }
+            Err(good) => Err(Refusal::NotViable { good }),
+        }
+    }
+
+    /// Takes back the last `count` steps; `false`, and nothing happens, if there are fewer.
+    #[must_use]
+    pub fn rollback(&mut self, count: usize) -> bool {
+        let Some(kept) = self.steps.len().checked_sub(count) else { return false };
+        let bytes: usize = self.steps[kept..].iter().map(|step| step.bytes).sum();
+        self.text.truncate(self.text.len() - bytes);
+        self.steps.truncate(kept);
+        if count > 0 {
+            self.ended = false;
+        }
+        true
+    }
+
+    /// Number of steps that can be taken back.
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Takes back everything.
+    pub fn reset(&mut self) {
+        self.steps.clear();
+        self.text.clear();
+        self.ended = false;
+    }
+
+    /// The bytes that every member continues with here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn forced_bytes(&self) -> Result<Vec<u8>, Error> {
+        let automaton = self.constraint.automaton();
+        let mut forced = Vec::new();
+        if self.ended {
+            return Ok(forced);
+        }
+        let mut state = self.state();
+        // Every state is live, so a run of single choices ends at a member.
+        while !automaton.is_accepting(state) {
+            let live = automaton.live_bytes(state)?;
+            let (Some(byte), 1) = (live.iter().next(), live.len()) else { break };
+            let Some(next) = automaton.step(state, byte)? else { break };
+            forced.push(byte);
+            state = next;
+        }
+        Ok(forced)
+    }
+
+    /// The tokens that must follow because each is the only one allowed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn forced_tokens(&self) -> Result<Vec<u32>, Error> {
+        let mut ahead = self.clone();
+        let mut words = vec![0; self.constraint.words()];
+        let mut forced = Vec::new();
+        while !ahead.ended && !ahead.is_accepting() {
+            ahead.fill(&mut words)?;
+            let Some(only) = only_bit(&words) else { break };
+            if ahead.advance(only).is_err() {
+                break;
+            }
+            forced.push(only);
+        }
+        Ok(forced)
+    }
+
+    /// Why a token is or is not allowed, and what could stand in its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn explain(&self, token_id: u32) -> Result<Explanation, Error> {
+        let mut ahead = self.clone();
+        let refusal = ahead.advance(token_id).err();
+        if let Some(Refusal::Failed(error)) = refusal {
+            return Err(error);
+        }
+        if let Some(Refusal::NotViable { good }) = refusal {
+            let bytes = self.constraint.vocabulary().token_bytes(token_id).unwrap_or_default();
+            if let Err(Refusal::Failed(error)) = ahead.advance_bytes(&bytes[..good]) {
+                return Err(error);
+            }
+        }
+        let (expected, accepting) = (ahead.live_bytes()?, ahead.is_accepting());
+        Ok(Explanation { refusal, expected, accepting })
+    }
+}
+
+/// The index of the only bit that is set.
+fn only_bit(words: &Words) -> Option<u32> {
+    let mut only = None;
+    for (at, &word) in words.iter().enumerate() {
+        if word != 0 {
+            if only.is_some() || !word.is_power_of_two() {
+                return None;
+            }
+            only = Some(at as u32 * 32 + word.trailing_zeros());
+        }
+    }
+    only
+}

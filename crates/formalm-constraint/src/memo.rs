@@ -1,0 +1,141 @@
+//! Masks by key: read without a lock, bounded in memory.
+//!
+//! A slot is an atomic pointer. A full memo empties slots in the order in which they were filled,
+//! sparing those used since they were last looked at (the *clock* rule): what is in use stays.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arc_swap::ArcSwapOption;
+
+use crate::mask::Mask;
+
+/// Slots of the first chunk; each further chunk doubles.
+const FIRST: usize = 64;
+
+#[derive(Debug)]
+struct Entry {
+    mask: Mask,
+    used: AtomicBool,
+}
+
+type Slot = ArcSwapOption<Entry>;
+
+/// A growing table of masks.
+#[derive(Debug)]
+pub(crate) struct Memo {
+    chunks: [OnceLock<Box<[Slot]>>; 26],
+    filled: Mutex<Filled>,
+    limit_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Filled {
+    order: VecDeque<u32>,
+    bytes: usize,
+}
+
+impl Memo {
+    pub(crate) fn new(limit_bytes: usize) -> Memo {
+        Memo {
+            chunks: std::array::from_fn(|_| OnceLock::new()),
+            filled: Mutex::default(),
+            limit_bytes,
+        }
+    }
+
+    fn slot(&self, key: u32, grow: bool) -> Option<&Slot> {
+        let shifted = key as usize + FIRST;
+        let chunk = (shifted / FIRST).ilog2() as usize;
+        let slots = self.chunks.get(chunk)?;
+        let slots = if grow {
+            slots.get_or_init(|| {
+                std::iter::repeat_with(Slot::empty).take(FIRST << chunk).collect()
+            })
+        } else {
+            slots.get()?
+        };
+        slots.get(shifted - (FIRST << chunk))
+    }
+
+    /// Uses the mask of a key, if it is there.
+    #[inline]
+    pub(crate) fn with<R>(&self, key: u32, use_mask: impl FnOnce(&Mask) -> R) -> Option<R> {
+        let entry = self.slot(key, false)?.load();
+        let entry = entry.as_ref()?;
+        if !entry.used.load(Ordering::Relaxed) {
+            entry.used.store(true, Ordering::Relaxed);
+        }
+        Some(use_mask(&entry.mask))
+    }
+
+    /// Whether the mask of a key is there.
+    #[inline]
+    pub(crate) fn has(&self, key: u32) -> bool {
+        self.slot(key, false).is_some_and(|slot| slot.load().is_some())
+    }
+
+    /// Keeps a mask, and lets go of others if there is no room.
+    pub(crate) fn insert(&self, key: u32, mask: Mask) {
+        let bytes = mask.memory_bytes();
+        let Some(slot) = self.slot(key, true) else { return };
+        if bytes > self.limit_bytes {
+            return;
+        }
+        let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.load().is_some() {
+            return;
+        }
+        while filled.bytes + bytes > self.limit_bytes {
+            let Some(oldest) = filled.order.pop_front() else { break };
+            self.let_go(oldest, &mut filled);
+        }
+        filled.bytes += bytes;
+        filled.order.push_back(key);
+        slot.store(Some(Arc::new(Entry { mask, used: AtomicBool::new(false) })));
+    }
+
+    fn let_go(&self, key: u32, filled: &mut Filled) {
+        let Some(slot) = self.slot(key, false) else { return };
+        let entry = slot.load();
+        let Some(entry) = entry.as_ref() else { return };
+        if entry.used.swap(false, Ordering::Relaxed) {
+            filled.order.push_back(key);
+        } else {
+            filled.bytes -= entry.mask.memory_bytes();
+            slot.store(None);
+        }
+    }
+
+    /// Masks kept, and their memory in bytes.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunks = self.chunks.iter().filter_map(OnceLock::get);
+        let slots: usize = chunks.map(|slots| slots.len() * size_of::<Slot>()).sum();
+        (filled.order.len(), filled.bytes + slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mask(id: u32) -> Mask {
+        Mask::from_ids((0..300).map(|at| at + id).collect(), 64)
+    }
+
+    #[test]
+    fn memory_stays_bounded_and_used_masks_stay() {
+        let memo = Memo::new(20_000);
+        for key in 0..200 {
+            memo.insert(key, mask(key));
+            assert_eq!(memo.with(0, |mask| mask.contains(0)), Some(true));
+        }
+        let (count, _) = memo.size();
+        assert!((2..=20).contains(&count), "{count}");
+        assert!(memo.with(3, |_| ()).is_none());
+        assert!(memo.with(199, |mask| mask.contains(199)) == Some(true));
+        assert!(memo.with(5_000_000, |_| ()).is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! Masks of keys that repeat a class of characters.
+//!
+//! A token read there is of one of these forms, and of one only:
+//!
+//! * all its characters are of the class: it stays. These are a bitmask of the vocabulary;
+//! * it ends in an unfinished character after characters of the class;
+//! * p·e·u with p non-empty and of the class and e not of it: allowed iff the repetition may be
+//!   left after as many characters as p has, and what follows allows e·u. The vocabulary lists
+//!   such tokens by e·u;
+//! * it begins with a byte that is not of the class: a walk from the key finds these.
+
+use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, Viability, WIDE_PARTS};
+use formalm_vocabulary::{Crossings, Inside, Vocabulary};
+
+use crate::mask::Mask;
+use crate::walk::Walk;
+
+/// With fewer ASCII characters, and none beyond, few tokens stay and a walk is quicker.
+const BROAD: u32 = 12;
+
+/// One mask in the making.
+struct Making<'a> {
+    viability: &'a Viability,
+    vocabulary: &'a Vocabulary,
+    key: KeyId,
+    repetition: Repetition,
+    inside: Inside,
+    add: Vec<u32>,
+}
+
+/// The mask of `key` if it is a repetition whose mask these tables give; `None` otherwise.
+pub(crate) fn mask(
+    viability: &Viability,
+    vocabulary: &Vocabulary,
+    key: KeyId,
+) -> Result<Option<Mask>, Error> {
+    let Some(repetition) = viability.repetition(key)? else { return Ok(None) };
+    let wide = repetition.wide != [Cover::None; WIDE_PARTS];
+    if repetition.ascii.count_ones() < BROAD && !wide {
+        return Ok(None);
+    }
+    let exits = match repetition.exit {
+        Some(exit) => viability.live_bytes(exit)?,
+        None => ByteSet::default(),
+    };
+    let leaves = |byte: u8| match byte {
+        0..0x80 => repetition.ascii >> byte & 1 == 0,
+        // A class with characters beyond ASCII is never followed by others of them.
+        _ => !wide,
+    };
+    let exits: Vec<u8> = exits.iter().filter(|&byte| leaves(byte)).collect();
+    if !exits.iter().all(|&byte| Crossings::keeps(byte)) {
+        return Ok(None);
+    }
+    let inside = Inside::new(repetition.ascii, repetition.wide);
+    let mut making = Making { viability, vocabulary, key, repetition, inside, add: Vec::new() };
+    making.crossing(&exits)?;
+    making.beginning(&exits)?;
+    making.staying().map(Some)
+}
+
+impl Making<'_> {
+    fn has_room(&self, characters: u32) -> bool {
+        self.repetition.max.is_none_or(|max| characters <= max)
+    }
+
+    /// Tokens p·e·u.
+    fn crossing(&mut self, exits: &[u8]) -> Result<(), Error> {
+        let Some(exit) = self.repetition.exit else { return Ok(()) };
+        let crossings = self.vocabulary.classes().crossings();
+        let nodes = crossings.nodes();
+        let mut stack: Vec<KeyId> = Vec::new();
+        for &byte in exits {
+            let Some(root) = crossings.root(byte) else { continue };
+            let end = nodes[root as usize].end();
+            let mut at = root;
+            stack.clear();
+            while at < end {
+                let here = nodes[at as usize];
+                let depth = here.depth();
+                let before = if depth == 1 { exit } else { stack[depth - 2] };
+                let Some(next) = self.viability.step(before, here.byte())? else {
+                    at = here.end();
+                    continue;
+                };
+                if let Some(remainder) = here.word() {
+                    self.crossed(crossings, remainder)?;
+                }
+                stack.truncate(depth - 1);
+                stack.push(next);
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tokens with one remainder that is viable after the repetition.
+    fn crossed(&mut self, crossings: &Crossings, remainder: u32) -> Result<(), Error> {
+        for crossing in crossings.tokens(remainder) {
+            let before = crossing.before;
+            let allowed = match self.inside.judge(before.atoms, before.ascii) {
+                Cover::Full => {
+                    before.characters >= self.repetition.min && self.has_room(before.characters)
+                }
+                Cover::Partial => self.walks(crossing.token)?,
+                Cover::None => false,
+            };
+            if allowed {
+                self.add.push(crossing.token);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tokens that begin with what follows the repetition.
+    fn beginning(&mut self, exits: &[u8]) -> Result<(), Error> {
+        if self.repetition.min > 0 {
+            return Ok(());
+        }
+        let add = &mut self.add;
+        let mut walk = Walk::new(self.viability, self.vocabulary.trie());
+        walk.tokens(self.key, exits.iter().copied(), &mut |tokens| add.extend_from_slice(tokens))
+    }
+
+    /// Tokens of the class, and everything together.
+    fn staying(mut self) -> Result<Mask, Error> {
+        let stay = self.vocabulary.stay(self.repetition.ascii, self.repetition.wide);
+        for &token in &stay.undecided {
+            if self.walks(token)? {
+                self.add.push(token);
+            }
+        }
+        if self.repetition.wide != [Cover::Full; WIDE_PARTS] {
+            self.ragged()?;
+        }
+        let Some(most) = self.repetition.max else {
+            return Ok(Mask::patched(&stay.words, self.add, Vec::new()));
+        };
+        let classes = self.vocabulary.classes();
+        if classes.at_most(most as usize).is_some() {
+            let mut words = stay.words.to_vec();
+            classes.limit_characters(most, &mut words);
+            crate::mask::patch(&mut words, &self.add, &[]);
+            return Ok(Mask::from_words(words));
+        }
+        let longer = classes.longer().iter().take_while(|&&(characters, _)| characters > most);
+        let within = |token: u32| stay.words[token as usize >> 5] >> (token & 31) & 1 != 0;
+        let remove = longer.map(|&(_, token)| token).filter(|&token| within(token)).collect();
+        Ok(Mask::patched(&stay.words, self.add, remove))
+    }
+
+    /// Tokens that end in an unfinished character of a class that has only some of those beyond
+    /// ASCII.
+    fn ragged(&mut self) -> Result<(), Error> {
+        if self.repetition.wide == [Cover::None; WIDE_PARTS] {
+            return Ok(());
+        }
+        let classes = self.vocabulary.classes();
+        for tail in classes.tails() {
+            if !self.reads(tail.bytes())? {
+                continue;
+            }
+            for ragged in classes.ragged(tail) {
+                let before = ragged.before;
+                let allowed = match self.inside.judge(before.atoms, before.ascii) {
+                    Cover::Full => self.has_room(before.characters.saturating_add(1)),
+                    Cover::Partial => self.walks(ragged.token)?,
+                    Cover::None => false,
+                };
+                if allowed {
+                    self.add.push(ragged.token);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a token is viable, byte by byte.
+    fn walks(&self, token: u32) -> Result<bool, Error> {
+        self.reads(self.vocabulary.token_bytes(token).unwrap_or_default())
+    }
+
+    fn reads(&self, bytes: &[u8]) -> Result<bool, Error> {
+        let mut key = self.key;
+        for &byte in bytes {
+            match self.viability.step(key, byte)? {
+                Some(next) => key = next,
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,181 @@
+//! Walks of a machine along the trie of the vocabulary.
+
+use formalm_automata::{Automaton, Error, KeyId, StateId, Viability};
+use formalm_vocabulary::{Trie, Vocabulary};
+use rustc_hash::FxHashMap;
+
+/// Characters over which a key comes back to itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loops {
+    ascii: u128,
+    wide: bool,
+}
+
+/// Walks keys along a trie. Tokens are handed out as slices of the trie's order.
+pub(crate) struct Walk<'a> {
+    viability: &'a Viability,
+    trie: &'a Trie,
+    loops: FxHashMap<KeyId, Loops>,
+    stack: Vec<KeyId>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(viability: &'a Viability, trie: &'a Trie) -> Walk<'a> {
+        Walk { viability, trie, loops: FxHashMap::default(), stack: Vec::new() }
+    }
+
+    /// Tokens viable from `key` whose first byte is in `first`.
+    pub(crate) fn tokens(
+        &mut self,
+        key: KeyId,
+        first: impl IntoIterator<Item = u8>,
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        for byte in first {
+            if let Some(node) = self.trie.root_child(byte)
+                && let Some(next) = self.viability.step(key, byte)?
+            {
+                self.subtree(node, next, emit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tokens at and below `node`, which has just been read, ending in `key`.
+    fn subtree(
+        &mut self,
+        node: u32,
+        key: KeyId,
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        let trie = self.trie;
+        let nodes = trie.nodes();
+        let top = nodes[node as usize].depth();
+        let end = nodes[node as usize].end();
+        self.stack.resize(self.stack.len().max(top + 1), key);
+        self.stack[top] = key;
+        if nodes[node as usize].word().is_some() {
+            emit(trie.tokens_at(node));
+        }
+        let mut at = node + 1;
+        while at < end {
+            let here = nodes[at as usize];
+            let depth = here.depth();
+            let before = self.stack[depth - 1];
+            let Some(next) = self.viability.step(before, here.byte())? else {
+                at = here.end();
+                continue;
+            };
+            if next == before && here.end() > at + 1 && self.skips(next, at)? {
+                emit(trie.tokens_at(at));
+                emit(trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
+            if here.word().is_some() {
+                emit(trie.tokens_at(at));
+            }
+            if depth == self.stack.len() {
+                self.stack.push(next);
+            } else {
+                self.stack[depth] = next;
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether everything below a node keeps a key where it is.
+    fn skips(&mut self, key: KeyId, node: u32) -> Result<bool, Error> {
+        let loops = match self.loops.get(&key) {
+            Some(&loops) => loops,
+            None => {
+                let loops = loops_of(self.viability, key)?;
+                self.loops.insert(key, loops);
+                loops
+            }
+        };
+        Ok(self.trie.signature(node).is_within(loops.ascii, loops.wide))
+    }
+}
+
+fn loops_of(viability: &Viability, key: KeyId) -> Result<Loops, Error> {
+    let mut loops = Loops::default();
+    for byte in 0..128u8 {
+        if viability.step(key, byte)? == Some(key) {
+            loops.ascii |= 1 << byte;
+        }
+    }
+    loops.wide = viability.repetition(key)?.is_some_and(|repetition| {
+        let full = repetition.wide == [formalm_automata::Cover::Full; 4];
+        full && repetition.min == 0 && repetition.max.is_none()
+    });
+    Ok(loops)
+}
+
+/// Walks two keys together: tokens that only the first or only the second allows.
+pub(crate) fn difference(
+    viability: &Viability,
+    trie: &Trie,
+    keys: (KeyId, KeyId),
+    only_first: &mut Vec<u32>,
+    only_second: &mut Vec<u32>,
+) -> Result<(), Error> {
+    let nodes = trie.nodes();
+    let mut stack = vec![(Some(keys.0), Some(keys.1))];
+    let mut at = 0;
+    while (at as usize) < nodes.len() {
+        let here = nodes[at as usize];
+        let depth = here.depth();
+        let (first, second) = stack[depth - 1];
+        let first = first.map_or(Ok(None), |key| viability.step(key, here.byte()))?;
+        let second = second.map_or(Ok(None), |key| viability.step(key, here.byte()))?;
+        if first == second {
+            at = here.end();
+            continue;
+        }
+        if here.word().is_some() {
+            match (first, second) {
+                (Some(_), None) => only_first.extend_from_slice(trie.tokens_at(at)),
+                (None, Some(_)) => only_second.extend_from_slice(trie.tokens_at(at)),
+                _ => {}
+            }
+        }
+        stack.truncate(depth);
+        stack.push((first, second));
+        at += 1;
+    }
+    Ok(())
+}
+
+/// The states that one token can lead to, each with one token that does.
+pub(crate) fn successors(
+    automaton: &Automaton,
+    vocabulary: &Vocabulary,
+    state: StateId,
+) -> Result<Vec<(StateId, u32)>, Error> {
+    let trie = vocabulary.trie();
+    let nodes = trie.nodes();
+    let mut stack = vec![state];
+    let mut found: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut list = Vec::new();
+    let mut at = 0;
+    while (at as usize) < nodes.len() {
+        let here = nodes[at as usize];
+        let depth = here.depth();
+        let Some(next) = automaton.step(stack[depth - 1], here.byte())? else {
+            at = here.end();
+            continue;
+        };
+        if here.word().is_some() {
+            found.entry(next.number()).or_insert_with(|| {
+                list.push((next, trie.tokens_at(at)[0]));
+                list.len() - 1
+            });
+        }
+        stack.truncate(depth);
+        stack.push(next);
+        at += 1;
+    }
+    Ok(list)
+}

@@ -1,0 +1,142 @@
+//! Masks against their definition, on random languages, vocabularies and walks.
+
+use std::sync::Arc;
+
+use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::{Automaton, Expression, Limits};
+use formalm_constraint::{Constraint, Matcher, reference};
+use formalm_vocabulary::Vocabulary;
+use proptest::prelude::*;
+
+/// Pieces of patterns that take every way a mask can be computed.
+fn piece() -> impl Strategy<Value = String> {
+    let atoms = [
+        "a", "b", "[a-z]", "[a-zA-Z0-9._-]", ".", r"\w", r"\d", r"[^\W\d]", "[^\"]", "[а-яa-z]",
+        "é", "[0-9a-f]", r"\.", "@", "\"", " ", "—", "(?:foo|bar|b)", r"\s", "[à-ü]", "[a-m]",
+        "(?i:straße)", "[^a]",
+    ];
+    let counts = ["", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,20}", "{1,500}", "{18}"];
+    (prop::sample::select(atoms.to_vec()), prop::sample::select(counts.to_vec()))
+        .prop_map(|(atom, count)| format!("{atom}{count}"))
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let sequence = prop::collection::vec(piece(), 1..5).prop_map(|pieces| pieces.concat()).boxed();
+    let choice = prop::collection::vec(sequence.clone(), 1..3).prop_map(|list| list.join("|")).boxed();
+    prop_oneof![
+        4 => choice.clone(),
+        1 => (choice.clone(), sequence.clone()).prop_map(|(a, b)| format!("(?:{a})*{b}")),
+        1 => choice.clone().prop_map(|a| format!("(?!.*ab)(?:{a})")),
+        1 => choice.prop_map(|a| format!(r"\b(?:{a})")),
+        1 => sequence.prop_map(|a| format!("(?>{a})a*")),
+    ]
+}
+
+/// Tokens of text, of parts of characters, and of bytes that no text has.
+fn token() -> impl Strategy<Value = Option<Vec<u8>>> {
+    let texts = [
+        "a", "b", "f", "foo", "ba", "r", "ab", ".", "@", "\"", " ", "é", "é.", "a.b", "ж", "ab\"",
+        "ab@x", "1", "2a", "a1", "12", "—", "a—", "é—b", "東京", "xyz.com", " foo", "aaaaaaaaaaaaa",
+        "aaaaaaaaaaaaaaaaaaaaaaaa", "ſ", "ß", "\n", "\u{a0}", "٣", "a٣.", "Z", "_", "-", "zé\"a",
+    ];
+    prop_oneof![
+        12 => prop::sample::select(texts.to_vec()).prop_map(|text| Some(text.as_bytes().to_vec())),
+        2 => (prop::sample::select(texts.to_vec()), 1usize..4).prop_map(|(text, cut)| {
+            let bytes = text.as_bytes();
+            Some(bytes[..bytes.len().saturating_sub(cut).max(1)].to_vec())
+        }),
+        2 => prop::sample::select(texts.to_vec())
+            .prop_map(|text| Some(text.as_bytes()[text.len().min(2) - 1..].to_vec())),
+        1 => prop::collection::vec(any::<u8>(), 1..3).prop_map(Some),
+        1 => Just(None),
+    ]
+}
+
+fn bits(words: &[u32]) -> Vec<u32> {
+    (0..words.len() as u32 * 32).filter(|id| words[*id as usize >> 5] >> (id & 31) & 1 != 0).collect()
+}
+
+fn constraint(pattern: &str, tokens: Vec<Option<Vec<u8>>>) -> Option<Arc<Constraint>> {
+    let parsed = parse(pattern, Dialect::Python, Flags::default()).ok()?;
+    let automaton = Automaton::new(&Expression::pattern(parsed), Limits::default()).ok()?;
+    let vocabulary = Vocabulary::from_tokens(tokens, vec![0]).ok()?;
+    Some(Arc::new(Constraint::new(Arc::new(automaton), Arc::new(vocabulary), 1 << 20)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn a_mask_is_its_definition(
+        pattern in pattern(),
+        tokens in prop::collection::vec(token(), 1..60),
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 12),
+    ) {
+        let mut all = vec![None];
+        all.extend(tokens);
+        all.push(Some(b"a".to_vec()));
+        let Some(constraint) = constraint(&pattern, all) else { return Ok(()) };
+        let mut matcher = Matcher::new(Arc::clone(&constraint));
+        let mut words = vec![!0; constraint.words() + 1];
+        for choice in choices {
+            matcher.fill(&mut words).unwrap();
+            let fast = bits(&words);
+            let slow = reference::allowed(
+                constraint.automaton(),
+                constraint.vocabulary(),
+                matcher.state(),
+            ).unwrap();
+            prop_assert_eq!(&fast, &slow, "{} after {:?}", pattern,
+                String::from_utf8_lossy(matcher.text()));
+            // Computed again from the memo.
+            matcher.fill(&mut words).unwrap();
+            prop_assert_eq!(bits(&words), slow);
+            let next: Vec<u32> = fast.into_iter().filter(|&id| id != 0).collect();
+            if next.is_empty() {
+                break;
+            }
+            let before = matcher.state();
+            let token = next[choice.index(next.len())];
+            matcher.advance(token).unwrap();
+            prop_assert!(matcher.rollback(1));
+            prop_assert_eq!(matcher.state(), before);
+            matcher.advance(token).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_fewest_tokens_are_fewest(
+        pattern in pattern(),
+        tokens in prop::collection::vec(token(), 1..20),
+    ) {
+        let mut all = vec![None];
+        all.extend(tokens);
+        let Some(constraint) = constraint(&pattern, all) else { return Ok(()) };
+        let start = constraint.automaton().start();
+        let found = constraint.shortest_tokens(start, 4).unwrap();
+        // Breadth first by the definition.
+        let mut layer = vec![start];
+        let mut depth = None;
+        for steps in 0..=4 {
+            if layer.iter().any(|&state| constraint.automaton().is_accepting(state)) {
+                depth = Some(steps);
+                break;
+            }
+            let mut next = Vec::new();
+            for &state in &layer {
+                for id in reference::allowed(constraint.automaton(), constraint.vocabulary(), state).unwrap() {
+                    let bytes = constraint.vocabulary().token_bytes(id).unwrap_or_default();
+                    let after = constraint.automaton().walk(state, bytes).unwrap().unwrap();
+                    if !next.contains(&after) { next.push(after); }
+                }
+            }
+            layer = next;
+        }
+        prop_assert_eq!(found.as_ref().map(Vec::len), depth);
+        if let Some(path) = found {
+            let mut matcher = Matcher::new(Arc::clone(&constraint));
+            prop_assert_eq!(matcher.advance_many(&path), (path.len(), None));
+            prop_assert!(matcher.is_accepting());
+        }
+    }
+}

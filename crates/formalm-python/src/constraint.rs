@@ -1,0 +1,81 @@
+//! Constraints.
+
+use std::sync::Arc;
+
+use formalm_constraint::Constraint as Inner;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::language::Automaton;
+use crate::matcher::Matcher;
+use crate::vocabulary::Vocabulary;
+
+/// Memory for stored masks, unless the user says otherwise.
+const MEMORY_LIMIT_BYTES: usize = 64 << 20;
+
+/// An automaton lifted to a vocabulary; shared freely between threads.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Constraint {
+    pub(crate) inner: Arc<Inner>,
+    width: usize,
+}
+
+#[pymethods]
+impl Constraint {
+    #[new]
+    #[pyo3(signature = (automaton, vocabulary, *, memory_limit_bytes=MEMORY_LIMIT_BYTES, width=None))]
+    fn new(
+        py: Python<'_>,
+        automaton: &Automaton,
+        vocabulary: &Vocabulary,
+        memory_limit_bytes: usize,
+        width: Option<usize>,
+    ) -> PyResult<Constraint> {
+        let size = vocabulary.inner.len();
+        let width = width.unwrap_or(size);
+        if width < size {
+            let message = format!("a width of {width} is less than the {size} ids there are");
+            return Err(errors::argument(py, &message, None));
+        }
+        let automaton = Arc::clone(&automaton.machine);
+        let inner = Inner::new(automaton, Arc::clone(&vocabulary.inner), memory_limit_bytes);
+        Ok(Constraint { inner: Arc::new(inner), width })
+    }
+
+    fn matcher(&self) -> Matcher {
+        Matcher::new(&self.inner, self.width)
+    }
+
+    #[getter]
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    #[getter]
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    #[getter]
+    fn mask_count(&self) -> usize {
+        self.inner.mask_count()
+    }
+
+    fn shortest_token_ids(
+        &self,
+        py: Python<'_>,
+        matcher: &Matcher,
+        limit: u32,
+    ) -> PyResult<Option<Vec<u32>>> {
+        let cursor = matcher.lock(py)?;
+        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
+            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
+        }
+        if cursor.has_ended() {
+            return Ok(Some(Vec::new()));
+        }
+        let state = cursor.state();
+        let found = py.detach(|| self.inner.shortest_tokens(state, limit));
+        found.map_err(|error| errors::failure(py, &error, None))
+    }
+}

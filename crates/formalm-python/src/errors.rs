@@ -1,0 +1,123 @@
+//! Errors of the core as the typed exceptions of `formalm.errors`.
+
+use formalm_automata::Error;
+use formalm_constraint::Refusal;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// An exception of `formalm.errors` made from a message and keywords.
+fn exception(
+    py: Python<'_>,
+    class: &str,
+    message: &str,
+    fill: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>,
+) -> PyErr {
+    let made = || -> PyResult<PyErr> {
+        let keywords = PyDict::new(py);
+        fill(&keywords)?;
+        let class = py.import("formalm.errors")?.getattr(class)?;
+        Ok(PyErr::from_value(class.call((message,), Some(&keywords))?))
+    };
+    made().unwrap_or_else(|error| error)
+}
+
+/// A wrong argument.
+pub(crate) fn argument(py: Python<'_>, message: &str, hint: Option<&str>) -> PyErr {
+    exception(py, "ArgumentError", message, |keywords| keywords.set_item("hint", hint))
+}
+
+/// A vocabulary that cannot be read or trusted.
+pub(crate) fn vocabulary(py: Python<'_>, message: &str, hint: Option<&str>) -> PyErr {
+    exception(py, "VocabularyError", message, |keywords| keywords.set_item("hint", hint))
+}
+
+/// One matcher in two threads.
+pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
+    let message = "this matcher is in use by another thread";
+    exception(py, "ConcurrencyError", message, |keywords| {
+        keywords.set_item("hint", "give each thread a fork() of its own")
+    })
+}
+
+/// A failure of the core; `source` is the text that spans refer to.
+pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> PyErr {
+    match error {
+        Error::Language { message, span, hint } => {
+            exception(py, "LanguageError", message, |keywords| {
+                keywords.set_item("source", source)?;
+                keywords.set_item("span", span.map(|span| (span.start, span.end)))?;
+                keywords.set_item("hint", hint.as_deref())
+            })
+        }
+        Error::Limit { resource, needed, allowed } => {
+            let made = || -> PyResult<PyErr> {
+                let class = py.import("formalm.errors")?.getattr("LimitError")?;
+                Ok(PyErr::from_value(class.call1((resource.name(), *needed, *allowed))?))
+            };
+            made().unwrap_or_else(|error| error)
+        }
+    }
+}
+
+/// A token or text that was not read.
+pub(crate) fn refusal(py: Python<'_>, refusal: &Refusal, what: Refused<'_>) -> PyErr {
+    let name = what.name();
+    let (message, hint) = match refusal {
+        Refusal::Failed(error) => return failure(py, error, None),
+        Refusal::OutOfRange => (
+            format!("{name} is not an id of the vocabulary"),
+            Some("ids are 0 up to the size of the vocabulary"),
+        ),
+        Refusal::NoBytes => (
+            format!("{name} is a special token: it has no bytes to read"),
+            Some("pass it as an end token when the vocabulary is made, if it is one"),
+        ),
+        Refusal::NotAccepting => (
+            format!("{name} ends the text, which is not a member yet"),
+            Some("mask() and explain() tell what may follow"),
+        ),
+        Refusal::Ended => (
+            format!("{name} comes after an end token"),
+            Some("rollback() takes the end token back"),
+        ),
+        Refusal::NotViable { good } => (
+            format!("{name} is not allowed here: after {good} bytes no member continues so"),
+            Some("mask() and explain() tell what may follow"),
+        ),
+    };
+    if matches!(refusal, Refusal::OutOfRange) {
+        return argument(py, &message, hint);
+    }
+    exception(py, "TokenError", &message, |keywords| {
+        keywords.set_item("token_id", what.token_id())?;
+        keywords.set_item("hint", hint)
+    })
+}
+
+/// What was refused.
+#[derive(Clone, Copy)]
+pub(crate) enum Refused<'a> {
+    /// A token of the vocabulary.
+    Token(u32, Option<&'a [u8]>),
+    /// Bytes without a token.
+    Text,
+}
+
+impl Refused<'_> {
+    fn name(self) -> String {
+        match self {
+            Refused::Token(id, Some(bytes)) => {
+                format!("token {id} {:?}", String::from_utf8_lossy(bytes))
+            }
+            Refused::Token(id, None) => format!("token {id}"),
+            Refused::Text => "the text".to_owned(),
+        }
+    }
+
+    fn token_id(self) -> Option<u32> {
+        match self {
+            Refused::Token(id, _) => Some(id),
+            Refused::Text => None,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Matchers.
+
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use formalm_constraint::{Constraint, Matcher as Cursor};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use rayon::prelude::*;
+
+use crate::arrays::{Row, bitmask};
+use crate::errors::{self, Refused};
+
+/// One sequence's position. Used by two threads at once it raises a `ConcurrencyError`.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Matcher {
+    cursor: Mutex<Cursor>,
+    width: usize,
+}
+
+impl Matcher {
+    pub(crate) fn new(constraint: &Arc<Constraint>, width: usize) -> Matcher {
+        Matcher { cursor: Mutex::new(Cursor::new(Arc::clone(constraint))), width }
+    }
+
+    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Cursor>> {
+        match self.cursor.try_lock() {
+            Ok(cursor) => Ok(cursor),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(errors::concurrency(py)),
+        }
+    }
+
+    /// The allowed ids as words, one bit for each of `width` logits.
+    fn words(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        let mut words = vec![0; self.width.div_ceil(32)];
+        py.detach(|| cursor.fill(&mut words)).map_err(|e| errors::failure(py, &e, None))?;
+        Ok(words)
+    }
+
+    fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let words = self.words(py)?;
+        let mut ids = Vec::new();
+        for (at, &word) in words.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                ids.push(at as u32 * 32 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+        Ok(ids)
+    }
+}
+
+fn refused(py: Python<'_>, cursor: &Cursor, refusal: &formalm_constraint::Refusal, id: u32) -> PyErr {
+    let bytes = cursor.constraint().vocabulary().token_bytes(id);
+    errors::refusal(py, refusal, Refused::Token(id, bytes))
+}
+
+/// A token id from Python; negative or huge numbers are out of range, not an overflow.
+fn token_id(value: i64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[pymethods]
+impl Matcher {
+    #[pyo3(signature = (out, row=None))]
+    fn fill_bitmask(&self, py: Python<'_>, out: &Bound<'_, PyAny>, row: Option<usize>) -> PyResult<()> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        let needed = cursor.constraint().words();
+        let mut place = bitmask(py, out, true)?.row(py, row.unwrap_or(0), needed)?;
+        // SAFETY: `out` is alive for the whole call.
+        let words = unsafe { place.words() };
+        let filled = if cursor.is_ready() {
+            // A hit takes less time than giving the interpreter lock away and back.
+            cursor.fill(words)
+        } else {
+            py.detach(|| cursor.fill(words))
+        };
+        filled.map_err(|error| errors::failure(py, &error, None))
+    }
+
+    fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let words = self.words(py)?;
+        let bits = (0..self.width).map(|id| words[id >> 5] >> (id & 31) & 1 != 0);
+        Ok(PyArray1::from_iter(py, bits))
+    }
+
+    fn allowed_token_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        Ok(PyArray1::from_vec(py, self.ids(py)?))
+    }
+
+    fn allows(&self, py: Python<'_>, token_id: i64) -> PyResult<bool> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        let id = self::token_id(token_id);
+        py.detach(|| cursor.allows(id)).map_err(|error| errors::failure(py, &error, None))
+    }
+
+    fn advance(&self, py: Python<'_>, token_id: i64) -> PyResult<()> {
+        let mut cursor = self.lock(py)?;
+        let id = self::token_id(token_id);
+        match cursor.advance(id) {
+            Ok(()) => Ok(()),
+            Err(refusal) => Err(refused(py, &cursor, &refusal, id)),
+        }
+    }
+
+    fn advance_many(&self, py: Python<'_>, token_ids: Vec<i64>) -> PyResult<usize> {
+        let mut cursor = self.lock(py)?;
+        let ids: Vec<u32> = token_ids.into_iter().map(token_id).collect();
+        let (count, refusal) = cursor.advance_many(&ids);
+        match refusal {
+            Some(
+                refusal @ (formalm_constraint::Refusal::Failed(_)
+                | formalm_constraint::Refusal::OutOfRange),
+            ) => {
+                let _ = cursor.rollback(count);
+                Err(refused(py, &cursor, &refusal, ids[count]))
+            }
+            _ => Ok(count),
+        }
+    }
+
+    fn advance_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
+        let mut cursor = self.lock(py)?;
+        let cursor = &mut *cursor;
+        let read = py.detach(|| cursor.advance_bytes(text));
+        read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
+    }
+
+    #[pyo3(signature = (count=1))]
+    fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
+        let mut cursor = self.lock(py)?;
+        if cursor.rollback(count) {
+            return Ok(());
+        }
+        let message = format!("{count} steps back, but only {} were taken", cursor.step_count());
+        Err(errors::argument(py, &message, Some("advance_bytes counts as one step")))
+    }
+
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.lock(py)?.reset();
+        Ok(())
+    }
+
+    fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
+        let cursor = self.lock(py)?.clone();
+        Ok(Matcher { cursor: Mutex::new(cursor), width: self.width })
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
+        self.fork(py)
+    }
+
+    fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        let forced = py.detach(|| cursor.forced_bytes());
+        let forced = forced.map_err(|error| errors::failure(py, &error, None))?;
+        Ok(PyBytes::new(py, &forced))
+    }
+
+    fn forced_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        py.detach(|| cursor.forced_tokens()).map_err(|error| errors::failure(py, &error, None))
+    }
+
+    /// `(refusal, good, token bytes, live bytes, accepting)`.
+    #[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        token_id: i64,
+    ) -> PyResult<(
+        Option<&'static str>,
+        usize,
+        Option<Bound<'py, PyBytes>>,
+        Bound<'py, PyBytes>,
+        bool,
+    )> {
+        use formalm_constraint::Refusal;
+        let cursor = self.lock(py)?;
+        let id = self::token_id(token_id);
+        let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
+        let bytes = cursor.constraint().vocabulary().token_bytes(id);
+        let (name, good) = match explained.refusal {
+            None => (None, bytes.map_or(0, <[u8]>::len)),
+            Some(Refusal::OutOfRange) => return Err(refused(py, &cursor, &Refusal::OutOfRange, id)),
+            Some(Refusal::NoBytes) => (Some("special"), 0),
+            Some(Refusal::NotAccepting) => (Some("not a member"), 0),
+            Some(Refusal::Ended) => (Some("ended"), 0),
+            Some(Refusal::NotViable { good }) => (Some("not viable"), good),
+            Some(Refusal::Failed(error)) => return Err(errors::failure(py, &error, None)),
+        };
+        let live: Vec<u8> = explained.expected.iter().collect();
+        let bytes = bytes.map(|bytes| PyBytes::new(py, bytes));
+        Ok((name, good, bytes, PyBytes::new(py, &live), explained.accepting))
+    }
+
+    #[getter]
+    fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.is_accepting())
+    }
+
+    #[getter]
+    fn is_finished(&self, py: Python<'_>) -> PyResult<bool> {
+        self.lock(py)?.is_finished().map_err(|error| errors::failure(py, &error, None))
+    }
+
+    #[getter]
+    fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, self.lock(py)?.text()))
+    }
+
+    #[getter]
+    fn token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        Ok(self.lock(py)?.token_ids())
+    }
+
+    #[getter]
+    fn state_key(&self, py: Python<'_>) -> PyResult<u64> {
+        let cursor = self.lock(py)?;
+        let ended = u64::from(cursor.has_ended());
+        Ok(u64::from(cursor.state().number()) << 1 | ended)
+    }
+}
+
+/// Fills one row for each matcher, in parallel.
+#[pyfunction]
+#[pyo3(signature = (matchers, out, rows=None))]
+pub(crate) fn fill_bitmasks(
+    py: Python<'_>,
+    matchers: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    rows: Option<Vec<usize>>,
+) -> PyResult<()> {
+    let listed: Vec<Bound<'_, Matcher>> = matchers.extract()?;
+    let count = listed.len();
+    let rows = rows.unwrap_or_else(|| (0..count).collect());
+    if rows.len() != count {
+        let message = format!("{count} matchers, {} rows", rows.len());
+        return Err(errors::argument(py, &message, None));
+    }
+    let mut sorted = rows.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(errors::argument(py, "a row is given twice", None));
+    }
+    let array = bitmask(py, out, true)?;
+    let mut guards = Vec::with_capacity(count);
+    for matcher in &listed {
+        guards.push(matcher.get().lock(py)?);
+    }
+    let mut jobs: Vec<(&Cursor, Row)> = Vec::with_capacity(count);
+    for (guard, &row) in guards.iter().zip(&rows) {
+        let needed = guard.constraint().words();
+        jobs.push((guard, array.row(py, row, needed)?));
+    }
+    let filled = py.detach(|| {
+        jobs.par_iter_mut().try_for_each(|(cursor, row)| {
+            // SAFETY: `out` is alive for the whole call and no row is given twice.
+            cursor.fill(unsafe { row.words() })
+        })
+    });
+    filled.map_err(|error| errors::failure(py, &error, None))
+}
+

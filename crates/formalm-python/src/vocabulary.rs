@@ -1,0 +1,131 @@
+//! Vocabularies.
+
+use std::sync::Arc;
+
+use formalm_vocabulary::{Error, Vocabulary as Inner};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::errors;
+
+/// Token id → bytes, with the tables that make masks quick.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Vocabulary {
+    pub(crate) inner: Arc<Inner>,
+}
+
+fn made(py: Python<'_>, result: Result<Inner, Error>) -> PyResult<Vocabulary> {
+    match result {
+        Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner) }),
+        Err(error) => {
+            let message = match &error.place {
+                Some(place) => format!("{}: {}", place, error.message),
+                None => error.message.clone(),
+            };
+            Err(errors::vocabulary(py, &message, error.hint.as_deref()))
+        }
+    }
+}
+
+#[pymethods]
+impl Vocabulary {
+    #[staticmethod]
+    #[pyo3(signature = (tokens, end_token_ids=Vec::new()))]
+    fn from_tokens(
+        py: Python<'_>,
+        tokens: Vec<Option<Vec<u8>>>,
+        end_token_ids: Vec<u32>,
+    ) -> PyResult<Vocabulary> {
+        made(py, py.detach(|| Inner::from_tokens(tokens, end_token_ids)))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, end_token_ids=None))]
+    fn from_tokenizer_json(
+        py: Python<'_>,
+        text: &[u8],
+        end_token_ids: Option<Vec<u32>>,
+    ) -> PyResult<Vocabulary> {
+        made(py, py.detach(|| Inner::from_tokenizer_json(text, end_token_ids)))
+    }
+
+    #[staticmethod]
+    fn from_saved(py: Python<'_>, data: &[u8]) -> PyResult<Vocabulary> {
+        made(py, py.detach(|| Inner::from_saved(data)))
+    }
+
+    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let data = py.detach(|| self.inner.save());
+        PyBytes::new(py, &data)
+    }
+
+    fn with_end_token_ids(&self, py: Python<'_>, end_token_ids: Vec<u32>) -> PyResult<Vocabulary> {
+        made(py, py.detach(|| self.inner.with_end_token_ids(end_token_ids)))
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn token_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        token_id: i64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match u32::try_from(token_id) {
+            Ok(id) if (id as usize) < self.inner.len() => {
+                Ok(self.inner.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)))
+            }
+            _ => {
+                let message = format!("token {token_id} is not an id of the vocabulary");
+                let hint = format!("ids are 0 to {}", self.inner.len() - 1);
+                Err(errors::argument(py, &message, Some(&hint)))
+            }
+        }
+    }
+
+    /// All token bytes at once; `None` for ids without bytes.
+    fn all_token_bytes<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
+        let ids = 0..self.inner.len() as u32;
+        ids.map(|id| self.inner.token_bytes(id).map(|bytes| PyBytes::new(py, bytes))).collect()
+    }
+
+    #[getter]
+    fn end_token_ids(&self) -> Vec<u32> {
+        self.inner.end_token_ids().to_vec()
+    }
+
+    #[getter]
+    fn special_token_ids(&self) -> Vec<u32> {
+        self.inner.special_token_ids().collect()
+    }
+
+    #[getter]
+    fn special_tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let names = PyDict::new(py);
+        for (name, id) in self.inner.special_tokens() {
+            names.set_item(name, id)?;
+        }
+        Ok(names)
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes().to_vec()
+    }
+
+    #[getter]
+    fn longest_token_bytes(&self) -> usize {
+        self.inner.longest_token_bytes()
+    }
+
+    #[getter]
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> String {
+        self.inner.fingerprint().to_owned()
+    }
+}

@@ -1,0 +1,71 @@
+//! Tokens by their number of characters, for counted repetitions.
+
+use crate::Words;
+
+/// Up to this many characters there is a bitmask per count; longer tokens are a list.
+const MASKS: usize = 16;
+
+/// Bitmasks of tokens with at most so many characters.
+#[derive(Debug)]
+pub(crate) struct Lengths {
+    masks: Vec<Box<Words>>,
+    /// `(characters, token)` of longer tokens, most characters first.
+    longer: Vec<(u32, u32)>,
+}
+
+impl Lengths {
+    /// From `(token, characters)`, over bitmasks of so many words.
+    pub(crate) fn new(counts: &[(u32, u32)], words: usize) -> Lengths {
+        let mut masks = vec![vec![0; words].into_boxed_slice(); MASKS];
+        let mut longer = Vec::new();
+        for &(token, count) in counts {
+            match masks.get_mut(count.max(1) as usize - 1) {
+                Some(mask) => mask[token as usize >> 5] |= 1 << (token & 31),
+                None => longer.push((count, token)),
+            }
+        }
+        for at in 1..MASKS {
+            let (shorter, longer) = masks.split_at_mut(at);
+            for (word, more) in longer[0].iter_mut().zip(&*shorter[at - 1]) {
+                *word |= more;
+            }
+        }
+        longer.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        Lengths { masks, longer }
+    }
+
+    /// Removes tokens with more than `most` characters.
+    pub(crate) fn limit(&self, most: u32, out: &mut Words) {
+        if most == 0 {
+            out.fill(0);
+        } else if let Some(mask) = self.masks.get(most as usize - 1) {
+            for (word, kept) in out.iter_mut().zip(&**mask) {
+                *word &= kept;
+            }
+        } else {
+            for &(_, token) in self.above(most) {
+                if let Some(word) = out.get_mut(token as usize >> 5) {
+                    *word &= !(1 << (token & 31));
+                }
+            }
+        }
+    }
+
+    /// Listed tokens with more than `most` characters.
+    fn above(&self, most: u32) -> &[(u32, u32)] {
+        &self.longer[..self.longer.partition_point(|&(count, _)| count > most)]
+    }
+
+    pub(crate) fn mask(&self, most: usize) -> Option<&Words> {
+        self.masks.get(most.checked_sub(1)?).map(|mask| &**mask)
+    }
+
+    pub(crate) fn longer(&self) -> &[(u32, u32)] {
+        &self.longer
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.masks.iter().map(|mask| size_of_val(&**mask)).sum::<usize>()
+            + size_of_val(&self.longer[..])
+    }
+}

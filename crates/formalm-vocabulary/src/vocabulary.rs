@@ -1,0 +1,214 @@
+//! Token id → bytes.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use formalm_automata::{Cover, WIDE_PARTS};
+use sha2::{Digest, Sha256};
+
+use crate::stays::{Stay, Stays};
+use crate::tokens::Tokens;
+use crate::{Classes, Error, Trie};
+
+/// The bytes of every token id, which ids end a text, and the tables for masks. Immutable; clones
+/// share everything.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    tokens: Arc<Tokens>,
+    tables: Arc<Tables>,
+    end_token_ids: Arc<[u32]>,
+    fingerprint: Arc<str>,
+}
+
+#[derive(Debug)]
+struct Tables {
+    trie: Trie,
+    classes: Classes,
+    longest_bytes: usize,
+    stays: Stays,
+}
+
+impl Vocabulary {
+    /// A vocabulary from the bytes of each id; `None` is a special token.
+    ///
+    /// A token of no bytes would make no progress, so it counts as special, and so does an end
+    /// token whatever its bytes; both are reported in [`Vocabulary::notes`]. Several ids may have
+    /// the same bytes: they get the same verdict.
+    ///
+    /// # Errors
+    ///
+    /// No ids, no token with bytes, an end token that is not an id, or sizes beyond our limits.
+    pub fn from_tokens(
+        tokens: Vec<Option<Vec<u8>>>,
+        end_token_ids: Vec<u32>,
+    ) -> Result<Vocabulary, Error> {
+        let given = tokens.iter().map(Option::as_deref);
+        Vocabulary::build(Tokens::new(given)?, end_token_ids)
+    }
+
+    /// The same with the ends of text replaced. The tables are shared unless an end token has
+    /// bytes, which it loses.
+    ///
+    /// # Errors
+    ///
+    /// An end token that is not an id.
+    pub fn with_end_token_ids(&self, end_token_ids: Vec<u32>) -> Result<Vocabulary, Error> {
+        let ends = checked_ends(end_token_ids, self.len())?;
+        if ends.iter().any(|&id| self.token_bytes(id).is_some()) {
+            return Vocabulary::build(Tokens::clone(&self.tokens), ends);
+        }
+        Ok(Vocabulary {
+            fingerprint: fingerprint(&self.tokens, &ends).into(),
+            end_token_ids: ends.into(),
+            ..self.clone()
+        })
+    }
+
+    /// Checks the parts and makes the tables.
+    pub(crate) fn build(mut tokens: Tokens, ends: Vec<u32>) -> Result<Vocabulary, Error> {
+        let ends = checked_ends(ends, tokens.len())?;
+        if ends.iter().any(|&id| tokens.get(id).is_some()) {
+            tokens = tokens.without(&ends);
+        }
+        if tokens.bytes.is_empty() {
+            return Err(Error::new("no token has bytes").hint(
+                "a vocabulary needs at least one token that is not special; `None` marks special ones",
+            ));
+        }
+        Ok(Vocabulary {
+            tables: Arc::new(Tables::new(&tokens)),
+            fingerprint: fingerprint(&tokens, &ends).into(),
+            end_token_ids: ends.into(),
+            tokens: Arc::new(tokens),
+        })
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Number of ids: one more than the largest.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "a vocabulary is never empty")]
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The bytes of a token; `None` for a special token and beyond the last id.
+    #[inline]
+    pub fn token_bytes(&self, token_id: u32) -> Option<&[u8]> {
+        self.tokens.get(token_id)
+    }
+
+    /// Ids that end a text, ascending.
+    #[inline]
+    pub fn end_token_ids(&self) -> &[u32] {
+        &self.end_token_ids
+    }
+
+    /// Whether an id ends a text.
+    #[inline]
+    pub fn is_end(&self, token_id: u32) -> bool {
+        self.end_token_ids.binary_search(&token_id).is_ok()
+    }
+
+    /// Ids without bytes, ascending: special tokens, ends of text, ids that no token has.
+    pub fn special_token_ids(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len() as u32).filter(|&id| self.token_bytes(id).is_none())
+    }
+
+    /// Names of special tokens and their ids, in order of ids, where the file gave them.
+    pub fn special_tokens(&self) -> &[(String, u32)] {
+        &self.tokens.names
+    }
+
+    /// What a user should know about how the tokens were read, one sentence each.
+    pub fn notes(&self) -> &[String] {
+        &self.tokens.notes
+    }
+
+    /// The prefix tree of the tokens.
+    #[inline]
+    pub fn trie(&self) -> &Trie {
+        &self.tables.trie
+    }
+
+    /// The tokens by the characters they have.
+    #[inline]
+    pub fn classes(&self) -> &Classes {
+        &self.tables.classes
+    }
+
+    /// The tokens within a set of characters, given as its ASCII part and how much of each of the
+    /// [`formalm_automata::wide_parts`] it has; kept for the next who asks.
+    pub fn stay(&self, ascii: u128, wide: [Cover; WIDE_PARTS]) -> Arc<Stay> {
+        let words = self.len().div_ceil(32);
+        self.tables.stays.get(&self.tables.classes, words, (ascii, wide))
+    }
+
+    /// Bytes of the longest token.
+    #[inline]
+    pub fn longest_token_bytes(&self) -> usize {
+        self.tables.longest_bytes
+    }
+
+    /// Characters of the longest token that is text, an unfinished one at its end included.
+    #[inline]
+    pub fn longest_token_characters(&self) -> usize {
+        self.tables.classes.longest_characters()
+    }
+
+    /// Hex digest of token bytes and end tokens: equal fingerprint, equal masks.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Memory in use, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.tokens.bytes.len()
+            + 4 * self.tokens.offsets.len()
+            + self.tables.trie.memory_bytes()
+            + self.tables.classes.memory_bytes()
+    }
+}
+
+impl Tables {
+    fn new(tokens: &Tokens) -> Tables {
+        let list: Vec<(u32, &[u8])> = tokens.iter().collect();
+        let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
+        let (trie, classes) =
+            rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
+        Tables { trie, classes, longest_bytes, stays: Stays::default() }
+    }
+}
+
+/// End tokens in ascending order, each once.
+fn checked_ends(mut ends: Vec<u32>, len: usize) -> Result<Vec<u32>, Error> {
+    ends.sort_unstable();
+    ends.dedup();
+    match ends.last() {
+        Some(&id) if id as usize >= len => {
+            Err(Error::new(format!("end token {id} is not in the vocabulary"))
+                .hint(format!("ids are 0 to {}", len - 1)))
+        }
+        _ => Ok(ends),
+    }
+}
+
+/// A digest of what masks depend on.
+fn fingerprint(tokens: &Tokens, ends: &[u32]) -> String {
+    let mut digest = Sha256::new();
+    let mut part = |numbers: &[u32]| {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(bytes);
+    };
+    part(&tokens.offsets);
+    part(ends);
+    digest.update(&tokens.bytes);
+    digest.finalize().iter().take(16).fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,37 @@
+//! A stranger's pattern, and a text to read with it: no panic, no endless work, limits kept.
+#![no_main]
+
+use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::{Automaton, Expression, Limits};
+use libfuzzer_sys::fuzz_target;
+
+/// Small, so that what would run away is stopped within a run.
+const LIMITS: Limits = Limits { states: 2_000, bytes: 32 << 20 };
+
+fuzz_target!(|input: (u8, &str, &[u8])| {
+    let (bits, pattern, text) = input;
+    let dialect = if bits & 1 == 0 { Dialect::Python } else { Dialect::Ecma };
+    let flags = Flags {
+        ignore_case: bits & 2 != 0,
+        multi_line: bits & 4 != 0,
+        dot_all: bits & 8 != 0,
+        ascii: bits & 16 != 0,
+        verbose: bits & 32 != 0,
+    };
+    let Ok(pattern) = parse(pattern, dialect, flags) else { return };
+    let Ok(automaton) = Automaton::new(&Expression::pattern(pattern), LIMITS) else { return };
+    let mut state = automaton.start();
+    for &byte in text {
+        match automaton.step(state, byte) {
+            Ok(Some(next)) => state = next,
+            // Not viable, or a limit: both are answers.
+            Ok(None) | Err(_) => return,
+        }
+    }
+    // A state that was reached is viable, so it has a completion, and that one is accepting.
+    if let Ok(rest) = automaton.shortest(state) {
+        if let Ok(Ok(end)) = automaton.walk(state, &rest) {
+            assert!(automaton.is_accepting(end), "the shortest completion is not accepted");
+        }
+    }
+});

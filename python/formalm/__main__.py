@@ -1,0 +1,5 @@
+"""``python -m formalm``."""
+
+from formalm.cli import main
+
+main()

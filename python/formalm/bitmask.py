@@ -1,0 +1,152 @@
+"""Bitmasks: making them, filling them for a batch, applying them to logits.
+
+A bitmask is an int32 array ``(ceil(width / 32),)``, or ``(rows, ceil(width / 32))`` for a batch:
+bit
+``id & 31`` of word ``id >> 5`` is 1 if the token is allowed. Torch is never imported here: an
+object that is a torch tensor brings it along.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm import _core
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from formalm.constraint import Matcher
+
+__all__ = ["apply_bitmask", "as_bitmask", "fill_bitmasks", "is_torch_tensor", "new_bitmask"]
+
+
+def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
+    """An all-zero bitmask for a batch.
+
+    Parameters
+    ----------
+    rows
+        Number of sequences.
+    width
+        Number of logits, such as ``constraint.width`` or ``len(vocabulary)``.
+
+    Examples
+    --------
+    >>> new_bitmask(2, 100).shape
+    (2, 4)
+    """
+    for name, value in (("rows", rows), ("width", width)):
+        if type(value) is not int or value < 1:
+            raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
+    return np.zeros((rows, -(-width // 32)), dtype=np.int32)
+
+
+def is_torch_tensor(value: object) -> bool:
+    """Whether ``value`` is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def as_bitmask(value: Any) -> npt.NDArray[np.int32]:
+    """The array behind a bitmask: itself, or the memory of an int32 CPU tensor."""
+    if is_torch_tensor(value):
+        if value.device.type != "cpu":
+            raise ArgumentError(
+                f"a bitmask is filled on the CPU, this tensor is on {value.device}",
+                hint="fill a CPU tensor and copy it to the device",
+            )
+        value = value.detach().numpy()
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"a bitmask is an int32 array, not {type(value).__name__}")
+    if value.dtype != np.int32:
+        raise ArgumentError(f"a bitmask has dtype int32, not {value.dtype}")
+    return value
+
+
+def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | None = None) -> None:
+    """Fill one row of a bitmask for each matcher, in parallel.
+
+    Parameters
+    ----------
+    matchers
+        Different matchers; they may belong to different constraints.
+    out
+        int32 array or CPU tensor ``(at least len(matchers), ceil(width / 32))``.
+    rows
+        The row of each matcher; None is ``0, 1, 2 …``. Other rows are left as they are.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dtype, shape, stride or row.
+    ConcurrencyError
+        If a matcher occurs twice or is in use by another thread.
+    """
+    _core.fill_bitmasks([matcher.core for matcher in matchers], as_bitmask(out), rows)
+
+
+def apply_bitmask(logits: Any, bitmask: Any) -> None:
+    """Set the logits of disallowed tokens to minus infinity, in place.
+
+    Parameters
+    ----------
+    logits
+        Floating NumPy array or torch tensor, ``(width,)`` or ``(rows, width)``.
+    bitmask
+        int32 array or tensor, ``(words,)`` or ``(rows, words)``; it may be wider than the logits.
+        Logits beyond its last bit are disallowed.
+
+    Raises
+    ------
+    ArgumentError
+        If types, dtypes or shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> logits = np.zeros(4, dtype=np.float32)
+    >>> apply_bitmask(logits, np.array([0b0101], dtype=np.int32))
+    >>> logits
+    array([  0., -inf,   0., -inf], dtype=float32)
+    """
+    if not is_torch_tensor(logits):
+        if not isinstance(logits, np.ndarray):
+            raise ArgumentError(f"logits are an array or a tensor, not {type(logits).__name__}")
+        _core.apply_bitmask(logits, as_bitmask(bitmask))
+        return
+    if not logits.dtype.is_floating_point:
+        raise ArgumentError(f"logits have a floating dtype, not {logits.dtype}")
+    known = str(logits.dtype) in ("torch.float16", "torch.float32", "torch.float64")
+    if logits.device.type == "cpu" and known and not is_on_device(bitmask):
+        _core.apply_bitmask(logits.detach().numpy(), as_bitmask(bitmask))
+        return
+    _apply_torch(logits, bitmask)
+
+
+def is_on_device(value: Any) -> bool:
+    """Whether ``value`` is a tensor that lives elsewhere than on the CPU."""
+    return is_torch_tensor(value) and value.device.type != "cpu"
+
+
+def _apply_torch(logits: Any, bitmask: Any) -> None:
+    """The same through torch's own operations: other devices, and bfloat16."""
+    torch = sys.modules["torch"]
+    words = bitmask if is_torch_tensor(bitmask) else torch.from_numpy(as_bitmask(bitmask))
+    if words.dtype != torch.int32:
+        raise ArgumentError(f"a bitmask has dtype int32, not {words.dtype}")
+    if logits.dim() not in (1, 2) or words.dim() not in (1, 2):
+        raise ArgumentError("logits and bitmask have one or two dimensions")
+    if logits.dim() == 1 and words.dim() == 2:
+        raise ArgumentError("one row of logits takes one row of bitmask")
+    if words.dim() == 2 and words.shape[0] != logits.shape[0]:
+        raise ArgumentError(f"{words.shape[0]} rows of bitmask for {logits.shape[0]} of logits")
+    words = words.to(logits.device, non_blocking=True)
+    shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
+    allowed = ((words.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., : logits.shape[-1]]
+    known = allowed.shape[-1]
+    logits[..., :known].masked_fill_(~allowed, float("-inf"))
+    logits[..., known:] = float("-inf")

@@ -1,0 +1,49 @@
+"""The commands, put together. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from formalm.cli.doctor import doctor
+from formalm.cli.generate import generate
+from formalm.cli.mask import mask
+from formalm.cli.search import search
+
+__all__ = ["app"]
+
+HELP = """Formal languages for language models.
+
+Exit codes: 0 done, 1 an error of the input, 2 wrong usage, 3 nothing found or a text cut short,
+130 interrupted (what was found until then is printed).
+"""
+
+app = typer.Typer(
+    help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+for command in (generate, search, mask, doctor):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from formalm import __version__
+
+        typer.echo(f"formalm {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Read the options in front of the command."""
+
+
+options.__doc__ = HELP

@@ -1,0 +1,96 @@
+"""``formalm doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from formalm.cli.options import Json
+from formalm.cli.outcome import ERROR, print_json, reported
+
+__all__ = ["doctor"]
+
+
+def doctor(json: Json = False) -> None:
+    """Check the installation."""
+    with reported(json):
+        checks = [_run(name, check) for name, check in _CHECKS.items()]
+        for name, good, text in checks:
+            if json:
+                print_json({"check": name, "ok": good, "text": text})
+            else:
+                mark = (
+                    typer.style("ok    ", fg="green") if good else typer.style("failed", fg="red")
+                )
+                typer.echo(f"{mark}  {name:10}  {text}")
+        if not all(good for _, good, _ in checks):
+            raise typer.Exit(ERROR)
+
+
+def _run(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
+    try:
+        return name, True, check()
+    except Exception as error:  # whatever is wrong, the other checks go on
+        return name, False, f"{type(error).__name__}: {error}"
+
+
+def _versions() -> str:
+    import platform
+
+    import numpy as np
+
+    from formalm import __version__
+
+    versions = f"formalm {__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
+    return f"{versions}, {platform.platform()}"
+
+
+def _masks() -> str:
+    from formalm.constraint import Constraint
+    from formalm.languages import Regex
+    from formalm.reference.naive_mask import naive_mask
+    from formalm.vocabulary import Vocabulary
+
+    tokens = [b"a", b".", b".2", b"1", "é".encode()[:1], None]
+    vocabulary = Vocabulary.from_tokens(tokens, end_token_ids=[5])
+    language = Regex(r"[0-9]+\.[0-9]+|é")
+    matcher = Constraint(language, vocabulary).matcher()
+    for token_id in (3, 2, 3):
+        if not (matcher.mask() == naive_mask(language, vocabulary, matcher.text)).all():
+            raise ValueError(f"the mask after {matcher.text!r} is not as defined")
+        matcher.advance(token_id)
+    return "equal to their definition"
+
+
+def _encoding() -> str:
+    import tokenizers
+
+    return f"tokenizers {tokenizers.__version__}"
+
+
+def _canary() -> str:
+    from formalm.drivers import generate
+    from formalm.languages import Regex
+    from formalm.models.canary import canary
+
+    text = generate(canary(), "", Regex("[0-9]{3}-[0-9]{4}"), seed=1)
+    return f"{len(canary().vocabulary):,} tokens; wrote {text.text}"
+
+
+def _torch() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"torch {version('torch')}, optional"
+    except PackageNotFoundError:
+        return "not installed, optional"
+
+
+_CHECKS: dict[str, Callable[[], str]] = {
+    "versions": _versions,
+    "masks": _masks,
+    "encoding": _encoding,
+    "canary": _canary,
+    "torch": _torch,
+}

@@ -1,0 +1,111 @@
+"""``formalm generate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from formalm.cli.options import (
+    Choices,
+    Dialect,
+    Json,
+    Literals,
+    Model,
+    Regexes,
+    chosen_language,
+    chosen_model,
+)
+from formalm.cli.outcome import NOTHING, print_json, reported
+
+if TYPE_CHECKING:
+    from formalm.drivers import Generation
+
+__all__ = ["generate"]
+
+
+def generate(
+    prompt: Annotated[str, typer.Argument(help="What stands in front of the text.")] = "",
+    regex: Regexes = None,
+    choice: Choices = None,
+    literal: Literals = None,
+    dialect: Dialect = "python",
+    model: Model = "canary",
+    n: Annotated[int, typer.Option("-n", help="Number of texts.")] = 1,
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a text.")] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="End before this; repeat it.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Only the k most probable tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Only the most probable mass.")] = None,
+    min_p: Annotated[float | None, typer.Option(help="Least share of the best token.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Equal seeds, equal texts.")] = None,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Be a member when max-tokens are used up.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Let a model write inside a language."""
+    with reported(json):
+        from formalm import drivers
+
+        language = chosen_language(regex, choice, literal, dialect)
+        settings: dict[str, Any] = {
+            "max_tokens": max_tokens,
+            "stop": stop or None,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "min_p": min_p,
+            "seed": seed,
+            "finish": finish,
+        }
+        source = chosen_model(model)
+        if n == 1 and not json:
+            texts = [_shown(drivers.stream(source, prompt, language, **settings))]
+        else:
+            texts = drivers.generate(source, prompt, language, n=n, **settings)
+            for text in texts:
+                if json:
+                    print_json(_described(text))
+                else:
+                    typer.echo(text.text)
+        _warn(texts, json)
+
+
+def _shown(pieces: Any) -> Generation:
+    """Print the pieces as they come; an interruption leaves those that came."""
+    try:
+        for piece in pieces:
+            typer.echo(piece, nl=False)
+    finally:
+        typer.echo()
+    result: Generation = pieces.generation
+    return result
+
+
+def _warn(texts: list[Generation], json: bool) -> None:
+    cut = [text for text in texts if not text.complete]
+    if cut:
+        if not json:
+            typer.secho(
+                f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", err=True, fg="yellow"
+            )
+        raise typer.Exit(NOTHING)
+
+
+def _described(text: Generation) -> dict[str, object]:
+    return {
+        "text": text.text,
+        "reason": text.reason,
+        "complete": text.complete,
+        "is_accepting": text.is_accepting,
+        "stop_text": text.stop_text,
+        "logprob": text.logprob,
+        "log_importance_weight": text.log_importance_weight,
+        "token_ids": list(text.token_ids),
+        "logprobs": text.logprobs.tolist(),
+        "allowed_mass": text.allowed_mass.tolist(),
+        "prompt_token_ids": list(text.prompt_token_ids),
+        "seed": text.seed,
+        "index": text.index,
+    }

@@ -1,0 +1,140 @@
+"""``formalm mask``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from formalm.cli.options import (
+    Choices,
+    Dialect,
+    Json,
+    Literals,
+    Model,
+    Regexes,
+    chosen_language,
+    chosen_model,
+)
+from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.errors import ArgumentError, FormalmError, LanguageError, TokenError
+
+if TYPE_CHECKING:
+    from formalm.constraint import Explanation, Matcher
+    from formalm.languages import Language
+    from formalm.vocabulary import Vocabulary
+
+__all__ = ["mask"]
+
+
+def mask(
+    after: Annotated[str, typer.Argument(help="The text so far.")] = "",
+    regex: Regexes = None,
+    choice: Choices = None,
+    literal: Literals = None,
+    dialect: Dialect = "python",
+    model: Model = "canary",
+    tokenizer: Annotated[
+        str | None, typer.Option(help="A tokenizer.json, instead of the model's.")
+    ] = None,
+    token: Annotated[
+        list[str] | None, typer.Option("--token", "-t", help="Explain this token; repeat it.")
+    ] = None,
+    token_id: Annotated[
+        list[int] | None, typer.Option(help="Explain the token of this id; repeat it.")
+    ] = None,
+    show: Annotated[int, typer.Option(help="Most allowed tokens to print.")] = 20,
+    json: Json = False,
+) -> None:
+    """Show which tokens may follow a text, and why others may not."""
+    with reported(json):
+        from formalm.constraint import Constraint
+
+        language = chosen_language(regex, choice, literal, dialect)
+        if language is None:
+            raise ArgumentError("which language?", hint="give --regex, --choice or --literal")
+        vocabulary = _vocabulary(model, tokenizer)
+        matcher = Constraint(language, vocabulary).matcher()
+        try:
+            matcher.advance_bytes(after.encode())
+        except TokenError:
+            _refuse(language, after, json)
+        wanted = [*(token_id or []), *(_find(vocabulary, text) for text in token or [])]
+        explanations = [matcher.explain(each) for each in wanted]
+        _print(matcher, vocabulary, explanations, show, json)
+
+
+def _vocabulary(model: str, tokenizer: str | None) -> Vocabulary:
+    from formalm.vocabulary import Vocabulary
+
+    if tokenizer is None:
+        return chosen_model(model).vocabulary
+    return Vocabulary.from_tokenizer_json(tokenizer)
+
+
+def _find(vocabulary: Vocabulary, text: str) -> int:
+    data = text.encode()
+    for token_id in range(len(vocabulary)):
+        if vocabulary.token_bytes(token_id) == data:
+            return token_id
+    if text in vocabulary.special_tokens:
+        return vocabulary.special_tokens[text]
+    raise ArgumentError(
+        f"the vocabulary has no token {text!r}", hint="give --token-id, or other text"
+    )
+
+
+def _refuse(language: Language, after: str, json: bool) -> None:
+    """Say where a text leaves the language."""
+    data = after.encode()
+    good = len(data[: language.automaton().viable_length(data)].decode(errors="ignore"))
+    error: FormalmError = LanguageError(
+        "no member begins with this text", source=after, span=(good, len(after))
+    )
+    if json:
+        print_json({"after": after, "viable": False, "viable_characters": good, "allowed": 0})
+    else:
+        typer.secho(str(error), err=True, fg="yellow")
+    raise typer.Exit(NOTHING)
+
+
+def _print(
+    matcher: Matcher,
+    vocabulary: Vocabulary,
+    explanations: list[Explanation],
+    show: int,
+    json: bool,
+) -> None:
+    allowed = matcher.allowed_token_ids().tolist()
+    tokens = [(token_id, vocabulary.token_bytes(token_id)) for token_id in allowed[: max(0, show)]]
+    named = [
+        {"id": i, "text": None if t is None else t.decode(errors="replace")} for i, t in tokens
+    ]
+    if json:
+        print_json(
+            {
+                "after": matcher.text.decode(errors="replace"),
+                "viable": True,
+                "is_accepting": matcher.is_accepting,
+                "is_finished": matcher.is_finished,
+                "forced": matcher.forced_bytes().decode(errors="replace"),
+                "allowed": len(allowed),
+                "tokens": named,
+                "explanations": [
+                    {"id": e.token_id, "allowed": e.allowed, "text": e.text} for e in explanations
+                ],
+            }
+        )
+        return
+    state = "in the language" if matcher.is_accepting else "not yet in the language"
+    typer.echo(
+        f"{matcher.text!r} is {state}; {len(allowed):,} of {len(vocabulary):,} tokens may follow"
+    )
+    if matcher.forced_bytes():
+        typer.echo(f"forced: {matcher.forced_bytes()!r}")
+    for token_id, data in tokens:
+        typer.echo(f"{token_id:8d}  {'(end)' if data is None else repr(data)}")
+    if len(allowed) > len(tokens):
+        typer.echo(f"     and {len(allowed) - len(tokens):,} more")
+    for explanation in explanations:
+        typer.echo(explanation.text)

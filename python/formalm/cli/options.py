@@ -1,0 +1,68 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from formalm.languages import Language
+    from formalm.models import LanguageModel
+
+__all__ = [
+    "Choices",
+    "Dialect",
+    "Json",
+    "Literals",
+    "Model",
+    "Regexes",
+    "chosen_language",
+    "chosen_model",
+]
+
+Regexes = Annotated[
+    list[str] | None, typer.Option("--regex", "-r", help="A pattern; several are a union.")
+]
+Choices = Annotated[
+    list[str] | None, typer.Option("--choice", "-c", help="One of several texts; repeat it.")
+]
+Literals = Annotated[list[str] | None, typer.Option("--literal", "-l", help="Exactly this text.")]
+Dialect = Annotated[str, typer.Option(help="Syntax of the patterns: python or ecma.")]
+Model = Annotated[
+    str, typer.Option("--model", "-m", help="canary, or a folder of the same layout.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+
+
+def chosen_language(
+    regexes: list[str] | None,
+    choices: list[str] | None,
+    literals: list[str] | None,
+    dialect: str,
+) -> Language | None:
+    """The union of what the options name, or None."""
+    from formalm.languages import Choice, Literal, Regex
+
+    parts: list[Language] = [Regex(pattern, dialect=dialect) for pattern in regexes or []]
+    if choices:
+        parts.append(Choice(choices))
+    parts += [Literal(text) for text in literals or []]
+    return reduce(or_, parts) if parts else None
+
+
+def chosen_model(name: str) -> LanguageModel:
+    """The embedded model, or one of the same layout from a folder."""
+    from pathlib import Path
+
+    from formalm.models.canary import canary, load
+
+    if name == "canary":
+        return canary()
+    if not Path(name, "config.json").is_file():
+        raise ArgumentError(f"{name!r} is neither canary nor a folder with config.json in it")
+    return load(name)

@@ -1,0 +1,128 @@
+"""``formalm search``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from formalm.cli.options import (
+    Choices,
+    Dialect,
+    Json,
+    Literals,
+    Model,
+    Regexes,
+    chosen_language,
+    chosen_model,
+)
+from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from formalm.drivers import Hit, Search
+
+__all__ = ["search"]
+
+
+def search(
+    regex: Regexes = None,
+    choice: Choices = None,
+    literal: Literals = None,
+    dialect: Dialect = "python",
+    given: Annotated[str | None, typer.Option(help="Beginning of members, for granted.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
+    model: Model = "canary",
+    hits: Annotated[int | None, typer.Option("-n", "--hits", help="Most hits.")] = 10,
+    forwards: Annotated[int | None, typer.Option(help="Most prefixes evaluated.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Most time.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a member.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Follow only the k best tokens.")] = None,
+    duplicates: Annotated[
+        str, typer.Option(help="Tokenizations of a text: merge or show.")
+    ] = "merge",
+    event: Annotated[str, typer.Option(help="prefix, or complete: an end follows.")] = "prefix",
+    batch_size: Annotated[int, typer.Option(help="Most prefixes a call of the model.")] = 16,
+    tolerance: Annotated[float, typer.Option(help="Missing share of a merged hit.")] = 1e-6,
+    json: Json = False,
+) -> None:
+    """List the members of a language, the most probable first."""
+    with reported(json):
+        from formalm import drivers
+
+        language = chosen_language(regex, choice, literal, dialect)
+        if language is None:
+            raise ArgumentError("what to search for?", hint="give --regex, --choice or --literal")
+        options: dict[str, Any] = {"duplicates": duplicates, "event": event}
+        found = drivers.search(
+            chosen_model(model),
+            language,
+            prompt=prompt,
+            given=given,
+            top_k=top_k,
+            max_tokens=max_tokens,
+            limits=drivers.Limits(hits, forwards, seconds),
+            batch_size=batch_size,
+            tolerance=tolerance,
+            **options,
+        )
+        interrupted = _show(found, json)
+        _conclude(found, interrupted, json)
+
+
+def _show(found: Search, json: bool) -> bool:
+    """Print hits as they come, counters on standard error meanwhile; whether it was interrupted."""
+    from rich.console import Console
+    from rich.status import Status
+
+    console = Console(stderr=True)
+    try:
+        with Status("searching", console=console) as status:
+            while found.status == "running":
+                hit = found.advance()
+                if hit is not None:
+                    _print_hit(hit, json)
+                status.update(
+                    f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
+                )
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _print_hit(hit: Hit, json: bool) -> None:
+    if not json:
+        typer.echo(f"{hit.rank:5d}  {hit.logprob:10.4f}  {hit.text}")
+        return
+    print_json(
+        {
+            "rank": hit.rank,
+            "logprob": hit.logprob,
+            "text": hit.text,
+            "given": hit.given,
+            "token_ids": list(hit.token_ids),
+            "tokenizations": hit.tokenizations,
+        }
+    )
+
+
+def _conclude(found: Search, interrupted: bool, json: bool) -> None:
+    status = "interrupted" if interrupted else found.status
+    if json:
+        print_json(
+            {
+                "status": status,
+                "truncated_by": found.truncated_by,
+                "hits": found.hits,
+                "forwards": found.forwards,
+                "calls": found.calls,
+            }
+        )
+    else:
+        by = "" if found.truncated_by is None else f" by {found.truncated_by}"
+        counters = f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
+        typer.echo(f"{status}{by}: {counters}", err=True)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if not found.hits:
+        raise typer.Exit(NOTHING)

@@ -1,0 +1,164 @@
+"""A language lifted to a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from formalm import _core
+from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
+from formalm.errors import ArgumentError
+from formalm.languages import Language, as_language
+from formalm.matcher import Explanation, Matcher
+from formalm.vocabulary import Vocabulary
+
+__all__ = [
+    "Constraint",
+    "Explanation",
+    "Matcher",
+    "Report",
+    "apply_bitmask",
+    "fill_bitmasks",
+    "new_bitmask",
+]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How faithfully a constraint keeps the meaning of what was written.
+
+    Attributes
+    ----------
+    exact
+        Whether the masks are exactly those of the language.
+    approximations
+        Where they are not, and in which direction.
+    """
+
+    exact: bool = True
+    approximations: tuple[str, ...] = ()
+
+
+class Constraint:
+    r"""A language over a vocabulary: masks, computed on first visit and shared by all matchers.
+
+    Immutable, hashable, shared freely between threads; a copy in another process compiles again.
+
+    Parameters
+    ----------
+    language
+        A :class:`~formalm.Language`, or a list of strings.
+    vocabulary
+        Token id → bytes.
+    tokenization
+        ``"all"``: any token sequence that spells a member. The only one there is.
+    width
+        Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
+        never allowed.
+    memory_limit_bytes
+        Most memory for masks; None takes the core's default.
+    state_limit
+        Most states of the language's automaton; None takes the core's default.
+
+    Raises
+    ------
+    LanguageError
+        If the language is empty.
+    LimitError
+        If a limit is too small.
+
+    Examples
+    --------
+    >>> from formalm import Regex, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b".", b".2", b"1"])
+    >>> matcher = Constraint(Regex(r"[0-9]+\.[0-9]+"), vocabulary).matcher()
+    >>> matcher.mask().tolist()
+    [False, False, False, True]
+    >>> matcher.advance(3)
+    >>> matcher.allowed_token_ids().tolist()
+    [1, 2, 3]
+    """
+
+    __slots__ = ("_key", "core", "language", "report", "vocabulary")
+
+    def __init__(
+        self,
+        language: Language | Sequence[str],
+        vocabulary: Vocabulary,
+        *,
+        tokenization: str = "all",
+        width: int | None = None,
+        memory_limit_bytes: int | None = None,
+        state_limit: int | None = None,
+    ) -> None:
+        if tokenization != "all":
+            raise ArgumentError(f"tokenization is 'all', not {tokenization!r}")
+        if not isinstance(vocabulary, Vocabulary):
+            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
+            if value is not None and (type(value) is not int or value < 1):
+                raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
+        self.language = as_language(language)
+        self.vocabulary = vocabulary
+        self.report = Report()
+        self._key = (tokenization, width, memory_limit_bytes, state_limit)
+        automaton = self.language.automaton(state_limit=state_limit)
+        limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
+        self.core = _core.Constraint(automaton, vocabulary.core, width=width, **limit)
+
+    @property
+    def tokenization(self) -> str:
+        """Which token sequences of a member are allowed."""
+        return str(self._key[0])
+
+    @property
+    def width(self) -> int:
+        """Number of logits a mask covers."""
+        return self.core.width
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the masks and states held now, the vocabulary's excluded."""
+        return self.core.memory_bytes
+
+    @property
+    def mask_count(self) -> int:
+        """Number of masks held now."""
+        return self.core.mask_count
+
+    def matcher(self) -> Matcher:
+        """A matcher at the beginning of a text."""
+        return Matcher(self, self.core.matcher())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constraint):
+            return NotImplemented
+        mine = (self._key, self.language, self.vocabulary)
+        return mine == (other._key, other.language, other.vocabulary)
+
+    def __hash__(self) -> int:
+        return hash((self._key, self.language, self.vocabulary))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.language, self.vocabulary, *self._key)
+
+    def __repr__(self) -> str:
+        return f"Constraint({self.language!r}, {self.vocabulary!r})"
+
+
+def _rebuild(
+    language: Language,
+    vocabulary: Vocabulary,
+    tokenization: str,
+    width: int | None,
+    memory_limit_bytes: int | None,
+    state_limit: int | None,
+) -> Constraint:
+    return Constraint(
+        language,
+        vocabulary,
+        tokenization=tokenization,
+        width=width,
+        memory_limit_bytes=memory_limit_bytes,
+        state_limit=state_limit,
+    )

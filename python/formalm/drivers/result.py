@@ -1,0 +1,90 @@
+"""What a generation returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Generation", "Reason"]
+
+Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end"]
+
+
+@dataclass(frozen=True, eq=False)
+class Generation:
+    """A generated text and how it came about.
+
+    Attributes
+    ----------
+    text
+        The text, without the prompt and without a stop; bytes that are not UTF-8 show as U+FFFD.
+    data
+        The same as bytes.
+    token_ids
+        The tokens drawn, an end token included, and those of a stop too.
+    logprobs
+        ``(len(token_ids),)``, in nats: the model's own log-probability of each token drawn, among
+        *all* tokens, before temperature and truncation.
+    log_allowed_mass
+        ``(len(token_ids),)``: logarithm of :attr:`allowed_mass`.
+    reason
+        Why it ended. ``"end_token"``: the model ended it. ``"finished"``: nothing may follow,
+        which is not asked of the model. ``"stop"``: a stop was found. ``"length"``: ``max_tokens``.
+        ``"context"``: the model's context is full. ``"dead_end"``: no allowed token has any
+        probability.
+    complete
+        Whether the text is whole: False if it was cut short by length, context or a dead end.
+        With ``finish=True`` a text that the budget ended inside the language is whole.
+    is_accepting
+        Whether the text is in the language; always True without one.
+    value
+        What the text stands for in the language, the text itself for a regex; None if not
+        accepting.
+    stop_text
+        The stop that was found, or None.
+    prompt_token_ids
+        What stood in front, the beginning of sequence included.
+    seed, index
+        What the random numbers depended on: the seed, and the number of the sample.
+    """
+
+    text: str
+    data: bytes = field(repr=False)
+    token_ids: tuple[int, ...] = field(repr=False)
+    logprobs: npt.NDArray[np.float64] = field(repr=False)
+    log_allowed_mass: npt.NDArray[np.float64] = field(repr=False)
+    reason: Reason
+    complete: bool
+    is_accepting: bool
+    value: object = field(repr=False)
+    stop_text: str | None = field(repr=False)
+    prompt_token_ids: tuple[int, ...] = field(repr=False)
+    seed: int = field(repr=False)
+    index: int = field(repr=False)
+
+    @property
+    def logprob(self) -> float:
+        """Sum of :attr:`logprobs`, in nats."""
+        return float(self.logprobs.sum())
+
+    @property
+    def allowed_mass(self) -> npt.NDArray[np.float64]:
+        """How much of the model's probability the mask allowed at each step, ``(len(token_ids),)``.
+
+        Before temperature and truncation. 1 means that the language changed nothing.
+        """
+        return np.exp(self.log_allowed_mass)
+
+    @property
+    def log_importance_weight(self) -> float:
+        """Sum of :attr:`log_allowed_mass`, in nats.
+
+        With temperature 1 and no truncation, tokens are drawn from the model restricted at each
+        step, so the model's own probability of this token sequence over the probability it was
+        drawn with is the product of the allowed masses: averages weighted by it are the model's,
+        not the sampler's.
+        """
+        return float(self.log_allowed_mass.sum())

@@ -1,0 +1,63 @@
+"""Stops: texts that end a generation and are not part of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from formalm.errors import ArgumentError
+from formalm.languages import Choice, Language, Literal, as_language
+
+__all__ = ["Scan", "stop_language"]
+
+
+def stop_language(stop: Any) -> Language | None:
+    """The language of a stop: a string, several strings, or a language.
+
+    Raises
+    ------
+    ArgumentError
+        If it has the empty text, which stands at the beginning of everything.
+    """
+    if stop is None:
+        return None
+    if isinstance(stop, str):
+        language: Language = Literal(stop)
+    elif isinstance(stop, (list, tuple)) and all(isinstance(text, str) for text in stop) and stop:
+        language = Choice(stop)
+    elif isinstance(stop, Language):
+        language = as_language(stop)
+    else:
+        raise ArgumentError(f"stop is a string, strings or a Language, not {stop!r:.80}")
+    if language.matches(b""):
+        raise ArgumentError("a stop that matches the empty text would end every generation at once")
+    return language
+
+
+class Scan:
+    """Looks for the first stop in a growing text.
+
+    The first is the one that *ends* first; of several that end there, the longest. So the decision
+    is final as soon as it can be made, and streaming need never take a text back.
+    """
+
+    def __init__(self, language: Language) -> None:
+        self._machine = language.automaton()
+        self._starts: list[int] = []
+        self._read = 0
+
+    def feed(self, data: bytes | bytearray) -> tuple[int, int] | None:
+        """Read what was appended to ``data`` since; the first stop's start and end, or None."""
+        for end in range(self._read + 1, len(data) + 1):
+            self._starts.append(end - 1)
+            pieces = [(start, bytes(data[start:end])) for start in self._starts]
+            for start, piece in pieces:
+                if self._machine.matches(piece):
+                    return start, end
+            self._starts = [start for start, piece in pieces if self._machine.is_viable(piece)]
+        self._read = len(data)
+        return None
+
+    @property
+    def safe_length(self) -> int:
+        """How many bytes can be shown: no stop can begin before this one."""
+        return self._starts[0] if self._starts else self._read

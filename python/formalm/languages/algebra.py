@@ -1,0 +1,115 @@
+"""Languages made of languages."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from formalm import _core
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.choice import Choice
+from formalm.languages.language import Language
+
+__all__ = ["Combination", "Repetition", "as_language", "combine"]
+
+MAX_REPETITION = 100_000
+
+
+class Combination(Language):
+    """The union, intersection, difference, concatenation or complement of languages."""
+
+    __slots__ = ()
+
+    def __init__(self, operator: str, *operands: Language) -> None:
+        super().__init__(operator, *operands)
+
+    @property
+    def operator(self) -> str:
+        """One of ``| & - + ~``."""
+        return str(self._arguments[0])
+
+    @property
+    def operands(self) -> tuple[Language, ...]:
+        """What is combined, from left to right."""
+        return tuple(part for part in self._arguments[1:] if isinstance(part, Language))
+
+    def _build(self) -> _core.Expression:
+        parts = [part.expression() for part in self.operands]
+        if self.operator == "~":
+            return parts[0].complement()
+        method = {"|": "union", "&": "intersect", "-": "subtract", "+": "concatenate"}[
+            self.operator
+        ]
+        return reduce(lambda left, right: getattr(left, method)(right), parts)
+
+    def __repr__(self) -> str:
+        parts = [repr(part) for part in self.operands]
+        return f"~{parts[0]}" if self.operator == "~" else f"({f' {self.operator} '.join(parts)})"
+
+
+class Repetition(Language):
+    """A language between ``minimum`` and ``maximum`` times in a row."""
+
+    __slots__ = ("maximum", "minimum", "part")
+
+    def __init__(self, part: Language, minimum: int, maximum: int | None = None) -> None:
+        for bound in (minimum, 0 if maximum is None else maximum):
+            if type(bound) is not int or bound < 0:
+                raise ArgumentError(f"a repetition counts with integers from 0, not {bound!r}")
+            if bound > MAX_REPETITION:
+                raise LanguageError(f"a repetition of {bound:,} is beyond {MAX_REPETITION:,}")
+        if maximum is not None and maximum < minimum:
+            raise ArgumentError(f"a repetition from {minimum} to {maximum} is empty")
+        super().__init__(part, minimum, maximum)
+        self.part = part
+        self.minimum = minimum
+        self.maximum = maximum
+
+    def _build(self) -> _core.Expression:
+        return self.part.expression().repeat(self.minimum, self.maximum)
+
+    def __repr__(self) -> str:
+        if (self.minimum, self.maximum) == (0, None):
+            return f"{self.part!r}.star()"
+        if self.minimum == self.maximum:
+            return f"({self.part!r} * {self.minimum})"
+        return f"({self.part!r} * ({self.minimum}, {self.maximum}))"
+
+
+def combine(operator: str, *operands: object) -> Language:
+    """The language ``operands`` make under ``operator``; nested unions and sums are flattened."""
+    languages = [as_language(operand) for operand in operands]
+    if operator in "|&+":
+        flat: list[Language] = []
+        for language in languages:
+            nested = isinstance(language, Combination) and language.operator == operator
+            flat += (
+                language.operands if isinstance(language, Combination) and nested else [language]
+            )
+        languages = flat
+    return Combination(operator, *languages)
+
+
+def as_language(value: object) -> Language:
+    """Read ``value`` as a language.
+
+    A language is itself and a list or tuple of strings is a :class:`~formalm.Choice`.
+
+    Raises
+    ------
+    LanguageError
+        For everything else; for a string too, which could be a pattern or a text.
+
+    Examples
+    --------
+    >>> as_language(["yes", "no"])
+    Choice(['yes', 'no'])
+    """
+    if isinstance(value, Language):
+        return value
+    if isinstance(value, (list, tuple)):
+        return Choice(value)
+    hint = "pass a Language, such as Regex(pattern), or a list of strings"
+    if isinstance(value, (str, bytes)):
+        hint = "write Literal(text) for exactly this text, or Regex(pattern) for a pattern"
+        raise LanguageError(f"a {type(value).__name__} is not a language", hint=hint)
+    raise LanguageError(f"{type(value).__name__} is not a language", hint=hint)

@@ -1,0 +1,85 @@
+"""Finite languages: one of several texts, or one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formalm import _core
+from formalm.errors import LanguageError
+from formalm.languages.language import Language, text_bytes
+
+__all__ = ["Choice", "Literal"]
+
+
+class Choice(Language):
+    """One of the given texts.
+
+    Parameters
+    ----------
+    texts
+        Strings (their UTF-8 bytes) or bytes; at least one. Repeated texts count once.
+
+    Examples
+    --------
+    >>> colour = Choice(["red", "green"])
+    >>> colour.matches("red"), colour.is_viable("gr"), colour.matches("blue")
+    (True, True, False)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, texts: Sequence[str | bytes]) -> None:
+        if isinstance(texts, (str, bytes)):
+            raise LanguageError("a choice is a list of texts", hint="one text is Literal(text)")
+        unique = tuple(dict.fromkeys(texts))
+        if not unique:
+            raise LanguageError("a choice of nothing is the empty language")
+        for text in unique:
+            _checked_bytes(text)
+        super().__init__(unique)
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """The texts, in the order given."""
+        (texts,) = self._arguments
+        assert isinstance(texts, tuple)
+        return texts
+
+    def _build(self) -> _core.Expression:
+        return _core.Expression.texts([_checked_bytes(text) for text in self.texts])
+
+    def __repr__(self) -> str:
+        return f"Choice({list(self.texts)!r})"
+
+
+class Literal(Language):
+    """Exactly one text.
+
+    ``Literal(bytes)`` is the only way to a member that is not valid UTF-8.
+
+    Examples
+    --------
+    >>> (Literal("1") + Literal("€")).matches("1€")
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: str | bytes) -> None:
+        _checked_bytes(text)
+        super().__init__(text)
+
+    def _build(self) -> _core.Expression:
+        (text,) = self._arguments
+        assert isinstance(text, (str, bytes))
+        return _core.Expression.texts([_checked_bytes(text)])
+
+
+def _checked_bytes(text: object) -> bytes:
+    if not isinstance(text, (str, bytes)):
+        hint = "combine languages with |" if isinstance(text, Language) else None
+        raise LanguageError(f"a text is str or bytes, not {type(text).__name__}", hint=hint)
+    data = text_bytes(text)
+    if data is None:
+        raise LanguageError(f"{text!r} has a lone surrogate, so it is not a text")
+    return data

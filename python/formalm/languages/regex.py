@@ -1,0 +1,131 @@
+"""Patterns in the syntax of Python's ``re`` or of ECMAScript."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from formalm import _core
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.language import Language
+
+__all__ = ["Group", "Regex"]
+
+_FLAGS = {
+    re.IGNORECASE: "ignore_case",
+    re.MULTILINE: "multi_line",
+    re.DOTALL: "dot_all",
+    re.ASCII: "ascii",
+    re.VERBOSE: "verbose",
+}
+
+
+class Group(NamedTuple):
+    """A capture group of a pattern.
+
+    Attributes
+    ----------
+    number
+        Counted from 1, by opening parenthesis.
+    name
+        The name, or None.
+    start, end
+        Where it stands in the pattern, in characters.
+    """
+
+    number: int
+    name: str | None
+    start: int
+    end: int
+
+
+class Regex(Language):
+    """The texts that a pattern matches as a whole, as ``re.fullmatch`` would.
+
+    Parameters
+    ----------
+    pattern
+        The pattern. It is parsed at once, so that mistakes show where they are written.
+    flags
+        Flags of :mod:`re`: ``I``, ``M``, ``S``, ``A``, ``X``. ``U`` is what a text pattern has
+        anyway.
+    dialect
+        ``"python"`` or ``"ecma"``.
+
+    Raises
+    ------
+    LanguageError
+        With the place in the pattern, if it is wrong or not regular.
+    ArgumentError
+        For another flag or dialect.
+
+    Examples
+    --------
+    >>> year = Regex(r"(?P<century>19|20)[0-9]{2}")
+    >>> year.matches("1984"), year.is_viable("20"), year.matches("2150")
+    (True, True, False)
+    >>> year.groups[0].name
+    'century'
+    """
+
+    __slots__ = ()
+
+    def __init__(self, pattern: str, flags: int = 0, dialect: str = "python") -> None:
+        if not isinstance(pattern, str):
+            raise LanguageError(f"a pattern is a str, not {type(pattern).__name__}")
+        if dialect not in ("python", "ecma"):
+            raise ArgumentError(f"dialect is 'python' or 'ecma', not {dialect!r}")
+        super().__init__(pattern, _checked_flags(flags), dialect)
+        self.expression()
+
+    @property
+    def pattern(self) -> str:
+        """The pattern as written."""
+        return str(self._arguments[0])
+
+    @property
+    def flags(self) -> re.RegexFlag:
+        """The flags given, those inside the pattern not among them."""
+        return re.RegexFlag(int(str(self._arguments[1])))
+
+    @property
+    def dialect(self) -> str:
+        """``"python"`` or ``"ecma"``."""
+        return str(self._arguments[2])
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The capture groups, in order of their numbers."""
+        groups = self.expression().groups
+        return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
+
+    def _build(self) -> _core.Expression:
+        options = {name: bool(self.flags & flag) for flag, name in _FLAGS.items()}
+        return _core.Expression.pattern(self.pattern, self.dialect, **options)
+
+    def __repr__(self) -> str:
+        letters = [flag.name or "" for flag in _FLAGS if self.flags & flag]
+        parts = [repr(self.pattern)]
+        if letters:
+            parts.append("flags=" + " | ".join(f"re.{name}" for name in letters))
+        if self.dialect != "python":
+            parts.append(f"dialect={self.dialect!r}")
+        return f"Regex({', '.join(parts)})"
+
+
+def _checked_flags(flags: int) -> int:
+    if isinstance(flags, bool) or not isinstance(flags, int):
+        raise ArgumentError(f"flags are those of re, not {type(flags).__name__}")
+    value = int(flags)
+    if value & re.UNICODE:
+        if value & re.ASCII:
+            raise ArgumentError("the flags A and U exclude each other")
+        value &= ~int(re.UNICODE)
+    for flag in _FLAGS:
+        value &= ~int(flag)
+    if value:
+        name = re.RegexFlag(value).name or value
+        raise ArgumentError(
+            f"the flag {name} is not supported", hint="supported are I, M, S, A and X"
+        )
+    return int(flags) & ~int(re.UNICODE)

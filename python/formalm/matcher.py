@@ -1,0 +1,176 @@
+"""A position in a constraint: what may follow the tokens read so far, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm import _core
+from formalm.bitmask import as_bitmask
+
+if TYPE_CHECKING:
+    from formalm.constraint import Constraint
+
+__all__ = ["Explanation", "Matcher"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a token is allowed after a text, or why not.
+
+    Attributes
+    ----------
+    allowed
+        Whether the mask has the token.
+    token_id
+        The token asked about.
+    token
+        Its bytes; empty for a special token.
+    viable_bytes
+        How many of its bytes, from the first, some member goes on with.
+    expected
+        The bytes that may stand after those.
+    text
+        The same in a sentence.
+    """
+
+    allowed: bool
+    token_id: int
+    token: bytes
+    viable_bytes: int
+    expected: bytes
+    text: str
+
+
+class Matcher:
+    """One sequence's position in a constraint: what may follow, and the steps so far.
+
+    Made by :meth:`Constraint.matcher` and :meth:`fork`. A matcher belongs to one thread at a time;
+    two at once are a :class:`~formalm.ConcurrencyError`. The calls of a decoding loop go straight
+    to the core: ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()``
+    (bool array
+    ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how many
+    were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
+    ``forced_token_ids()``.
+    ``advance`` and ``advance_bytes`` raise :class:`~formalm.TokenError` for what is not allowed and
+    change nothing then.
+    """
+
+    __slots__ = (
+        "advance",
+        "advance_bytes",
+        "advance_many",
+        "allowed_token_ids",
+        "allows",
+        "constraint",
+        "core",
+        "forced_bytes",
+        "forced_token_ids",
+        "mask",
+        "reset",
+        "rollback",
+    )
+
+    def __init__(self, constraint: Constraint, core: _core.Matcher) -> None:
+        self.constraint = constraint
+        self.core = core
+        # Bound once: a wrapper's own call would cost a tenth of a mask.
+        self.mask: Callable[[], npt.NDArray[np.bool_]] = core.mask
+        self.allowed_token_ids: Callable[[], npt.NDArray[np.uint32]] = core.allowed_token_ids
+        self.allows: Callable[[int], bool] = core.allows
+        self.advance: Callable[[int], None] = core.advance
+        self.advance_many: Callable[[Sequence[int]], int] = core.advance_many
+        self.advance_bytes: Callable[[bytes], None] = core.advance_bytes
+        self.rollback: Callable[..., None] = core.rollback
+        self.reset: Callable[[], None] = core.reset
+        self.forced_bytes: Callable[[], bytes] = core.forced_bytes
+        self.forced_token_ids: Callable[[], list[int]] = core.forced_token_ids
+
+    def fill_bitmask(self, out: Any, row: int = 0) -> None:
+        """Write the mask into a row of ``out``, an int32 array or CPU tensor."""
+        self.core.fill_bitmask(out if type(out) is np.ndarray else as_bitmask(out), row)
+
+    def fork(self) -> Matcher:
+        """An independent matcher at the same position."""
+        return Matcher(self.constraint, self.core.fork())
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is in the language."""
+        return self.core.is_accepting
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing but the end of the sequence may follow."""
+        return self.core.is_finished
+
+    @property
+    def text(self) -> bytes:
+        """The bytes read so far."""
+        return self.core.text
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The tokens read so far."""
+        return self.core.token_ids
+
+    @property
+    def state_key(self) -> int:
+        """Matchers of one constraint with equal keys have equal futures."""
+        return self.core.state_key
+
+    def explain(self, token_id: int) -> Explanation:
+        """Why ``token_id`` is allowed here or not: which byte fails, what was expected.
+
+        Examples
+        --------
+        >>> from formalm import Constraint, Literal, Vocabulary
+        >>> vocabulary = Vocabulary.from_tokens([b"yes", b"yet"])
+        >>> print(Constraint(Literal("yes"), vocabulary).matcher().explain(1).text)
+        b'yet' is not allowed: b't' cannot follow b'ye', expected is b's'
+        """
+        allowed, viable, token, expected = self.core.explain(token_id)
+        text = self._sentence(token_id, allowed, viable, token, expected)
+        return Explanation(allowed, token_id, token, viable, expected, text)
+
+    def _sentence(
+        self, token_id: int, allowed: bool, viable: int, token: bytes, expected: bytes
+    ) -> str:
+        vocabulary = self.constraint.vocabulary
+        if token_id in vocabulary.end_token_ids:
+            if allowed:
+                return "the end is allowed: the text is in the language"
+            after = f", expected is {_byte_set(expected)}" if expected else ""
+            return f"the end is not allowed: the text is not in the language yet{after}"
+        if not token:
+            kind = "special" if token_id < len(vocabulary) else "beyond the vocabulary"
+            return f"token {token_id} is {kind}: never allowed"
+        if allowed:
+            return f"{token!r} is allowed: some member goes on with it"
+        read = (self.text + token[:viable])[-20:]
+        wanted = f"expected is {_byte_set(expected)}" if expected else "nothing may follow"
+        place = f"follow {read!r}" if read else "come first"
+        return f"{token!r} is not allowed: {token[viable : viable + 1]!r} cannot {place}, {wanted}"
+
+    def __repr__(self) -> str:
+        return f"<Matcher after {self.text!r}>"
+
+
+def _byte_set(data: bytes) -> str:
+    """A short name of a set of bytes: runs as ``a-z``."""
+    runs: list[list[int]] = []
+    for byte in sorted(data):
+        if runs and byte == runs[-1][1] + 1:
+            runs[-1][1] = byte
+        else:
+            runs.append([byte, byte])
+    names = []
+    for first, last in runs:
+        ends = [first] if first == last else [first, last]
+        names.append("-".join(repr(bytes([byte])) for byte in ends))
+    shown = " ".join(names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

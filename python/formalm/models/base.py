@@ -1,0 +1,94 @@
+"""What a language model has to offer: next-token log-probabilities for token prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["IncrementalModel", "LanguageModel", "LogProbs", "ModelState", "log_softmax"]
+
+LogProbs = npt.NDArray[np.floating[Any]]
+State = TypeVar("State", bound="ModelState")
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """A distribution over the next token, for any token prefix."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What the token ids stand for."""
+        ...
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """The token that stands in front of a text with ``bos="auto"``; None for none."""
+        ...
+
+    @property
+    def context_length(self) -> int | None:
+        """The longest prefix that can be evaluated, in tokens; None if there is no bound."""
+        ...
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
+        """Log-probabilities of the next token after each prefix.
+
+        Parameters
+        ----------
+        prefixes
+            Token ids; the prefixes may differ in length and may be empty if the model can start so.
+
+        Returns
+        -------
+        LogProbs
+            ``(len(prefixes), width)``, natural logarithms that sum to one in each row; ``width``
+            is at least ``len(vocabulary)``.
+        """
+        ...
+
+
+class ModelState(Protocol):
+    """A prefix that a model has read. An immutable value: forking is using it twice."""
+
+    @property
+    def logprobs(self) -> LogProbs:
+        """``(width,)``: the next token after this prefix."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """Number of tokens read."""
+        ...
+
+
+@runtime_checkable
+class IncrementalModel(LanguageModel, Protocol[State]):
+    """A model that can go on from a prefix it has read, instead of reading it again."""
+
+    def start(self, prefix: Sequence[int]) -> State:
+        """Read a prefix."""
+        ...
+
+    def extend(self, states: Sequence[State], token_ids: Sequence[int]) -> list[State]:
+        """Read one more token after each state, in one batch; ``states`` stay valid."""
+        ...
+
+
+def log_softmax(logits: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Normalised natural logarithms of the last axis, in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.exp(log_softmax([0.0, 0.0, -np.inf])).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    values = np.asarray(logits, dtype=np.float64)
+    shifted = values - values.max(axis=-1, keepdims=True)
+    result: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return result

@@ -1,0 +1,69 @@
+"""Any pair of a vocabulary and a function as a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.errors import ArgumentError, ModelError
+from formalm.models.base import LogProbs, log_softmax
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["FunctionModel"]
+
+
+class FunctionModel:
+    """A language model from a function that gives logits.
+
+    Parameters
+    ----------
+    vocabulary
+        What the token ids stand for.
+    function
+        From a list of prefixes (tuples of token ids) to logits ``(len(prefixes), width)``; any
+        floating numbers, minus infinity allowed. They are normalised here.
+    bos_token_id, context_length
+        As in :class:`~formalm.models.LanguageModel`.
+
+    Examples
+    --------
+    A model that likes to repeat itself:
+
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b"])
+    >>> def logits(prefixes):
+    ...     return [[prefix.count(token) for token in range(2)] for prefix in prefixes]
+    >>> model = FunctionModel(vocabulary, logits)
+    >>> model.next_logprobs([(), (0, 0)]).argmax(axis=1).tolist()
+    [0, 0]
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        function: Callable[[list[tuple[int, ...]]], npt.ArrayLike],
+        *,
+        bos_token_id: int | None = None,
+        context_length: int | None = None,
+    ) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        self.vocabulary = vocabulary
+        self.function = function
+        self.bos_token_id = bos_token_id
+        self.context_length = context_length
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
+        """See :meth:`formalm.models.LanguageModel.next_logprobs`."""
+        logits = np.asarray(self.function([tuple(prefix) for prefix in prefixes]), dtype=np.float64)
+        if logits.ndim != 2 or logits.shape[0] != len(prefixes) or logits.shape[1] == 0:
+            raise ModelError(
+                f"logits have shape {logits.shape}, wanted is ({len(prefixes)}, width)"
+            )
+        top = logits.max(axis=1)
+        if not np.all(np.isfinite(top)):
+            raise ModelError(
+                "a row of logits has a NaN, an infinity, or nothing but minus infinity"
+            )
+        return log_softmax(logits)

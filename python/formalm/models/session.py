@@ -1,0 +1,150 @@
+"""One face for every model: evaluate, go on, count, and check what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formalm.errors import ArgumentError, ModelError
+from formalm.models.base import IncrementalModel, LanguageModel, LogProbs, ModelState
+
+__all__ = ["Position", "Session"]
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """A prefix and the model's answer to it. An immutable value.
+
+    Attributes
+    ----------
+    token_ids
+        The prefix.
+    logprobs
+        ``(width,)``, the next token after it, as the model gave them.
+    state
+        What an incremental model goes on from.
+    """
+
+    token_ids: tuple[int, ...]
+    logprobs: LogProbs
+    state: ModelState | None
+
+
+class Session:
+    """A model as the drivers use it.
+
+    Incremental models go on from their states; others evaluate each prefix anew. Every answer is
+    checked: a driver that trusted a model's NaN would return wrong probabilities, not an error.
+
+    Parameters
+    ----------
+    model
+        A :class:`~formalm.models.LanguageModel`, incremental or not.
+
+    Attributes
+    ----------
+    forwards
+        Prefixes evaluated so far.
+    calls
+        Batches of them.
+
+    Raises
+    ------
+    ModelError
+        If the model lacks what the protocol asks for, or answers nonsense.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        if not isinstance(model, LanguageModel):
+            raise ModelError(
+                f"{type(model).__name__} is not a language model",
+                hint="FunctionModel(vocabulary, function) makes one of any logits function",
+            )
+        self.model = model
+        self.vocabulary = model.vocabulary
+        self.incremental = isinstance(model, IncrementalModel)
+        self.width: int | None = None
+        self.forwards = 0
+        self.calls = 0
+
+    def start(self, prefix: Sequence[int]) -> Position:
+        """Evaluate a prefix."""
+        token_ids = self._checked_ids(prefix)
+        self._checked_length(len(token_ids))
+        self.calls += 1
+        self.forwards += 1
+        if isinstance(self.model, IncrementalModel):
+            state = self.model.start(token_ids)
+            self._check(np.asarray(state.logprobs)[None], 1)
+            return Position(token_ids, state.logprobs, state)
+        rows = np.asarray(self.model.next_logprobs([token_ids]))
+        self._check(rows, 1)
+        return Position(token_ids, rows[0], None)
+
+    def extend(self, positions: Sequence[Position], token_ids: Sequence[int]) -> list[Position]:
+        """Read one more token after each position, in one call."""
+        if not positions:
+            return []
+        self._checked_ids(token_ids)
+        self._checked_length(1 + max(len(position.token_ids) for position in positions))
+        prefixes = [
+            (*position.token_ids, token_id)
+            for position, token_id in zip(positions, token_ids, strict=True)
+        ]
+        self.calls += 1
+        self.forwards += len(prefixes)
+        if isinstance(self.model, IncrementalModel):
+            before = [position.state for position in positions if position.state is not None]
+            states = self.model.extend(before, token_ids)
+            if len(states) != len(prefixes):
+                raise ModelError(f"the model returned {len(states)} states for {len(prefixes)}")
+            self._check(np.stack([np.asarray(state.logprobs) for state in states]), len(prefixes))
+            return [
+                Position(prefix, state.logprobs, state)
+                for prefix, state in zip(prefixes, states, strict=True)
+            ]
+        rows = np.asarray(self.model.next_logprobs(prefixes))
+        self._check(rows, len(prefixes))
+        return [Position(prefix, row, None) for prefix, row in zip(prefixes, rows, strict=True)]
+
+    def _checked_ids(self, token_ids: Sequence[int]) -> tuple[int, ...]:
+        result = tuple(int(token_id) for token_id in token_ids)
+        for token_id in result:
+            if not 0 <= token_id < len(self.vocabulary):
+                raise ArgumentError(
+                    f"token id {token_id} is outside the vocabulary of {len(self.vocabulary)}"
+                )
+        return result
+
+    def _checked_length(self, length: int) -> None:
+        limit = self.model.context_length
+        if limit is not None and length > limit:
+            raise ArgumentError(
+                f"a prefix of {length} tokens is longer than the model's context of {limit}"
+            )
+
+    def _check(self, rows: LogProbs, count: int) -> None:
+        if rows.ndim != 2 or rows.shape[0] != count:
+            raise ModelError(
+                f"log-probabilities have shape {rows.shape}, wanted is ({count}, width)"
+            )
+        if not np.issubdtype(rows.dtype, np.floating):
+            raise ModelError(f"log-probabilities have dtype {rows.dtype}, wanted is a floating one")
+        width = rows.shape[1]
+        if width < len(self.vocabulary):
+            raise ModelError(
+                f"the model has {width:,} logits, its vocabulary {len(self.vocabulary):,} tokens",
+                hint="this vocabulary belongs to another model",
+            )
+        if self.width is None:
+            self.width = width
+        elif width != self.width:
+            raise ModelError(f"the model changed its width from {self.width} to {width}")
+        mass = np.exp(rows, dtype=np.promote_types(rows.dtype, np.float32)).sum(axis=1)
+        tolerance = 2e-2 if rows.dtype.itemsize < 4 else 1e-3
+        if not np.all(np.abs(mass - 1.0) <= tolerance):
+            worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]
+            hint = "wrap logits in FunctionModel, which normalises them"
+            raise ModelError(f"next-token probabilities sum to {worst:.6g}, not to 1", hint=hint)

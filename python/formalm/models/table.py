@@ -1,0 +1,132 @@
+"""A language model given as a table: the public fake, exact and offline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.errors import ArgumentError, ModelError
+from formalm.models.base import LogProbs
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["TableModel"]
+
+if TYPE_CHECKING:
+    Distribution = Sequence[float] | npt.NDArray[np.float64] | Mapping[int, float]
+    Table = Mapping[tuple[int, ...], Distribution] | Callable[[tuple[int, ...]], Distribution]
+
+
+class TableModel:
+    """A language model whose every probability was written down.
+
+    Parameters
+    ----------
+    vocabulary
+        What the token ids stand for.
+    table
+        From a context to the distribution after it: a mapping, or a function that always gives the
+        same answer. A context is a tuple of token ids; a distribution is a probability for every
+        token, or a mapping from token id to probability where what is missing is 0. It must sum to
+        1.
+    order
+        How many tokens back a context reaches; None is the whole prefix. ``order=1`` is a bigram
+        table.
+    default
+        The distribution after a context that the table lacks; None makes it a ModelError.
+    bos_token_id, context_length
+        As in :class:`~formalm.models.LanguageModel`.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {(): [0.9, 0.1, 0]}, default={0: 0.5, 2: 0.5})
+    >>> np.exp(model.next_logprobs([(), (0,)])).round(3).tolist()
+    [[0.9, 0.1, 0.0], [0.5, 0.0, 0.5]]
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        table: Table,
+        *,
+        order: int | None = None,
+        default: Distribution | None = None,
+        bos_token_id: int | None = None,
+        context_length: int | None = None,
+    ) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        if order is not None and (type(order) is not int or order < 0):
+            raise ArgumentError(f"order must be an integer from 0 or None, not {order!r}")
+        self.vocabulary = vocabulary
+        self.order = order
+        self.bos_token_id = bos_token_id
+        self.context_length = context_length
+        self._table = table
+        self._default = None if default is None else self._row((), default)
+        self._rows: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
+
+    @classmethod
+    def random(
+        cls, vocabulary: Vocabulary, *, seed: int, order: int = 1, concentration: float = 1.0
+    ) -> TableModel:
+        """A table of Dirichlet draws, one for each context, fixed by ``seed``.
+
+        Parameters
+        ----------
+        seed
+            An integer from 0.
+        order
+            As above.
+        concentration
+            Below 1 the distributions are spiky, above 1 flat.
+        """
+
+        def row(context: tuple[int, ...]) -> npt.NDArray[np.float64]:
+            generator = np.random.default_rng([seed, len(context), *context])
+            # Mixed with a little of the uniform one: small concentrations underflow to zero.
+            draw = generator.dirichlet(np.full(len(vocabulary), concentration))
+            mixed: npt.NDArray[np.float64] = 0.999 * draw + 0.001 / len(vocabulary)
+            return mixed
+
+        return cls(vocabulary, row, order=order)
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
+        """See :meth:`formalm.models.LanguageModel.next_logprobs`."""
+        return np.stack([self._logprobs(tuple(prefix)) for prefix in prefixes])
+
+    def _logprobs(self, prefix: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        context = prefix if self.order is None else prefix[max(0, len(prefix) - self.order) :]
+        row = self._rows.get(context)
+        if row is None:
+            if not isinstance(self._table, Mapping):
+                row = self._row(context, self._table(context))
+            elif context in self._table:
+                row = self._row(context, self._table[context])
+            elif self._default is not None:
+                row = self._default
+            else:
+                raise ModelError(f"the table has no distribution after {context}")
+            self._rows[context] = row
+        return row
+
+    def _row(self, context: tuple[int, ...], given: Distribution) -> npt.NDArray[np.float64]:
+        size = len(self.vocabulary)
+        if isinstance(given, Mapping):
+            probabilities = np.zeros(size)
+            for token_id, probability in given.items():
+                if not 0 <= token_id < size:
+                    raise ModelError(f"token id {token_id} is outside the vocabulary of {size}")
+                probabilities[token_id] = probability
+        else:
+            probabilities = np.asarray(given, dtype=np.float64)
+        if probabilities.ndim != 1 or len(probabilities) < size:
+            raise ModelError(f"a distribution has {probabilities.shape} entries for {size} tokens")
+        if not (np.all(probabilities >= 0) and abs(probabilities.sum() - 1) < 1e-6):
+            raise ModelError(f"the entries after {context} are not probabilities that sum to 1")
+        with np.errstate(divide="ignore"):
+            logprobs: npt.NDArray[np.float64] = np.log(probabilities)
+        return logprobs

@@ -1,0 +1,51 @@
+"""All documentation runs: examples in docstrings, and the Python blocks of the README."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import formalm
+
+README = Path(__file__).parents[2] / "README.md"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def modules() -> list[str]:
+    found = ["formalm"]
+    for module in pkgutil.walk_packages(formalm.__path__, "formalm."):
+        if not module.name.endswith(("_core", "__main__")):
+            found.append(module.name)
+    return found
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples_run(name: str) -> None:
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=FLAGS)
+    assert result.failed == 0
+
+
+def blocks() -> list[str]:
+    if not README.exists():
+        return []
+    return re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_the_readme_runs() -> None:
+    """Its blocks build on each other, so they share one namespace."""
+    namespace: dict[str, object] = {}
+    for number, block in enumerate(blocks(), start=1):
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(
+                block, namespace, f"block {number}", None, None
+            )
+            runner = doctest.DocTestRunner(optionflags=FLAGS)
+            runner.run(test, clear_globs=False)
+            assert runner.summarize(verbose=False).failed == 0
+            namespace.update(test.globs)
+        else:
+            exec(compile(block, f"README.md, block {number}", "exec"), namespace)  # noqa: S102

@@ -1,0 +1,48 @@
+"""The pages of docs/ and the examples run: every Python block alone, every script as a user would."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+def blocks() -> list[object]:
+    """Return every block with a name that leads to its line."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 2
+            name = f"{page.relative_to(ROOT).as_posix()}:{line}"
+            found.append(pytest.param(name, match[1], id=name))
+    return found
+
+
+@pytest.mark.parametrize(("name", "code"), blocks())
+def test_a_block_runs_by_itself(name: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if ">>>" in code:
+        test = doctest.DocTestParser().get_doctest(code, {"__name__": "page"}, name, name, 0)
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+        assert result.failed == 0, capsys.readouterr().out
+        assert result.attempted > 0
+    else:
+        exec(compile(code, name, "exec"), {"__name__": "page"})  # noqa: S102
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_an_example_runs(script: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()

@@ -1,0 +1,141 @@
+"""The command line, run on a small model instead of canary."""
+
+import json
+
+import pytest
+
+typer_testing = pytest.importorskip("typer.testing")
+
+from formalm import TableModel, Vocabulary  # noqa: E402
+from formalm.cli import options, outcome  # noqa: E402
+from formalm.cli.app import app  # noqa: E402
+
+TOKENS = [b"a", b"b", b"ab", b" ", "é".encode()[:1], None]
+VOCABULARY = Vocabulary.from_tokens(
+    TOKENS, end_token_ids=[5], encode=lambda text: [{"a": 0, "b": 1, " ": 3}[c] for c in text]
+)
+MODEL = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1], context_length=50)
+
+
+@pytest.fixture(autouse=True)
+def _small_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in ("generate", "search", "mask"):
+        monkeypatch.setattr(f"formalm.cli.{command}.chosen_model", lambda name: MODEL)
+
+
+def run(*arguments: str):
+    return typer_testing.CliRunner().invoke(app, list(arguments))
+
+
+def objects(output: str) -> list[dict]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_help_and_version() -> None:
+    shown = run("--help")
+    assert shown.exit_code == 0
+    for command in ("generate", "search", "mask", "doctor"):
+        assert command in shown.output
+    assert run("--version").output.startswith("formalm ")
+
+
+def test_generate() -> None:
+    done = run("generate", "ab", "-r", "[ab]{3}", "--seed", "1")
+    assert done.exit_code == 0
+    assert len(done.stdout.strip()) == 3
+    (described,) = objects(run("generate", "ab", "-r", "[ab]{3}", "--seed", "1", "--json").stdout)
+    assert described["text"] == done.stdout.strip()
+    assert described["reason"] == "finished"
+    assert described["prompt_token_ids"] == [0, 1]
+    assert len(objects(run("generate", "-c", "a", "-c", "b", "-n", "3", "--json").stdout)) == 3
+
+
+def test_a_text_cut_short_has_its_exit_code() -> None:
+    done = run("generate", "-r", "a+b", "--max-tokens", "2", "--temperature", "0")
+    assert done.exit_code == outcome.NOTHING
+    assert "cut short" in done.output
+
+
+def test_search() -> None:
+    done = run("search", "-r", "a?b")
+    assert done.exit_code == 0
+    assert [line.split()[2] for line in done.stdout.splitlines()[:2]] == ["b", "ab"]
+    *hits, status = objects(run("search", "-l", "ab", "--json", "--duplicates", "show").stdout)
+    assert [hit["token_ids"] for hit in hits] == [[2], [0, 1]]
+    assert status["status"] == "exhausted"
+
+
+def test_search_that_finds_nothing() -> None:
+    assert run("search", "-r", "b", "--top-k", "1").exit_code == outcome.NOTHING
+
+
+def test_search_interrupted_leaves_the_hits_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    from formalm.drivers.search import Search
+
+    advance = Search.advance
+
+    def interrupted(self: Search):
+        if self.hits == 2:
+            raise KeyboardInterrupt
+        return advance(self)
+
+    monkeypatch.setattr(Search, "advance", interrupted)
+    done = run("search", "-r", "[ab]*", "--json")
+    assert done.exit_code == outcome.INTERRUPTED
+    assert len(objects(done.stdout)) == 3
+    assert objects(done.stdout)[-1]["status"] == "interrupted"
+
+
+def test_mask() -> None:
+    done = run("mask", "a", "-r", "ab+", "-t", "a", "--token-id", "5")
+    assert done.exit_code == 0
+    assert "1 of 6 tokens" in done.output
+    assert "b'a' is not allowed" in done.output
+    (shown,) = objects(run("mask", "a", "-r", "ab+", "-t", "a", "--json").stdout)
+    assert shown["tokens"] == [{"id": 1, "text": "b"}]
+    assert shown["explanations"][0]["allowed"] is False
+
+
+def test_mask_after_what_is_not_viable() -> None:
+    done = run("mask", "aab", "-r", "ab+")
+    assert done.exit_code == outcome.NOTHING
+    assert "^" in done.output
+
+
+def test_doctor() -> None:
+    done = run("doctor", "--json")
+    checks = {entry["check"]: entry["ok"] for entry in objects(done.stdout)}
+    assert checks["versions"]
+    assert checks["masks"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search",),
+        ("search", "-r", "a("),
+        ("mask", "-r", "a", "-t", "zzz"),
+        ("generate", "-r", "a", "--temperature", "-1"),
+        ("generate", "-r", "(ab){9}", "--max-tokens", "2", "--finish"),
+        ("search", "-r", "a", "--given", "b"),
+    ],
+)
+def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.exit_code == outcome.ERROR
+    assert "error:" in done.output
+    assert "Traceback" not in done.output
+    (described,) = objects(run(*arguments, "--json").stdout)
+    assert described["error"]["message"]
+
+
+def test_wrong_usage() -> None:
+    assert run("search", "--no-such-option").exit_code == 2
+    assert run("dance").exit_code == 2
+
+
+def test_only_known_models() -> None:
+    from formalm import ArgumentError
+
+    with pytest.raises(ArgumentError, match="canary"):
+        options.chosen_model("/nowhere")

@@ -1,0 +1,90 @@
+"""Every kind of error is raised somewhere, says what to do, and survives pickling."""
+
+import pickle
+import threading
+
+import pytest
+
+import formalm.errors as tree
+from formalm import (
+    Constraint,
+    Literal,
+    Regex,
+    TableModel,
+    Vocabulary,
+    VocabularyError,
+    generate,
+    new_bitmask,
+)
+
+VOCABULARY = Vocabulary.from_tokens([b"a", b"b"])
+MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.5])
+
+
+def two_threads_at_once() -> None:
+    """One matcher, hammered from two threads until they meet."""
+    matcher = Constraint(Regex("[ab]{0,100000}"), VOCABULARY).matcher()
+    met: list[BaseException] = []
+    tokens = [0, 1] * 20_000
+
+    def hammer() -> None:
+        try:
+            for _ in range(50):
+                if met:
+                    return
+                matcher.advance_many(tokens)
+                matcher.reset()
+        except tree.ConcurrencyError as error:
+            met.append(error)
+
+    threads = [threading.Thread(target=hammer) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if met:
+        raise met[0]
+
+
+RAISED = {
+    tree.LanguageError: lambda: Regex("a("),
+    tree.LimitError: lambda: generate(MODEL, None, Literal("aab"), max_tokens=2, finish=True),
+    tree.VocabularyError: lambda: VOCABULARY.encode("a"),
+    tree.TokenError: lambda: Constraint(Literal("a"), VOCABULARY).matcher().advance(1),
+    tree.ConcurrencyError: two_threads_at_once,
+    tree.ModelError: lambda: TableModel(VOCABULARY, {}).next_logprobs([()]),
+    tree.ArgumentError: lambda: new_bitmask(0, 1),
+}
+
+
+def kinds() -> set[type]:
+    return {getattr(tree, name) for name in tree.__all__} - {tree.FormalmError}
+
+
+def test_the_table_is_complete() -> None:
+    assert set(RAISED) == kinds()
+
+
+@pytest.mark.parametrize("kind", sorted(kinds(), key=lambda kind: kind.__name__))
+def test_every_kind_is_raised(kind: type[tree.FormalmError]) -> None:
+    with pytest.raises(kind) as caught:
+        RAISED[kind]()
+    error = caught.value
+    assert isinstance(error, tree.FormalmError)
+    assert error.message
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert str(again) == str(error)
+
+
+def test_a_caret_stands_under_the_span() -> None:
+    error = tree.LanguageError("no", source="ab(cd", span=(2, 3), hint="close it")
+    assert str(error).splitlines() == ["no", "  ab(cd", "    ^", "  hint: close it"]
+    far = tree.LanguageError("no", source="x" * 500 + "(", span=(500, 501))
+    _, window, caret = str(far).splitlines()
+    assert window[len(caret) - 1] == "("
+
+
+def test_builtin_kinds_catch_ours() -> None:
+    with pytest.raises(ValueError, match="tokenizer"):
+        VOCABULARY.encode("a")
+    assert issubclass(VocabularyError, ValueError)

@@ -1,0 +1,170 @@
+"""Languages as values: built, combined, compared, pickled, refused."""
+
+import pickle
+import re
+
+import pytest
+
+from formalm import ArgumentError, Choice, Language, LanguageError, Literal, Regex
+from formalm.languages import as_language
+
+AB = Regex("[ab]+")
+
+EXPRESSIONS = [
+    AB,
+    Regex("A", re.I | re.X),
+    Regex("a", dialect="ecma"),
+    Literal("é"),
+    Literal(b"\xff"),
+    Choice(["yes", "no"]),
+    AB | Literal("c"),
+    AB & Regex("a+"),
+    AB - Literal("a"),
+    ~AB,
+    AB + Literal("c") + AB,
+    AB * 3,
+    AB * (2, None),
+    AB.star(),
+    AB.plus(),
+    AB.optional(),
+]
+
+
+@pytest.mark.parametrize("language", EXPRESSIONS, ids=repr)
+def test_a_language_is_a_value(language: Language) -> None:
+    again = pickle.loads(pickle.dumps(language))  # noqa: S301
+    assert again == language
+    assert hash(again) == hash(language)
+    assert repr(again) == repr(language)
+    names = {"Regex": Regex, "Literal": Literal, "Choice": Choice, "re": re}
+    assert eval(repr(language), names) == language  # noqa: S307
+
+
+def test_different_descriptions_differ() -> None:
+    assert len(set(EXPRESSIONS)) == len(EXPRESSIONS)
+    assert Regex("a") != Literal("a")
+
+
+@pytest.mark.parametrize(
+    ("language", "members", "others"),
+    [
+        (AB | Literal("c"), ["a", "bab", "c"], ["", "ac"]),
+        (AB & Regex("a+"), ["a", "aa"], ["b", "ab", ""]),
+        (AB - Literal("a"), ["aa", "b"], ["a", ""]),
+        (~AB, ["", "c", "é", "abc"], ["a", "ab"]),
+        (~~AB, ["ab"], ["", "c"]),
+        (AB + Literal("c"), ["ac", "bbc"], ["c", "a"]),
+        (Literal("ab") * 2, ["abab"], ["ab", "ababab", ""]),
+        (2 * Literal("ab"), ["abab"], ["ab"]),
+        (Literal("a") * (1, 3), ["a", "aaa"], ["", "aaaa"]),
+        (Literal("a") * (2, None), ["aa", "aaaaa"], ["a"]),
+        (Literal("a").star(), ["", "aaa"], ["b"]),
+        (Literal("a").plus(), ["a", "aaa"], [""]),
+        (Literal("a").optional(), ["", "a"], ["aa"]),
+        (["x", "y"] | Literal("z"), ["x", "y", "z"], ["xy"]),
+        (["x", "y"] + Literal("z"), ["xz", "yz"], ["z"]),  # noqa: RUF005
+        (["x", "y"] - Literal("y"), ["x"], ["y"]),
+        (["x", "y"] & Literal("y"), ["y"], ["x"]),
+    ],
+)
+def test_algebra(language: Language, members: list[str], others: list[str]) -> None:
+    assert [text for text in members if not language.matches(text)] == []
+    assert [text for text in others if language.matches(text)] == []
+
+
+def test_viable_means_some_member_starts_so() -> None:
+    language = Regex("abc") | Regex("a[0-9]")
+    assert [t for t in ["", "a", "ab", "abc", "a1", "b", "abcd"] if language.is_viable(t)] == [
+        "", "a", "ab", "abc", "a1",
+    ]  # fmt: skip
+    assert (language - Literal("abc")).is_viable("ab") is False
+    assert language.shortest() == b"a0"
+    assert language.shortest("ab") == b"abc"
+    assert language.shortest("x") is None
+
+
+def test_text_is_utf8() -> None:
+    euro = Regex("[€]")
+    assert euro.matches("€")
+    assert euro.matches("€".encode())
+    assert euro.is_viable("€".encode()[:2])
+    assert not euro.matches("\ud800")
+    assert not (~euro).matches(b"\xff")
+    assert Literal(b"\xff").matches(b"\xff")
+
+
+def test_groups_are_kept() -> None:
+    groups = Regex(r"(a)(?P<second>b)").groups
+    assert [(group.number, group.name) for group in groups] == [(1, None), (2, "second")]
+
+
+def test_flags() -> None:
+    assert Regex("a.", re.I | re.S).matches("A\n")
+    assert Regex("a # comment", re.X).matches("a")
+    assert Regex(r"\w", re.U).matches("é")
+    assert not Regex(r"\w", re.A).matches("é")
+    assert Regex("a", re.I).flags == re.I
+
+
+def test_a_pattern_is_refused_where_it_is_wrong() -> None:
+    with pytest.raises(LanguageError) as caught:
+        Regex("ab(c")
+    assert caught.value.source == "ab(c"
+    assert caught.value.span is not None
+    assert "^" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: AB | "a",
+        lambda: "a" + AB,
+        lambda: AB & 3,
+        lambda: as_language("a"),
+        lambda: as_language(None),
+        lambda: Choice([]),
+        lambda: Choice("ab"),
+        lambda: Choice(["a", 1]),
+        lambda: Literal(3),
+        lambda: Literal("\ud800"),
+        lambda: Regex(b"a"),
+        lambda: bool(AB),
+        lambda: AB * 1_000_000,
+    ],
+)
+def test_what_is_no_language_is_refused(build) -> None:
+    with pytest.raises(LanguageError):
+        build()
+
+
+def test_a_bare_string_is_refused_with_both_readings() -> None:
+    with pytest.raises(LanguageError) as caught:
+        as_language("a|b")
+    assert "Literal" in str(caught.value)
+    assert "Regex" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Regex("a", re.L),
+        lambda: Regex("a", re.A | re.U),
+        lambda: Regex("a", "i"),
+        lambda: Regex("a", dialect="perl"),
+        lambda: AB * -1,
+        lambda: AB * 1.5,
+        lambda: AB * (3, 2),
+        lambda: AB * (1, 2, 3),
+        lambda: AB.matches(3),
+        lambda: AB.automaton(state_limit=0),
+    ],
+)
+def test_wrong_arguments(build) -> None:
+    with pytest.raises(ArgumentError):
+        build()
+
+
+def test_the_empty_language_is_refused_when_compiled() -> None:
+    nothing = Regex("a") & Regex("b")
+    with pytest.raises(LanguageError):
+        nothing.automaton()
