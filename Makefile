@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check sizes bench docs canary fuzz clean build
+.PHONY: help demo test test-all check lint types layers stubs rust sizes bench docs canary fuzz clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,15 +30,24 @@ test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests
 	$(BIN)/python -m pytest
 	$(MAKE) docs
 
-check: $(VENV)/$(INSTALLED)-check build ## format, lint, types, layers, stubs
+check: lint types layers stubs rust sizes ## format, lint, types, layers, stubs (`make -k check`: all, whatever fails)
+
+lint: $(VENV)/$(INSTALLED)-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/$(INSTALLED)-check
 	$(BIN)/mypy
+
+layers: $(VENV)/$(INSTALLED)-check
 	PYTHONPATH=python $(BIN)/lint-imports
+
+stubs: $(VENV)/$(INSTALLED)-check build
 	$(BIN)/python -m mypy.stubtest formalm._core --concise
+
+rust: $(VENV)/bin/maturin
 	cargo fmt --all --check
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --quiet --workspace --all-targets -- -D warnings
-	@$(MAKE) --no-print-directory sizes
 
 sizes: ## files that ask for a split: over 400 lines of Rust, 300 of Python
 	@find crates $(SOURCES) \( -name '*.rs' -o -name '*.py' \) -not -path '*/tests/*.rs' | xargs wc -l \

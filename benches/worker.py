@@ -145,10 +145,10 @@ def memory(
     name: str, vocabulary: Vocabulary, cases: list[Case], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Measure preparation and how the process grows with each pattern; all of them are kept."""
-    prepared = preparation(name, vocabulary)
     before = resident_bytes()
     engine = ENGINES[name](vocabulary)
-    prepared["resident_bytes"] = resident_bytes() - before
+    grown_by = resident_bytes() - before
+    prepared = {"resident_bytes": grown_by, **preparation(name, vocabulary)}
     walks: dict[str, list[list[int]]] = json.loads(arguments.walks.read_text())
     kept: list[Any] = []
     grown: dict[str, Any] = {}

@@ -25,7 +25,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 # Array types spelled out in full make signatures unreadable.
 autodoc_type_aliases = {"LogProbs": "LogProbs"}
 napoleon_numpy_docstring = True
@@ -41,7 +41,7 @@ class CommandHelp(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return what ``formalm [COMMAND] --help`` prints."""
-        environment = {"COLUMNS": "92", "NO_COLOR": "1", "TERM": "dumb"}
+        environment = {"COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
         result = CliRunner().invoke(command_line, [*self.arguments, "--help"], env=environment)
         text = result.output.replace("Usage: root", "Usage: formalm")
         return [nodes.literal_block(text, text, language="text")]

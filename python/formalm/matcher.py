@@ -133,26 +133,25 @@ class Matcher:
         >>> print(Constraint(Literal("yes"), vocabulary).matcher().explain(1).text)
         b'yet' is not allowed: b't' cannot follow b'ye', expected is b's'
         """
-        allowed, viable, token, expected = self.core.explain(token_id)
-        text = self._sentence(token_id, allowed, viable, token, expected)
-        return Explanation(allowed, token_id, token, viable, expected, text)
+        refusal, viable, token, expected, _ = self.core.explain(token_id)
+        text = self._sentence(token_id, refusal, viable, token or b"", expected)
+        return Explanation(refusal is None, token_id, token or b"", viable, expected, text)
 
     def _sentence(
-        self, token_id: int, allowed: bool, viable: int, token: bytes, expected: bytes
+        self, token_id: int, refusal: str | None, viable: int, token: bytes, expected: bytes
     ) -> str:
-        vocabulary = self.constraint.vocabulary
-        if token_id in vocabulary.end_token_ids:
-            if allowed:
-                return "the end is allowed: the text is in the language"
-            after = f", expected is {_byte_set(expected)}" if expected else ""
-            return f"the end is not allowed: the text is not in the language yet{after}"
-        if not token:
-            kind = "special" if token_id < len(vocabulary) else "beyond the vocabulary"
-            return f"token {token_id} is {kind}: never allowed"
-        if allowed:
+        wanted = f"expected is {_byte_set(expected)}" if expected else "nothing may follow"
+        if refusal == "ended":
+            return f"token {token_id} is not allowed: an end token was read"
+        if refusal == "special":
+            return f"token {token_id} is special: never allowed"
+        if refusal == "not a member":
+            return f"the end is not allowed: the text is not in the language yet, {wanted}"
+        if refusal is None and not token:
+            return "the end is allowed: the text is in the language"
+        if refusal is None:
             return f"{token!r} is allowed: some member goes on with it"
         read = (self.text + token[:viable])[-20:]
-        wanted = f"expected is {_byte_set(expected)}" if expected else "nothing may follow"
         place = f"follow {read!r}" if read else "come first"
         return f"{token!r} is not allowed: {token[viable : viable + 1]!r} cannot {place}, {wanted}"
 

@@ -127,6 +127,12 @@ def test_a_full_context_is_told() -> None:
         assert (hits.status, hits.truncated_by) == ("truncated", "context")
 
 
+def test_a_prompt_beyond_the_context_is_refused() -> None:
+    short = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.1, 0.1, 0.2], context_length=1)
+    with pytest.raises(ArgumentError, match="context"):
+        search(short, ["aab"], prompt="a", given="a")
+
+
 def test_batches_fill() -> None:
     sizes = []
 

@@ -2,10 +2,9 @@
 //!
 //! A state is an interned term; its row of successors is filled byte class by byte class when it
 //! is read. Reading known rows takes no lock. Dead states are never shown: a pure term cannot be
-//! empty, and for the others a breadth-first search looks for an accepting state once and marks
+//! empty, and for the others a search looks for an accepting state once and marks
 //! all it learnt.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashSet;
@@ -272,25 +271,33 @@ impl Automaton {
     }
 
     /// Looks for an accepting state from `root` and marks every state it learns about.
+    ///
+    /// Depth first, lowest bytes first: most states have a member ahead in plain ASCII, which is
+    /// found without looking into characters of several bytes.
     fn decide(&self, root: u32) -> Result<bool, Error> {
         let core = &mut self.lock();
-        let mut queue = VecDeque::from([root]);
+        let mut path: Vec<(u32, usize)> = vec![(root, 0)];
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        while let Some(state) = queue.pop_front() {
-            if self.flags.get(state as usize) & LIVE != 0 {
-                self.mark_live(state, &mut edges);
+        while let Some((state, class)) = path.last_mut() {
+            let (state, at) = (*state, *class);
+            if at == self.classes.len() {
+                path.pop();
+                continue;
+            }
+            *class += 1;
+            let next = self.fill_locked(core, state, at)?;
+            let flags = self.flags.get(next as usize);
+            if next == DEAD || flags & BARREN != 0 {
+                continue;
+            }
+            edges.push((next, state));
+            if flags & LIVE != 0 {
+                self.mark_live(next, &mut edges);
                 return Ok(true);
             }
-            for class in 0..self.classes.len() {
-                let next = self.fill_locked(core, state, class)?;
-                if next == DEAD || self.flags.get(next as usize) & BARREN != 0 {
-                    continue;
-                }
-                edges.push((next, state));
-                if seen.insert(next) {
-                    queue.push_back(next);
-                }
+            if seen.insert(next) {
+                path.push((next, 0));
             }
         }
         for &state in &sorted(seen) {

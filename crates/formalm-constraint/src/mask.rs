@@ -8,8 +8,8 @@ pub type Words = [u32];
 /// Above this many tokens a list of ids is slower to write than a bitmask is to copy.
 const SPARSE: usize = 384;
 
-/// Above this many changes a patched base is no smaller than a bitmask of its own.
-const PATCH: usize = 2048;
+/// Above this many changes a bitmask of its own is quicker to write than a patched base.
+const PATCH: usize = 192;
 
 /// The allowed tokens of one key, end tokens aside.
 #[derive(Clone, Debug)]

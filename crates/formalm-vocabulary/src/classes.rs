@@ -83,23 +83,7 @@ impl Classes {
 
     /// The clean tokens in groups, the rest empty.
     fn grouped(clean: &[(u32, Profile)], words: usize) -> Classes {
-        let mut number: FxHashMap<u64, u32> = FxHashMap::default();
-        let (mut atoms, mut sizes) = (Vec::new(), Vec::new());
-        let mut group_of = Vec::with_capacity(clean.len());
-        for (_, profile) in clean {
-            let group = *number.entry(profile.atoms).or_insert_with(|| {
-                atoms.push(profile.atoms);
-                sizes.push(0u32);
-                atoms.len() as u32 - 1
-            });
-            sizes[group as usize] += 1;
-            group_of.push(group);
-        }
-        let mut groups: Vec<Group> = Vec::with_capacity(sizes.len());
-        for size in sizes {
-            let first = groups.last().map_or(0, |group| group.end);
-            groups.push(Group { first, end: first + size, mask: None });
-        }
+        let (atoms, mut groups, group_of) = partition(clean);
         let mut next: Vec<u32> = groups.iter().map(|group| group.first).collect();
         let (mut tokens, mut ascii) = (vec![0; clean.len()], vec![0; clean.len()]);
         for ((token, profile), group) in clean.iter().zip(group_of) {
@@ -231,7 +215,7 @@ impl Classes {
         self.lengths.limit(most, out);
     }
 
-    /// The bitmask of clean and ragged tokens with at most `most` characters, 1 to 16.
+    /// The bitmask of clean and ragged tokens with at most `most` characters, none to 16.
     pub fn at_most(&self, most: usize) -> Option<&Words> {
         self.lengths.mask(most)
     }
@@ -270,6 +254,28 @@ impl Classes {
             + self.lengths.memory_bytes()
             + self.crossings.memory_bytes()
     }
+}
+
+/// The distinct atom sets, the slice of tokens of each, and the group of each token.
+fn partition(clean: &[(u32, Profile)]) -> (Vec<u64>, Vec<Group>, Vec<u32>) {
+    let mut number: FxHashMap<u64, u32> = FxHashMap::default();
+    let (mut atoms, mut sizes) = (Vec::new(), Vec::new());
+    let mut group_of = Vec::with_capacity(clean.len());
+    for (_, profile) in clean {
+        let group = *number.entry(profile.atoms).or_insert_with(|| {
+            atoms.push(profile.atoms);
+            sizes.push(0u32);
+            atoms.len() as u32 - 1
+        });
+        sizes[group as usize] += 1;
+        group_of.push(group);
+    }
+    let mut groups: Vec<Group> = Vec::with_capacity(sizes.len());
+    for size in sizes {
+        let first = groups.last().map_or(0, |group| group.end);
+        groups.push(Group { first, end: first + size, mask: None });
+    }
+    (atoms, groups, group_of)
 }
 
 #[inline]

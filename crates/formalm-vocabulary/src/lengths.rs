@@ -3,11 +3,12 @@
 use crate::Words;
 
 /// Up to this many characters there is a bitmask per count; longer tokens are a list.
-const MASKS: usize = 16;
+const MASKED: usize = 16;
 
 /// Bitmasks of tokens with at most so many characters.
 #[derive(Debug)]
 pub(crate) struct Lengths {
+    /// Per count from none to [`MASKED`].
     masks: Vec<Box<Words>>,
     /// `(characters, token)` of longer tokens, most characters first.
     longer: Vec<(u32, u32)>,
@@ -16,15 +17,15 @@ pub(crate) struct Lengths {
 impl Lengths {
     /// From `(token, characters)`, over bitmasks of so many words.
     pub(crate) fn new(counts: &[(u32, u32)], words: usize) -> Lengths {
-        let mut masks = vec![vec![0; words].into_boxed_slice(); MASKS];
+        let mut masks = vec![vec![0; words].into_boxed_slice(); MASKED + 1];
         let mut longer = Vec::new();
         for &(token, count) in counts {
-            match masks.get_mut(count.max(1) as usize - 1) {
+            match masks.get_mut(count as usize) {
                 Some(mask) => mask[token as usize >> 5] |= 1 << (token & 31),
                 None => longer.push((count, token)),
             }
         }
-        for at in 1..MASKS {
+        for at in 1..=MASKED {
             let (shorter, longer) = masks.split_at_mut(at);
             for (word, more) in longer[0].iter_mut().zip(&*shorter[at - 1]) {
                 *word |= more;
@@ -36,10 +37,8 @@ impl Lengths {
 
     /// Removes tokens with more than `most` characters.
     pub(crate) fn limit(&self, most: u32, out: &mut Words) {
-        if most == 0 {
-            out.fill(0);
-        } else if let Some(mask) = self.masks.get(most as usize - 1) {
-            for (word, kept) in out.iter_mut().zip(&**mask) {
+        if let Some(mask) = self.mask(most as usize) {
+            for (word, kept) in out.iter_mut().zip(mask) {
                 *word &= kept;
             }
         } else {
@@ -57,7 +56,7 @@ impl Lengths {
     }
 
     pub(crate) fn mask(&self, most: usize) -> Option<&Words> {
-        self.masks.get(most.checked_sub(1)?).map(|mask| &**mask)
+        self.masks.get(most).map(|mask| &**mask)
     }
 
     pub(crate) fn longer(&self) -> &[(u32, u32)] {

@@ -1,6 +1,6 @@
 //! Token id → bytes.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use formalm_automata::{Cover, WIDE_PARTS};
@@ -12,7 +12,7 @@ use crate::{Classes, Error, Trie};
 
 /// The bytes of every token id, which ids end a text, and the tables for masks. Immutable; clones
 /// share everything.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Vocabulary {
     tokens: Arc<Tokens>,
     tables: Arc<Tables>,
@@ -169,6 +169,16 @@ impl Vocabulary {
             + 4 * self.tokens.offsets.len()
             + self.tables.trie.memory_bytes()
             + self.tables.classes.memory_bytes()
+    }
+}
+
+/// Its size and fingerprint; nobody wants to see all tables.
+impl fmt::Debug for Vocabulary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Vocabulary")
+            .field("len", &self.len())
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
     }
 }
 

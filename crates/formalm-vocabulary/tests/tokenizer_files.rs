@@ -74,8 +74,11 @@ fn files_are_read_right() {
         let vocabulary = Vocabulary::from_tokenizer_json(&data, None).unwrap();
         check(&serde_json::from_slice(&data).unwrap(), &vocabulary);
         assert!(!vocabulary.special_tokens().is_empty());
-        let read = Vocabulary::from_saved(&vocabulary.save()).unwrap();
-        assert_eq!(read.fingerprint(), vocabulary.fingerprint());
+        // Once more for the small ones only: unoptimised tests take their time.
+        if vocabulary.len() < 60_000 {
+            let read = Vocabulary::from_saved(&vocabulary.save()).unwrap();
+            assert_eq!(read.fingerprint(), vocabulary.fingerprint());
+        }
         count += 1;
     }
     assert!(count > 0, "no tokenizer files");

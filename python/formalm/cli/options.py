@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
     from formalm.languages import Language
@@ -61,8 +61,9 @@ def chosen_model(name: str) -> LanguageModel:
 
     from formalm.models.canary import canary, load
 
-    if name == "canary":
-        return canary()
-    if not Path(name, "config.json").is_file():
+    if name != "canary" and not Path(name, "config.json").is_file():
         raise ArgumentError(f"{name!r} is neither canary nor a folder with config.json in it")
-    return load(name)
+    try:
+        return canary() if name == "canary" else load(name)
+    except OSError as error:
+        raise ModelError(f"cannot read the model: {error}") from None

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from formalm.constraint import Matcher
+from formalm._core import Matcher
 from formalm.models import Position, Session
 
 __all__ = ["Found", "Limits", "Task", "Truncated", "by_tokens"]

@@ -28,7 +28,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from formalm.constraint import Matcher
+from formalm._core import Matcher
 from formalm.drivers.frontier import Found, Task
 from formalm.drivers.readings import Candidate, Fan, Node, Reading
 from formalm.drivers.spelling import Spelling
@@ -48,7 +48,7 @@ class _Strings:
 
     def run(self) -> Iterator[Found | None]:
         """The members, most probable first; None after each batch."""
-        root = Reading(None, -1, 0, 0, 0.0)
+        root = Reading(None, (), 0, 0.0)
         self.add(Node(b"", self.task.root, [root], [root] if self.goes_on(root) else []))
         while self.heap:
             aside: list[Node | Candidate] = []
@@ -143,12 +143,12 @@ class _Strings:
             positions = [session.start(self.task.prefix)]
         else:
             before = [r.parent.position for r in readings if r.parent and r.parent.position]
-            positions = session.extend(before, [reading.token_id for reading in readings])
+            positions = session.extend(before, [reading.token_ids[-1] for reading in readings])
         for reading, position in zip(readings, positions, strict=True):
             reading.position = position
             reading.matcher = self.matcher_of(reading)
             ids, logprobs, end = self.task.step(position, reading.matcher)
-            if self.task.max_tokens is not None and reading.tokens >= self.task.max_tokens:
+            if self.task.max_tokens is not None and len(reading.token_ids) >= self.task.max_tokens:
                 ids, logprobs = ids[:0], logprobs[:0]
             ranks = self.spelling.ranks(ids)
             order = np.argsort(ranks)
@@ -158,7 +158,7 @@ class _Strings:
         if reading.parent is None or reading.parent.matcher is None:
             return self.task.root
         matcher = reading.parent.matcher.fork()
-        matcher.advance(reading.token_id)
+        matcher.advance(reading.token_ids[-1])
         return matcher
 
     def child(self, reading: Reading, fan: Fan, row: int) -> Reading:
@@ -168,8 +168,7 @@ class _Strings:
             rank = int(fan.rows[row])
             known = Reading(
                 reading,
-                int(self.spelling.token_ids[rank]),
-                reading.tokens + 1,
+                (*reading.token_ids, int(self.spelling.token_ids[rank])),
                 reading.length + int(self.spelling.lengths[rank]),
                 float(fan.logprobs[row]),
             )
@@ -178,7 +177,7 @@ class _Strings:
 
     def goes_on(self, reading: Reading) -> bool:
         """Whether the model can be asked what follows."""
-        return self.task.may_go_on(reading.tokens)
+        return self.task.may_go_on(len(reading.token_ids))
 
 
 def by_strings(task: Task) -> Iterator[Found | None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.constraint import Matcher
+from formalm._core import Matcher
 from formalm.drivers.frontier import Found
 from formalm.models import Position
 
@@ -39,19 +39,13 @@ class Reading:
     """
 
     parent: Reading | None
-    token_id: int
-    tokens: int
+    token_ids: tuple[int, ...]
     length: int
     logprob: float
     position: Position | None = None
     matcher: Matcher | None = None
     fan: Fan | None = None
     children: dict[int, Reading] = field(default_factory=dict)
-
-    @property
-    def token_ids(self) -> tuple[int, ...]:
-        """The tokens from the start."""
-        return () if self.parent is None else (*self.parent.token_ids, self.token_id)
 
 
 @dataclass(eq=False)

@@ -226,12 +226,17 @@ def search(
             "event='complete' needs an end token, and the vocabulary has none",
             hint="pass end_token_ids to the vocabulary, or event='prefix'",
         )
-    root, data, given_ids = _start(constraint, given)
+    matcher, data, given_ids = _start(constraint, given)
     prefix = (*prefix_token_ids(session, prompt, bos), *given_ids)
+    context = model.context_length
+    if context is not None and len(prefix) > context:
+        raise ArgumentError(
+            f"prompt and given have {len(prefix)} tokens, the model's context is {context}"
+        )
     task = Task(
         session,
         prefix,
-        root,
+        matcher.core,
         top_k,
         event == "complete",
         batch_size,

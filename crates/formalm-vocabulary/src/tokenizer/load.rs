@@ -175,17 +175,17 @@ fn sources(pieces: &[(Cow<'_, str>, u32)], added: &[AddedToken]) -> Result<Vec<S
         sources[*id as usize] = Source::Piece(at as u32);
     }
     for (at, token) in added.iter().enumerate() {
-        let conflict = match (known.get(&*token.content), sources[token.id as usize]) {
-            (Some(&id), _) if id != token.id => format!("this text has id {id} already"),
+        let id = token.id;
+        let conflict = match (known.insert(&token.content, id), sources[id as usize]) {
+            (Some(other), _) if other != id => format!("this text has id {other} already"),
             (None, Source::Piece(other)) => {
-                format!("id {} belongs to {} already", token.id, quoted(&pieces[other as usize].0))
+                format!("id {id} belongs to {} already", quoted(&pieces[other as usize].0))
             }
             (_, Source::Added(other)) => {
-                format!("id {} belongs to added_tokens[{other}] already", token.id)
+                format!("id {id} belongs to added_tokens[{other}] already")
             }
             _ => {
-                sources[token.id as usize] = Source::Added(at as u32);
-                known.insert(&token.content, token.id);
+                sources[id as usize] = Source::Added(at as u32);
                 continue;
             }
         };
