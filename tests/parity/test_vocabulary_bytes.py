@@ -28,7 +28,9 @@ pytestmark = pytest.mark.skipif(not NAMES, reason="no tokenizer files in ../shar
 # Bytes that, put in front of or behind a token, make whole characters of what it begins with.
 BEFORE = [b"", b"\xc3", b"\xe4", b"\xe4\xb8", b"\xe0", b"\xed", b"\xf0\x9f\x98", b"\xf0\x9f"]
 BEFORE += [b"\xf0", b"\xf1", b"\xf4"]
-AFTER = [b""] + [bytes([first, *[0x80] * more]) for first in (0x80, 0x90, 0xA0) for more in range(3)]
+AFTER = [b""] + [
+    bytes([first, *[0x80] * more]) for first in (0x80, 0x90, 0xA0) for more in range(3)
+]
 
 
 def byte_level_table() -> dict[str, int]:
@@ -83,9 +85,7 @@ class Case:
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NAMES
-    ],
+    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NAMES],
 )
 def case(request: pytest.FixtureRequest) -> Case:
     return Case(request.param)
@@ -125,7 +125,9 @@ def test_text_tokens_decode_to_their_bytes(case: Case, context: bytes) -> None:
         for at, token in enumerate(case.vocabulary.tokens())
         if token is not None and is_text(token)
     ]
-    assert case.decoded([[before]]) == [context.decode().removeprefix("" if case.byte_level else " ")]
+    assert case.decoded([[before]]) == [
+        context.decode().removeprefix("" if case.byte_level else " ")
+    ]
     # Twice, because a decoder for byte fallback drops a space at the start of a text.
     start = case.decoded([[before, before]])[0]
     texts = case.decoded([[before, before, at] for at, _ in chosen])

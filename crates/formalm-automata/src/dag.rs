@@ -43,7 +43,9 @@ impl Alphabet {
 
     /// Whether every text over these letters is one over the characters of `class`.
     pub(crate) fn within(self, class: ClassFacts) -> bool {
-        !self.inside && self.ascii & !class.ascii == 0 && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
+        !self.inside
+            && self.ascii & !class.ascii == 0
+            && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
     }
 }
 
@@ -237,7 +239,8 @@ mod tests {
         let mut dags = Dags::new();
         let set = CharSet::from_ranges([('a', 'f'), ('é', 'ÿ'), ('一', '龥'), ('😀', '😏')]);
         let node = dags.class(&set).unwrap();
-        for character in ('\0'..='\u{FFFF}').step_by(7).chain('😀'..='😏').chain("aéÿ龥".chars()) {
+        for character in ('\0'..='\u{FFFF}').step_by(7).chain('😀'..='😏').chain("aéÿ龥".chars())
+        {
             let text = character.to_string();
             assert_eq!(accepts(&dags, node, text.as_bytes()), set.contains(character));
         }

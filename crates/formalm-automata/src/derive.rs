@@ -323,7 +323,11 @@ impl Terms {
                 self.and(all)
             }
             Term::Repeat { body, min, .. } => {
-                if min == 0 { FULL } else { self.zero(body, context, work)? }
+                if min == 0 {
+                    FULL
+                } else {
+                    self.zero(body, context, work)?
+                }
             }
             Term::Assert(rest) => rest,
             Term::Behind { index, negative } => {
@@ -337,7 +341,11 @@ impl Terms {
             }
             Term::Run(threads) => self.zero_of_run(&threads, context, work)?,
             Term::Scope { body, behinds } => {
-                if self.nullable(body, &behinds) { FULL } else { EMPTY }
+                if self.nullable(body, &behinds) {
+                    FULL
+                } else {
+                    EMPTY
+                }
             }
             _ => EMPTY,
         })

@@ -74,11 +74,7 @@ pub enum Error {
 impl Error {
     /// A refusal at a place of the source.
     pub fn at(message: impl Into<String>, span: Span, hint: Option<&str>) -> Error {
-        Error::Language {
-            message: message.into(),
-            span: Some(span),
-            hint: hint.map(str::to_owned),
-        }
+        Error::Language { message: message.into(), span: Some(span), hint: hint.map(str::to_owned) }
     }
 }
 

@@ -154,7 +154,9 @@ impl Expression {
             }
             Node::Concat(list) => {
                 let list = lower_all(list, terms);
-                list.into_iter().rev().fold(crate::term::EPSILON, |tail, head| terms.cat(head, tail))
+                list.into_iter()
+                    .rev()
+                    .fold(crate::term::EPSILON, |tail, head| terms.cat(head, tail))
             }
             Node::Repeat(one, min, max) => {
                 let body = one.lower(terms);

@@ -51,9 +51,12 @@ pub(crate) fn repeat(terms: &mut Terms, body: TermId, min: u32, max: u32) -> Ter
             }
             a.checked_mul(b).filter(|&product| product != UNBOUNDED)
         };
-        if let (true, true, Some(low), Some(high)) =
-            ((n == UNBOUNDED || no_gap || max <= first), from_zero, product(min, m), product(max, n))
-        {
+        if let (true, true, Some(low), Some(high)) = (
+            (n == UNBOUNDED || no_gap || max <= first),
+            from_zero,
+            product(min, m),
+            product(max, n),
+        ) {
             return terms.repeat(inner, low, high, false);
         }
     }

@@ -343,11 +343,7 @@ impl Terms {
     }
 
     pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
-        if self.facts(body).contextual {
-            self.intern(Term::Scope { body, behinds })
-        } else {
-            body
-        }
+        if self.facts(body).contextual { self.intern(Term::Scope { body, behinds }) } else { body }
     }
 
     /// The union; the list is used up.

@@ -270,8 +270,7 @@ impl Terms {
         while at < seen.len() {
             let loops = seen[at];
             if let Some(class) = self.loop_class(loops) {
-                let absorbed =
-                    |terms: &Terms, id: TermId| terms.facts(id).alphabet.within(class);
+                let absorbed = |terms: &Terms, id: TermId| terms.facts(id).alphabet.within(class);
                 let before = seen[..at].iter().filter(|&&id| absorbed(self, id)).count();
                 seen.retain(|&id| id == loops || !absorbed(self, id));
                 at -= before;

@@ -153,7 +153,9 @@ impl Constraint {
                 return Ok(None);
             }
             for at in layer..end {
-                for (next, token) in walk::successors(self.automaton(), &self.vocabulary, came[at].0)? {
+                for (next, token) in
+                    walk::successors(self.automaton(), &self.vocabulary, came[at].0)?
+                {
                     if seen.insert(next.number()) {
                         came.push((next, at, token));
                     }

@@ -50,9 +50,7 @@ impl Memo {
         let chunk = (shifted / FIRST).ilog2() as usize;
         let slots = self.chunks.get(chunk)?;
         let slots = if grow {
-            slots.get_or_init(|| {
-                std::iter::repeat_with(Slot::empty).take(FIRST << chunk).collect()
-            })
+            slots.get_or_init(|| std::iter::repeat_with(Slot::empty).take(FIRST << chunk).collect())
         } else {
             slots.get()?
         };

@@ -11,9 +11,29 @@ use proptest::prelude::*;
 /// Pieces of patterns that take every way a mask can be computed.
 fn piece() -> impl Strategy<Value = String> {
     let atoms = [
-        "a", "b", "[a-z]", "[a-zA-Z0-9._-]", ".", r"\w", r"\d", r"[^\W\d]", "[^\"]", "[а-яa-z]",
-        "é", "[0-9a-f]", r"\.", "@", "\"", " ", "—", "(?:foo|bar|b)", r"\s", "[à-ü]", "[a-m]",
-        "(?i:straße)", "[^a]",
+        "a",
+        "b",
+        "[a-z]",
+        "[a-zA-Z0-9._-]",
+        ".",
+        r"\w",
+        r"\d",
+        r"[^\W\d]",
+        "[^\"]",
+        "[а-яa-z]",
+        "é",
+        "[0-9a-f]",
+        r"\.",
+        "@",
+        "\"",
+        " ",
+        "—",
+        "(?:foo|bar|b)",
+        r"\s",
+        "[à-ü]",
+        "[a-m]",
+        "(?i:straße)",
+        "[^a]",
     ];
     let counts = ["", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "{0,20}", "{1,500}", "{18}"];
     (prop::sample::select(atoms.to_vec()), prop::sample::select(counts.to_vec()))
@@ -22,7 +42,8 @@ fn piece() -> impl Strategy<Value = String> {
 
 fn pattern() -> impl Strategy<Value = String> {
     let sequence = prop::collection::vec(piece(), 1..5).prop_map(|pieces| pieces.concat()).boxed();
-    let choice = prop::collection::vec(sequence.clone(), 1..3).prop_map(|list| list.join("|")).boxed();
+    let choice =
+        prop::collection::vec(sequence.clone(), 1..3).prop_map(|list| list.join("|")).boxed();
     prop_oneof![
         4 => choice.clone(),
         1 => (choice.clone(), sequence.clone()).prop_map(|(a, b)| format!("(?:{a})*{b}")),
@@ -35,9 +56,45 @@ fn pattern() -> impl Strategy<Value = String> {
 /// Tokens of text, of parts of characters, and of bytes that no text has.
 fn token() -> impl Strategy<Value = Option<Vec<u8>>> {
     let texts = [
-        "a", "b", "f", "foo", "ba", "r", "ab", ".", "@", "\"", " ", "é", "é.", "a.b", "ж", "ab\"",
-        "ab@x", "1", "2a", "a1", "12", "—", "a—", "é—b", "東京", "xyz.com", " foo", "aaaaaaaaaaaaa",
-        "aaaaaaaaaaaaaaaaaaaaaaaa", "ſ", "ß", "\n", "\u{a0}", "٣", "a٣.", "Z", "_", "-", "zé\"a",
+        "a",
+        "b",
+        "f",
+        "foo",
+        "ba",
+        "r",
+        "ab",
+        ".",
+        "@",
+        "\"",
+        " ",
+        "é",
+        "é.",
+        "a.b",
+        "ж",
+        "ab\"",
+        "ab@x",
+        "1",
+        "2a",
+        "a1",
+        "12",
+        "—",
+        "a—",
+        "é—b",
+        "東京",
+        "xyz.com",
+        " foo",
+        "aaaaaaaaaaaaa",
+        "aaaaaaaaaaaaaaaaaaaaaaaa",
+        "ſ",
+        "ß",
+        "\n",
+        "\u{a0}",
+        "٣",
+        "a٣.",
+        "Z",
+        "_",
+        "-",
+        "zé\"a",
     ];
     prop_oneof![
         12 => prop::sample::select(texts.to_vec()).prop_map(|text| Some(text.as_bytes().to_vec())),
@@ -53,7 +110,9 @@ fn token() -> impl Strategy<Value = Option<Vec<u8>>> {
 }
 
 fn bits(words: &[u32]) -> Vec<u32> {
-    (0..words.len() as u32 * 32).filter(|id| words[*id as usize >> 5] >> (id & 31) & 1 != 0).collect()
+    (0..words.len() as u32 * 32)
+        .filter(|id| words[*id as usize >> 5] >> (id & 31) & 1 != 0)
+        .collect()
 }
 
 fn constraint(pattern: &str, tokens: Vec<Option<Vec<u8>>>) -> Option<Arc<Constraint>> {

@@ -62,7 +62,11 @@ impl Bitmask {
 }
 
 /// Takes an int32 array apart; `writable` if it will be written to.
-pub(crate) fn bitmask(py: Python<'_>, array: &Bound<'_, PyAny>, writable: bool) -> PyResult<Bitmask> {
+pub(crate) fn bitmask(
+    py: Python<'_>,
+    array: &Bound<'_, PyAny>,
+    writable: bool,
+) -> PyResult<Bitmask> {
     let wrong = |what: &str| {
         let hint = "a bitmask is a C-contiguous int32 array of shape (rows, words) or (words,)";
         errors::argument(py, &format!("the bitmask {what}"), Some(hint))

@@ -54,7 +54,12 @@ impl Matcher {
     }
 }
 
-fn refused(py: Python<'_>, cursor: &Cursor, refusal: &formalm_constraint::Refusal, id: u32) -> PyErr {
+fn refused(
+    py: Python<'_>,
+    cursor: &Cursor,
+    refusal: &formalm_constraint::Refusal,
+    id: u32,
+) -> PyErr {
     let bytes = cursor.constraint().vocabulary().token_bytes(id);
     errors::refusal(py, refusal, Refused::Token(id, bytes))
 }
@@ -67,7 +72,12 @@ fn token_id(value: i64) -> u32 {
 #[pymethods]
 impl Matcher {
     #[pyo3(signature = (out, row=None))]
-    fn fill_bitmask(&self, py: Python<'_>, out: &Bound<'_, PyAny>, row: Option<usize>) -> PyResult<()> {
+    fn fill_bitmask(
+        &self,
+        py: Python<'_>,
+        out: &Bound<'_, PyAny>,
+        row: Option<usize>,
+    ) -> PyResult<()> {
         let cursor = self.lock(py)?;
         let cursor = &*cursor;
         let needed = cursor.constraint().words();
@@ -190,7 +200,9 @@ impl Matcher {
         let bytes = cursor.constraint().vocabulary().token_bytes(id);
         let (name, good) = match explained.refusal {
             None => (None, bytes.map_or(0, <[u8]>::len)),
-            Some(Refusal::OutOfRange) => return Err(refused(py, &cursor, &Refusal::OutOfRange, id)),
+            Some(Refusal::OutOfRange) => {
+                return Err(refused(py, &cursor, &Refusal::OutOfRange, id));
+            }
             Some(Refusal::NoBytes) => (Some("special"), 0),
             Some(Refusal::NotAccepting) => (Some("not a member"), 0),
             Some(Refusal::Ended) => (Some("ended"), 0),
@@ -269,4 +281,3 @@ pub(crate) fn fill_bitmasks(
     });
     filled.map_err(|error| errors::failure(py, &error, None))
 }
-
