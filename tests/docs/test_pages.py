@@ -39,6 +39,18 @@ def test_a_block_runs_by_itself(name: str, code: str, capsys: pytest.CaptureFixt
         exec(compile(code, name, "exec"), {"__name__": "page"})  # noqa: S102
 
 
+def test_the_readme_shows_what_its_first_block_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Texts must be equal; probabilities may differ in the last digit between machines."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    exec(compile(FENCE.findall(readme)[0], "README.md", "exec"), {})  # noqa: S102
+    printed = capsys.readouterr().out
+    number = re.compile(r"-\d+\.\d\d")
+    assert number.sub("x", shown) == number.sub("x", printed), printed
+    pairs = zip(number.findall(shown), number.findall(printed), strict=True)
+    assert all(abs(float(a) - float(b)) < 0.02 for a, b in pairs), printed
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_an_example_runs(script: Path) -> None:
     done = subprocess.run(

@@ -71,7 +71,7 @@ pub(crate) struct Dags {
     min_len: Vec<u32>,
     alphabet: Vec<Alphabet>,
     ids: FxHashMap<Node, DagId>,
-    classes: FxHashMap<DagId, ClassFacts>,
+    classes: FxHashMap<DagId, (ClassFacts, CharSet)>,
 }
 
 impl Dags {
@@ -99,7 +99,8 @@ impl Dags {
         }
         let id = self.class_node(&slices, 0);
         let ascii = self.alphabet[id.0 as usize].ascii;
-        self.classes.insert(id, ClassFacts { ascii, wide: set.wide_cover() });
+        let facts = ClassFacts { ascii, wide: set.wide_cover() };
+        self.classes.insert(id, (facts, set.clone()));
         Some(id)
     }
 
@@ -215,7 +216,12 @@ impl Dags {
 
     /// Facts of a node made by [`Dags::class`].
     pub(crate) fn class_facts(&self, node: DagId) -> Option<ClassFacts> {
-        self.classes.get(&node).copied()
+        self.classes.get(&node).map(|(facts, _)| *facts)
+    }
+
+    /// The characters of a node made by [`Dags::class`].
+    pub(crate) fn class_set(&self, node: DagId) -> Option<&CharSet> {
+        self.classes.get(&node).map(|(_, set)| set)
     }
 
     /// Memory in use, in bytes, to a good approximation.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{Automaton, ByteSet, Core, StateId, check};
-use crate::charset::{Cover, WIDE_PARTS};
+use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::chunks::Chunks;
 use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
@@ -35,8 +35,10 @@ impl KeyId {
 }
 
 /// A key that reads `min` to `max` characters of a class before anything else.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Repetition {
+    /// The characters; of ASCII ones only those in `ascii` may be repeated.
+    pub class: CharSet,
     /// ASCII characters that may be repeated.
     pub ascii: u128,
     /// How much of each part of the characters beyond ASCII may be repeated.
@@ -153,7 +155,7 @@ impl Viability {
     ///
     /// As [`Viability::step`].
     pub fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let Some((facts, min, max, tail)) = self.counter(key) else { return Ok(None) };
+        let Some((facts, class, min, max, tail)) = self.counter(key) else { return Ok(None) };
         let has_wide = facts.wide != [Cover::None; WIDE_PARTS];
         let exit = match tail {
             EPSILON => None,
@@ -166,7 +168,7 @@ impl Viability {
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
-        let whole = Repetition { ascii: facts.ascii, wide: facts.wide, min, max, exit };
+        let whole = Repetition { class, ascii: facts.ascii, wide: facts.wide, min, max, exit };
         if !wide_overlap && first.ascii() & facts.ascii == 0 {
             return Ok(Some(whole));
         }
@@ -197,8 +199,8 @@ impl Viability {
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `(class, min, max, tail)` of a key that is one counter over one class.
-    fn counter(&self, key: KeyId) -> Option<(ClassFacts, u32, u32, TermId)> {
+    /// `(facts, class, min, max, tail)` of a key that is one counter over one class.
+    fn counter(&self, key: KeyId) -> Option<(ClassFacts, CharSet, u32, u32, TermId)> {
         if !self.automaton.is_pure() || !self.automaton.is_text() {
             return None;
         }
@@ -207,7 +209,10 @@ impl Viability {
         let (head, tail) = split(terms, term);
         let (body, min, max) = terms.repetition(head)?;
         match terms.get(body) {
-            Term::Dag(dag) => Some((terms.dags.class_facts(*dag)?, min, max, tail)),
+            Term::Dag(dag) => {
+                let (facts, set) = (terms.dags.class_facts(*dag)?, terms.dags.class_set(*dag)?);
+                Some((facts, set.clone(), min, max, tail))
+            }
             _ => None,
         }
     }

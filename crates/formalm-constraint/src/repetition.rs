@@ -124,29 +124,25 @@ impl Making<'_> {
 
     /// Tokens of the class, and everything together.
     fn staying(mut self) -> Result<Mask, Error> {
-        let stay = self.vocabulary.stay(self.repetition.ascii, self.repetition.wide);
-        for &token in &stay.undecided {
-            if self.walks(token)? {
-                self.add.push(token);
-            }
-        }
+        let Repetition { ascii, wide, ref class, .. } = self.repetition;
+        let stay = self.vocabulary.stay(ascii, wide, class);
         if self.repetition.wide != [Cover::Full; WIDE_PARTS] {
             self.ragged()?;
         }
         let Some(most) = self.repetition.max else {
-            return Ok(Mask::patched(&stay.words, self.add, Vec::new()));
+            return Ok(Mask::patched(&stay, self.add, Vec::new()));
         };
         let classes = self.vocabulary.classes();
         if classes.at_most(most as usize).is_some() {
-            let mut words = stay.words.to_vec();
+            let mut words = stay.to_vec();
             classes.limit_characters(most, &mut words);
             crate::mask::patch(&mut words, &self.add, &[]);
             return Ok(Mask::from_words(words));
         }
         let longer = classes.longer().iter().take_while(|&&(characters, _)| characters > most);
-        let within = |token: u32| stay.words[token as usize >> 5] >> (token & 31) & 1 != 0;
+        let within = |token: u32| stay[token as usize >> 5] >> (token & 31) & 1 != 0;
         let remove = longer.map(|&(_, token)| token).filter(|&token| within(token)).collect();
-        Ok(Mask::patched(&stay.words, self.add, remove))
+        Ok(Mask::patched(&stay, self.add, remove))
     }
 
     /// Tokens that end in an unfinished character of a class that has only some of those beyond

@@ -26,7 +26,6 @@ pub use error::Error;
 pub use flat::Node;
 pub use ragged::{Ragged, Tail};
 pub use signature::Signature;
-pub use stays::Stay;
 pub use trie::Trie;
 pub use vocabulary::Vocabulary;
 

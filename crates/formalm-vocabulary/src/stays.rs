@@ -3,30 +3,22 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Cover, WIDE_PARTS};
+use formalm_automata::{CharSet, Cover, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Inside;
+use crate::tokens::Tokens;
 use crate::{Classes, Words};
 
 /// Sets kept; the oldest makes room. One takes a bit per token, and some 10 µs to make again.
 const KEPT: usize = 256;
 
-/// A set of characters, as far as bitmasks are concerned.
-type Set = (u128, [Cover; WIDE_PARTS]);
+/// A set of characters: its ASCII part, how much it has of each part beyond, and which characters
+/// these are where that does not tell.
+type Set = (u128, [Cover; WIDE_PARTS], Option<CharSet>);
 
 /// What is kept, and in which order it came.
-type Kept = (FxHashMap<Set, Arc<Stay>>, VecDeque<Set>);
-
-/// The tokens within a set of characters.
-#[derive(Debug)]
-pub struct Stay {
-    /// Tokens surely within the set, those that end in an unfinished character included if the
-    /// set has every character beyond ASCII.
-    pub words: Arc<Words>,
-    /// Tokens within the set unless one of their characters beyond ASCII is missing.
-    pub undecided: Vec<u32>,
-}
+type Kept = (FxHashMap<Set, Arc<Words>>, VecDeque<Set>);
 
 /// The sets asked for lately.
 #[derive(Debug, Default)]
@@ -35,14 +27,23 @@ pub(crate) struct Stays {
 }
 
 impl Stays {
-    pub(crate) fn get(&self, classes: &Classes, words: usize, set: Set) -> Arc<Stay> {
+    /// The tokens of whole characters within a set, and those that end in an unfinished one if
+    /// the set has every character beyond ASCII.
+    pub(crate) fn get(
+        &self,
+        tables: (&Tokens, &Classes),
+        ascii: u128,
+        wide: [Cover; WIDE_PARTS],
+        class: &CharSet,
+    ) -> Arc<Words> {
+        let set = (ascii, wide, wide.contains(&Cover::Partial).then(|| class.clone()));
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stay) = kept().0.get(&set) {
             return Arc::clone(stay);
         }
-        let stay = Arc::new(made(classes, words, set));
+        let stay: Arc<Words> = made(tables, &set).into();
         let (known, order) = &mut *kept();
-        if known.insert(set, Arc::clone(&stay)).is_none() {
+        if known.insert(set.clone(), Arc::clone(&stay)).is_none() {
             order.push_back(set);
         }
         if order.len() > KEPT
@@ -54,17 +55,24 @@ impl Stays {
     }
 }
 
-fn made(classes: &Classes, words: usize, (ascii, wide): Set) -> Stay {
-    let inside = Inside::new(ascii, wide);
-    let mut out = vec![0; words];
+fn made((tokens, classes): (&Tokens, &Classes), (ascii, wide, class): &Set) -> Vec<u32> {
+    let inside = Inside::new(*ascii, *wide);
+    let mut out = vec![0; tokens.len().div_ceil(32)];
     let mut undecided = Vec::new();
     classes.stay(&inside, &mut out, &mut undecided);
-    if wide == [Cover::Full; WIDE_PARTS] {
+    let within = |token: u32| {
+        let text = tokens.get(token).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let mut wide = text.unwrap_or_default().chars().filter(|character| !character.is_ascii());
+        wide.all(|character| class.as_ref().is_some_and(|class| class.contains(character)))
+    };
+    let mut set = |token: u32| out[token as usize >> 5] |= 1 << (token & 31);
+    undecided.into_iter().filter(|&token| within(token)).for_each(&mut set);
+    if *wide == [Cover::Full; WIDE_PARTS] {
         for ragged in classes.all_ragged() {
             if inside.judge(ragged.before.atoms, ragged.before.ascii) == Cover::Full {
-                out[ragged.token as usize >> 5] |= 1 << (ragged.token & 31);
+                set(ragged.token);
             }
         }
     }
-    Stay { words: out.into(), undecided }
+    out
 }

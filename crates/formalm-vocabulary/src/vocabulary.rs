@@ -3,10 +3,11 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use formalm_automata::{Cover, WIDE_PARTS};
+use formalm_automata::{CharSet, Cover, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
-use crate::stays::{Stay, Stays};
+use crate::Words;
+use crate::stays::Stays;
 use crate::tokens::Tokens;
 use crate::{Classes, Error, Trie};
 
@@ -139,11 +140,14 @@ impl Vocabulary {
         &self.tables.classes
     }
 
-    /// The tokens within a set of characters, given as its ASCII part and how much of each of the
-    /// [`formalm_automata::wide_parts`] it has; kept for the next who asks.
-    pub fn stay(&self, ascii: u128, wide: [Cover; WIDE_PARTS]) -> Arc<Stay> {
-        let words = self.len().div_ceil(32);
-        self.tables.stays.get(&self.tables.classes, words, (ascii, wide))
+    /// The bitmask of the tokens within a set of characters, kept for the next who asks: of whole
+    /// characters, and of an unfinished last one if the set has every character beyond ASCII.
+    ///
+    /// The set has the ASCII characters `ascii`; beyond ASCII it has those of `class`, which is so
+    /// much of each of the [`formalm_automata::wide_parts`].
+    pub fn stay(&self, ascii: u128, wide: [Cover; WIDE_PARTS], class: &CharSet) -> Arc<Words> {
+        let tables = (&*self.tokens, &self.tables.classes);
+        self.tables.stays.get(tables, ascii, wide, class)
     }
 
     /// Bytes of the longest token.

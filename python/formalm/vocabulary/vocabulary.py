@@ -173,6 +173,11 @@ class Vocabulary:
         return dict(self.core.special_tokens)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how the tokens were read."""
+        return tuple(self.core.notes)
+
+    @property
     def fingerprint(self) -> str:
         """Hex digest of token bytes and end tokens: equal fingerprint, equal masks."""
         return self.core.fingerprint
