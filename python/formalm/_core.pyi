@@ -6,6 +6,17 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Automaton",
+    "Constraint",
+    "Expression",
+    "Matcher",
+    "Vocabulary",
+    "__version__",
+    "apply_bitmask",
+    "fill_bitmasks",
+]
+
 __version__: str
 
 @final
@@ -60,7 +71,7 @@ class Automaton:
 class Vocabulary:
     @staticmethod
     def from_tokens(
-        tokens: Sequence[bytes | None], end_token_ids: Sequence[int] = ()
+        tokens: Sequence[bytes | None], end_token_ids: Sequence[int] = ...
     ) -> Vocabulary:
         """``None`` marks a special token: an id without bytes."""
     @staticmethod
@@ -102,7 +113,7 @@ class Constraint:
         automaton: Automaton,
         vocabulary: Vocabulary,
         *,
-        memory_limit_bytes: int = 67108864,
+        memory_limit_bytes: int = ...,
         width: int | None = None,
     ) -> Constraint: ...
     def matcher(self) -> Matcher: ...
@@ -114,7 +125,7 @@ class Constraint:
     @property
     def mask_count(self) -> int: ...
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
-        """Fewest tokens, end token excluded, that complete the matcher's text, if at most ``limit``."""
+        """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
 
 @final
 class Matcher:
@@ -158,7 +169,5 @@ def fill_bitmasks(
     out: npt.NDArray[np.int32],
     rows: Sequence[int] | None = None,
 ) -> None: ...
-def apply_bitmask(
-    logits: npt.NDArray[Any], bitmask: npt.NDArray[np.int32]
-) -> None:
+def apply_bitmask(logits: npt.NDArray[Any], bitmask: npt.NDArray[np.int32]) -> None:
     """Sets disallowed logits (float16/32/64, one row or a batch) to minus infinity in place."""

@@ -14,6 +14,7 @@ use crate::dag::DagId;
 use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
+use crate::machine::Machine;
 use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, Term, TermId, Terms};
 
@@ -112,96 +113,9 @@ impl Automaton {
         Ok(automaton)
     }
 
-    /// The state before anything was read.
-    pub fn start(&self) -> StateId {
-        self.start
-    }
-
-    /// The state after `byte`; `None` if no member continues so.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if the machine would outgrow its limits.
-    #[inline]
-    pub fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let class = self.classes.of(byte);
-        let next = match self.rows.get(&self.classes, state.0, class) {
-            UNKNOWN => self.fill(state.0, class)?,
-            next => next,
-        };
-        let live = next != DEAD && (self.pure || self.is_live(next)?);
-        Ok(live.then_some(StateId(next)))
-    }
-
-    /// The state after `text`; `Err` side of the inner result: how many bytes are viable.
-    ///
-    /// # Errors
-    ///
-    /// As [`Automaton::step`].
-    pub fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let mut state = state;
-        for (at, &byte) in text.iter().enumerate() {
-            match self.step(state, byte)? {
-                Some(next) => state = next,
-                None => return Ok(Err(at)),
-            }
-        }
-        Ok(Ok(state))
-    }
-
-    /// Whether the text read so far is a member.
-    #[inline]
-    pub fn is_accepting(&self, state: StateId) -> bool {
-        self.flags.get(state.0 as usize) & ACCEPTING != 0
-    }
-
-    /// Bytes that some member continues with.
-    ///
-    /// # Errors
-    ///
-    /// As [`Automaton::step`].
-    pub fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        self.classes.live_bytes(|byte| Ok(self.step(state, byte)?.is_some()))
-    }
-
-    /// A shortest continuation that makes the text a member; the smallest of several.
-    ///
-    /// # Errors
-    ///
-    /// As [`Automaton::step`].
-    pub fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
-        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
-        let mut at = 0;
-        while at < came.len() {
-            let here = came[at].0;
-            if self.is_accepting(here) {
-                return Ok(trace(&came, at));
-            }
-            for &byte in self.classes.representatives() {
-                if let Some(next) = self.step(here, byte)?
-                    && seen.insert(next.0)
-                {
-                    came.push((next, at, byte));
-                }
-            }
-            at += 1;
-        }
-        Ok(Vec::new())
-    }
-
     /// Number of states built so far.
     pub fn state_count(&self) -> usize {
         self.lock().index.len()
-    }
-
-    /// Memory in use, in bytes, to a good approximation.
-    pub fn memory_bytes(&self) -> usize {
-        let core = self.lock();
-        core.terms.memory_bytes()
-            + core.index.memory_bytes()
-            + self.rows.memory_bytes()
-            + self.flags.memory_bytes()
     }
 
     /// Whether viability of states can be judged term by term (see [`crate::viability`]).
@@ -321,6 +235,61 @@ impl Automaton {
                 }
             }
         }
+    }
+}
+
+impl Machine for Automaton {
+    fn start(&self) -> StateId {
+        self.start
+    }
+
+    #[inline]
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        let next = match self.rows.get(&self.classes, state.0, class) {
+            UNKNOWN => self.fill(state.0, class)?,
+            next => next,
+        };
+        let live = next != DEAD && (self.pure || self.is_live(next)?);
+        Ok(live.then_some(StateId(next)))
+    }
+
+    #[inline]
+    fn is_accepting(&self, state: StateId) -> bool {
+        self.flags.get(state.0 as usize) & ACCEPTING != 0
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        self.classes.live_bytes(|byte| Ok(self.step(state, byte)?.is_some()))
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
+        let mut at = 0;
+        while at < came.len() {
+            let here = came[at].0;
+            if self.is_accepting(here) {
+                return Ok(trace(&came, at));
+            }
+            for &byte in self.classes.representatives() {
+                if let Some(next) = self.step(here, byte)?
+                    && seen.insert(next.0)
+                {
+                    came.push((next, at, byte));
+                }
+            }
+            at += 1;
+        }
+        Ok(Vec::new())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let core = self.lock();
+        core.terms.memory_bytes()
+            + core.index.memory_bytes()
+            + self.rows.memory_bytes()
+            + self.flags.memory_bytes()
     }
 }
 

@@ -12,6 +12,7 @@ mod derive;
 pub mod error;
 mod expression;
 mod lower;
+mod machine;
 pub mod syntax;
 mod table;
 mod term;
@@ -22,6 +23,7 @@ pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
+pub use machine::{Keys, Machine};
 pub use viability::{KeyId, Repetition, Viability};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whole-crate tests: patterns against texts.
 
 use crate::syntax::{Dialect, Flags, parse};
-use crate::{Automaton, Error, Expression, Limits};
+use crate::{Automaton, Error, Expression, Limits, Machine};
 
 fn expression(pattern: &str) -> Expression {
     Expression::pattern(parse(pattern, Dialect::Python, Flags::default()).unwrap())

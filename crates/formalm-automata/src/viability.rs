@@ -20,6 +20,7 @@ use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::chunks::Chunks;
 use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
+use crate::machine::{Keys, Machine};
 use crate::table::{DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, EPSILON, Term, TermId, Terms, UNBOUNDED};
 
@@ -80,121 +81,6 @@ impl Viability {
         }
     }
 
-    /// The automaton whose states the keys are of.
-    pub fn automaton(&self) -> &Arc<Automaton> {
-        &self.automaton
-    }
-
-    /// The key of a state.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if the machine would outgrow its limits.
-    #[inline]
-    pub fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        if !self.automaton.is_pure() {
-            return Ok(KeyId(state.0));
-        }
-        match self.keys.get(state.0 as usize) {
-            UNKNOWN => {
-                let grown = &mut self.grown();
-                let core = &mut self.automaton.lock();
-                let term = self.automaton.term(core, state);
-                let key = self.intern(grown, core, term)?;
-                self.keys.set(state.0 as usize, key);
-                Ok(KeyId(key))
-            }
-            key => Ok(KeyId(key)),
-        }
-    }
-
-    /// The key of a state, if it was asked for before.
-    #[inline]
-    pub fn known_key(&self, state: StateId) -> Option<KeyId> {
-        if !self.automaton.is_pure() {
-            return Some(KeyId(state.0));
-        }
-        match self.keys.get(state.0 as usize) {
-            UNKNOWN => None,
-            key => Some(KeyId(key)),
-        }
-    }
-
-    /// The key after `byte`; `None` if not viable.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if the machine would outgrow its limits.
-    #[inline]
-    pub fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        if !self.automaton.is_pure() {
-            let next = self.automaton.step(StateId(key.0), byte)?;
-            return Ok(next.map(|state| KeyId(state.0)));
-        }
-        let classes = &self.automaton.classes;
-        let class = classes.of(byte);
-        let next = match self.rows.get(classes, key.0, class) {
-            UNKNOWN => self.fill(key.0, class)?,
-            next => next,
-        };
-        Ok((next != DEAD).then_some(KeyId(next)))
-    }
-
-    /// Bytes that are viable next.
-    ///
-    /// # Errors
-    ///
-    /// As [`Viability::step`].
-    pub fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.automaton.classes.live_bytes(|byte| Ok(self.step(key, byte)?.is_some()))
-    }
-
-    /// The key as a repetition of a class, if it is one and all members are valid UTF-8.
-    ///
-    /// # Errors
-    ///
-    /// As [`Viability::step`].
-    pub fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let Some((facts, class, min, max, tail)) = self.counter(key) else { return Ok(None) };
-        let has_wide = facts.wide != [Cover::None; WIDE_PARTS];
-        let exit = match tail {
-            EPSILON => None,
-            tail => {
-                let grown = &mut self.grown();
-                let core = &mut self.automaton.lock();
-                Some(KeyId(self.intern(grown, core, tail)?))
-            }
-        };
-        let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
-        let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
-        let max = (max != UNBOUNDED).then_some(max);
-        let whole = Repetition { class, ascii: facts.ascii, wide: facts.wide, min, max, exit };
-        if !wide_overlap && first.ascii() & facts.ascii == 0 {
-            return Ok(Some(whole));
-        }
-        if wide_overlap || min > 0 || max.is_some() {
-            return Ok(None);
-        }
-        // What follows may begin like the class: only bytes that come back here repeat, and the
-        // repetition is left from the key itself.
-        let mut ascii = 0;
-        for byte in 0..128u8 {
-            if facts.ascii >> byte & 1 != 0 && self.step(key, byte)? == Some(key) {
-                ascii |= 1 << byte;
-            }
-        }
-        Ok(Some(Repetition { ascii, exit: Some(key), ..whole }))
-    }
-
-    /// Memory in use beside the automaton's, in bytes.
-    pub fn memory_bytes(&self) -> usize {
-        let grown = self.grown();
-        self.rows.memory_bytes()
-            + self.keys.memory_bytes()
-            + grown.index.memory_bytes()
-            + grown.normal.len() * 16
-    }
-
     fn grown(&self) -> std::sync::MutexGuard<'_, Grown> {
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,6 +133,102 @@ impl Viability {
         check(Resource::States, grown.index.len() as u64 + 1, limits.states)?;
         check(Resource::Bytes, core.terms.memory_bytes() as u64, limits.bytes)?;
         Ok(grown.index.add(normal))
+    }
+}
+
+impl Keys for Viability {
+    type Machine = Automaton;
+
+    fn machine(&self) -> &Arc<Automaton> {
+        &self.automaton
+    }
+
+    #[inline]
+    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+        if !self.automaton.is_pure() {
+            return Ok(KeyId(state.0));
+        }
+        match self.keys.get(state.0 as usize) {
+            UNKNOWN => {
+                let grown = &mut self.grown();
+                let core = &mut self.automaton.lock();
+                let term = self.automaton.term(core, state);
+                let key = self.intern(grown, core, term)?;
+                self.keys.set(state.0 as usize, key);
+                Ok(KeyId(key))
+            }
+            key => Ok(KeyId(key)),
+        }
+    }
+
+    #[inline]
+    fn known_key(&self, state: StateId) -> Option<KeyId> {
+        if !self.automaton.is_pure() {
+            return Some(KeyId(state.0));
+        }
+        match self.keys.get(state.0 as usize) {
+            UNKNOWN => None,
+            key => Some(KeyId(key)),
+        }
+    }
+
+    #[inline]
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        if !self.automaton.is_pure() {
+            let next = self.automaton.step(StateId(key.0), byte)?;
+            return Ok(next.map(|state| KeyId(state.0)));
+        }
+        let classes = &self.automaton.classes;
+        let class = classes.of(byte);
+        let next = match self.rows.get(classes, key.0, class) {
+            UNKNOWN => self.fill(key.0, class)?,
+            next => next,
+        };
+        Ok((next != DEAD).then_some(KeyId(next)))
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.automaton.classes.live_bytes(|byte| Ok(self.step(key, byte)?.is_some()))
+    }
+
+    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
+        let Some((facts, class, min, max, tail)) = self.counter(key) else { return Ok(None) };
+        let has_wide = facts.wide != [Cover::None; WIDE_PARTS];
+        let exit = match tail {
+            EPSILON => None,
+            tail => {
+                let grown = &mut self.grown();
+                let core = &mut self.automaton.lock();
+                Some(KeyId(self.intern(grown, core, tail)?))
+            }
+        };
+        let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
+        let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
+        let max = (max != UNBOUNDED).then_some(max);
+        let whole = Repetition { class, ascii: facts.ascii, wide: facts.wide, min, max, exit };
+        if !wide_overlap && first.ascii() & facts.ascii == 0 {
+            return Ok(Some(whole));
+        }
+        if wide_overlap || min > 0 || max.is_some() {
+            return Ok(None);
+        }
+        // What follows may begin like the class: only bytes that come back here repeat, and the
+        // repetition is left from the key itself.
+        let mut ascii = 0;
+        for byte in 0..128u8 {
+            if facts.ascii >> byte & 1 != 0 && self.step(key, byte)? == Some(key) {
+                ascii |= 1 << byte;
+            }
+        }
+        Ok(Some(Repetition { ascii, exit: Some(key), ..whole }))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let grown = self.grown();
+        self.rows.memory_bytes()
+            + self.keys.memory_bytes()
+            + grown.index.memory_bytes()
+            + grown.normal.len() * 16
     }
 }
 

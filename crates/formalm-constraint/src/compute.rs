@@ -6,7 +6,7 @@
 //!    where a walk of both keys together finds them to differ.
 //! 3. Any other key: a walk along the trie from the bytes that are viable.
 
-use formalm_automata::{Error, KeyId, Viability};
+use formalm_automata::{Error, KeyId, Keys};
 use formalm_vocabulary::Vocabulary;
 
 use crate::mask::{Mask, patch};
@@ -16,27 +16,23 @@ use crate::walk::{Walk, difference};
 /// Letters that must lead to one key for it to serve as reference.
 const LETTERS: usize = 14;
 
-pub(crate) fn mask(
-    viability: &Viability,
-    vocabulary: &Vocabulary,
-    key: KeyId,
-) -> Result<Mask, Error> {
-    if let Some(mask) = repetition::mask(viability, vocabulary, key)? {
+pub(crate) fn mask(keys: &impl Keys, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+    if let Some(mask) = repetition::mask(keys, vocabulary, key)? {
         return Ok(mask);
     }
-    if let Some(reference) = reference(viability, key)?
-        && let Some(mask) = repetition::mask(viability, vocabulary, reference)?
+    if let Some(reference) = reference(keys, key)?
+        && let Some(mask) = repetition::mask(keys, vocabulary, reference)?
     {
-        return from_reference(viability, vocabulary, (key, reference), mask);
+        return from_reference(keys, vocabulary, (key, reference), mask);
     }
-    plain(viability, vocabulary, key)
+    plain(keys, vocabulary, key)
 }
 
 /// The key that most letters lead to, if there is one.
-fn reference(viability: &Viability, key: KeyId) -> Result<Option<KeyId>, Error> {
+fn reference(keys: &impl Keys, key: KeyId) -> Result<Option<KeyId>, Error> {
     let mut counts: Vec<(KeyId, usize)> = Vec::new();
     for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
-        if let Some(next) = viability.step(key, byte)?
+        if let Some(next) = keys.step(key, byte)?
             && next != key
         {
             match counts.iter_mut().find(|(known, _)| *known == next) {
@@ -50,13 +46,13 @@ fn reference(viability: &Viability, key: KeyId) -> Result<Option<KeyId>, Error> 
 }
 
 fn from_reference(
-    viability: &Viability,
+    keys: &impl Keys,
     vocabulary: &Vocabulary,
-    keys: (KeyId, KeyId),
+    pair: (KeyId, KeyId),
     mask: Mask,
 ) -> Result<Mask, Error> {
     let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
-    difference(viability, vocabulary.trie(), keys, &mut only_key, &mut only_reference)?;
+    difference(keys, vocabulary.trie(), pair, &mut only_key, &mut only_reference)?;
     match mask {
         Mask::Patched { base, add, remove } => {
             only_reference.sort_unstable();
@@ -79,10 +75,10 @@ fn from_reference(
     }
 }
 
-fn plain(viability: &Viability, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
-    let live = viability.live_bytes(key)?;
+fn plain(keys: &impl Keys, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+    let live = keys.live_bytes(key)?;
     let mut ids = Vec::new();
-    let mut walk = Walk::new(viability, vocabulary.trie());
+    let mut walk = Walk::new(keys, vocabulary.trie());
     walk.tokens(key, live.iter(), &mut |tokens| ids.extend_from_slice(tokens))?;
     Ok(Mask::from_ids(ids, vocabulary.len().div_ceil(32)))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Automaton, Error, KeyId, StateId, Viability};
+use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,9 +12,11 @@ use crate::memo::Memo;
 use crate::walk;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
+///
+/// `K` are the keys of the language's machine, those of a regular language unless it says else.
 #[derive(Debug)]
-pub struct Constraint {
-    viability: Viability,
+pub struct Constraint<K = Viability> {
+    keys: K,
     vocabulary: Arc<Vocabulary>,
     memo: Memo,
     /// Fewest tokens to a member, by state, where it was asked for.
@@ -29,13 +31,16 @@ impl Constraint {
         vocabulary: Arc<Vocabulary>,
         memory_limit_bytes: usize,
     ) -> Constraint {
-        let horizon = vocabulary.longest_token_bytes();
-        Constraint {
-            viability: Viability::new(automaton, horizon),
-            vocabulary,
-            memo: Memo::new(memory_limit_bytes),
-            distances: Mutex::default(),
-        }
+        let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
+        Constraint::over(keys, vocabulary, memory_limit_bytes)
+    }
+}
+
+impl<K: Keys> Constraint<K> {
+    /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
+    pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
+        let memo = Memo::new(memory_limit_bytes);
+        Constraint { keys, vocabulary, memo, distances: Mutex::default() }
     }
 
     /// The vocabulary.
@@ -43,9 +48,9 @@ impl Constraint {
         &self.vocabulary
     }
 
-    /// The automaton.
-    pub fn automaton(&self) -> &Arc<Automaton> {
-        self.viability.automaton()
+    /// The machine.
+    pub fn machine(&self) -> &Arc<K::Machine> {
+        self.keys.machine()
     }
 
     /// Number of words that a bitmask over the vocabulary needs.
@@ -61,7 +66,7 @@ impl Constraint {
     /// [`Error::Limit`] if the machine would outgrow its limits; `out` is then unspecified.
     pub fn fill(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
         self.with_mask(state, |mask| mask.fill(out))?;
-        if self.automaton().is_accepting(state) {
+        if self.machine().is_accepting(state) {
             patch(out, self.vocabulary.end_token_ids(), &[]);
         }
         Ok(())
@@ -70,7 +75,7 @@ impl Constraint {
     /// Whether the mask of a state is stored.
     #[inline]
     pub fn is_ready(&self, state: StateId) -> bool {
-        self.viability.known_key(state).is_some_and(|key| self.memo.has(key.number()))
+        self.keys.known_key(state).is_some_and(|key| self.memo.has(key.number()))
     }
 
     /// Whether one token is allowed, without computing the mask.
@@ -80,10 +85,10 @@ impl Constraint {
     /// As [`Constraint::fill`].
     pub fn allows(&self, state: StateId, token_id: u32) -> Result<bool, Error> {
         if self.vocabulary.is_end(token_id) {
-            return Ok(self.automaton().is_accepting(state));
+            return Ok(self.machine().is_accepting(state));
         }
         match self.vocabulary.token_bytes(token_id) {
-            Some(bytes) => Ok(self.automaton().walk(state, bytes)?.is_ok()),
+            Some(bytes) => Ok(self.machine().walk(state, bytes)?.is_ok()),
             None => Ok(false),
         }
     }
@@ -94,7 +99,7 @@ impl Constraint {
         state: StateId,
         use_mask: impl FnOnce(&Mask) -> R,
     ) -> Result<R, Error> {
-        let key = self.viability.key(state)?;
+        let key = self.keys.key(state)?;
         let mut use_mask = Some(use_mask);
         let hit = self.memo.with(key.number(), |mask| use_mask.take().map(|f| f(mask)));
         if let Some(Some(result)) = hit {
@@ -112,12 +117,12 @@ impl Constraint {
     }
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        compute::mask(&self.viability, &self.vocabulary, key)
+        compute::mask(&self.keys, &self.vocabulary, key)
     }
 
     /// Memory in use beside automaton and vocabulary, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.memo.size().1 + self.viability.memory_bytes()
+        self.memo.size().1 + self.keys.memory_bytes()
     }
 
     /// Number of masks kept.
@@ -154,7 +159,7 @@ impl Constraint {
             }
             for at in layer..end {
                 for (next, token) in
-                    walk::successors(self.automaton(), &self.vocabulary, came[at].0)?
+                    walk::successors(&**self.machine(), &self.vocabulary, came[at].0)?
                 {
                     if seen.insert(next.number()) {
                         came.push((next, at, token));
@@ -167,7 +172,7 @@ impl Constraint {
     }
 
     fn is_accepting(&self, state: StateId) -> bool {
-        self.automaton().is_accepting(state)
+        self.machine().is_accepting(state)
     }
 
     fn known_distance(&self, state: StateId) -> Option<u32> {

@@ -112,10 +112,16 @@ impl Mask {
     }
 }
 
+/// Copies word by word. The library's `memcpy` can be twenty times slower for these sizes when
+/// the two places lie unluckily within their pages; a value the compiler does not know keeps it
+/// from putting `memcpy` here.
 #[inline]
 fn copy(from: &Words, out: &mut Words) {
+    let nothing = std::hint::black_box(0);
     let common = from.len().min(out.len());
-    out[..common].copy_from_slice(&from[..common]);
+    for (word, &new) in out.iter_mut().zip(from) {
+        *word = new | nothing;
+    }
     out[common..].fill(0);
 }
 

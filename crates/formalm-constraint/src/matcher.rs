@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, StateId};
+use formalm_automata::{ByteSet, Error, Keys, Machine, StateId, Viability};
 
 use crate::constraint::Constraint;
 use crate::mask::Words;
@@ -53,30 +53,41 @@ pub struct Explanation {
 }
 
 /// A cursor: a stack of states, one for each thing read.
-#[derive(Clone, Debug)]
-pub struct Matcher {
-    constraint: Arc<Constraint>,
+#[derive(Debug)]
+pub struct Matcher<K = Viability> {
+    constraint: Arc<Constraint<K>>,
     steps: Vec<Step>,
     text: Vec<u8>,
     ended: bool,
 }
 
-impl Matcher {
+impl<K> Clone for Matcher<K> {
+    fn clone(&self) -> Matcher<K> {
+        Matcher {
+            constraint: Arc::clone(&self.constraint),
+            steps: self.steps.clone(),
+            text: self.text.clone(),
+            ended: self.ended,
+        }
+    }
+}
+
+impl<K: Keys> Matcher<K> {
     /// A cursor before anything was read.
-    pub fn new(constraint: Arc<Constraint>) -> Matcher {
+    pub fn new(constraint: Arc<Constraint<K>>) -> Matcher<K> {
         Matcher { constraint, steps: Vec::new(), text: Vec::new(), ended: false }
     }
 
     /// The constraint.
-    pub fn constraint(&self) -> &Arc<Constraint> {
+    pub fn constraint(&self) -> &Arc<Constraint<K>> {
         &self.constraint
     }
 
-    /// The automaton state.
+    /// The machine's state.
     pub fn state(&self) -> StateId {
         match self.steps.last() {
             Some(step) => step.state,
-            None => self.constraint.automaton().start(),
+            None => self.constraint.machine().start(),
         }
     }
 
@@ -97,7 +108,7 @@ impl Matcher {
 
     /// Whether the text is a member.
     pub fn is_accepting(&self) -> bool {
-        self.constraint.automaton().is_accepting(self.state())
+        self.constraint.machine().is_accepting(self.state())
     }
 
     /// Whether no text may follow.
@@ -118,7 +129,7 @@ impl Matcher {
         if self.ended {
             return Ok(ByteSet::default());
         }
-        self.constraint.automaton().live_bytes(self.state())
+        self.constraint.machine().live_bytes(self.state())
     }
 
     /// Writes the mask over `out`; after an end token nothing is allowed.
@@ -200,7 +211,7 @@ impl Matcher {
     }
 
     fn read(&mut self, bytes: &[u8], token: Option<u32>) -> Result<(), Refusal> {
-        match self.constraint.automaton().walk(self.state(), bytes)? {
+        match self.constraint.machine().walk(self.state(), bytes)? {
             Ok(state) => {
                 self.steps.push(Step { state, token, bytes: bytes.len() });
                 self.text.extend_from_slice(bytes);
@@ -241,17 +252,17 @@ impl Matcher {
     ///
     /// As [`Matcher::is_finished`].
     pub fn forced_bytes(&self) -> Result<Vec<u8>, Error> {
-        let automaton = self.constraint.automaton();
+        let machine = self.constraint.machine();
         let mut forced = Vec::new();
         if self.ended {
             return Ok(forced);
         }
         let mut state = self.state();
         // Every state is live, so a run of single choices ends at a member.
-        while !automaton.is_accepting(state) {
-            let live = automaton.live_bytes(state)?;
+        while !machine.is_accepting(state) {
+            let live = machine.live_bytes(state)?;
             let (Some(byte), 1) = (live.iter().next(), live.len()) else { break };
-            let Some(next) = automaton.step(state, byte)? else { break };
+            let Some(next) = machine.step(state, byte)? else { break };
             forced.push(byte);
             state = next;
         }

@@ -1,6 +1,6 @@
 //! The definition of a mask, as slowly as it reads.
 
-use formalm_automata::{Automaton, Error, StateId};
+use formalm_automata::{Error, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 
 /// The ids of all tokens that are allowed after a state, ascending.
@@ -9,16 +9,16 @@ use formalm_vocabulary::Vocabulary;
 ///
 /// [`Error::Limit`] if the machine would outgrow its limits.
 pub fn allowed(
-    automaton: &Automaton,
+    machine: &impl Machine,
     vocabulary: &Vocabulary,
     state: StateId,
 ) -> Result<Vec<u32>, Error> {
     let mut ids = Vec::new();
     for id in 0..vocabulary.len() as u32 {
         let allowed = if vocabulary.is_end(id) {
-            automaton.is_accepting(state)
+            machine.is_accepting(state)
         } else if let Some(bytes) = vocabulary.token_bytes(id) {
-            automaton.walk(state, bytes)?.is_ok()
+            machine.walk(state, bytes)?.is_ok()
         } else {
             false
         };

@@ -9,7 +9,7 @@
 //!   such tokens by e·u;
 //! * it begins with a byte that is not of the class: a walk from the key finds these.
 
-use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, Viability, WIDE_PARTS};
+use formalm_automata::{ByteSet, Cover, Error, KeyId, Keys, Repetition, WIDE_PARTS};
 use formalm_vocabulary::{Crossings, Inside, Vocabulary};
 
 use crate::mask::Mask;
@@ -19,8 +19,8 @@ use crate::walk::Walk;
 const BROAD: u32 = 12;
 
 /// One mask in the making.
-struct Making<'a> {
-    viability: &'a Viability,
+struct Making<'a, K> {
+    keys: &'a K,
     vocabulary: &'a Vocabulary,
     key: KeyId,
     repetition: Repetition,
@@ -30,17 +30,17 @@ struct Making<'a> {
 
 /// The mask of `key` if it is a repetition whose mask these tables give; `None` otherwise.
 pub(crate) fn mask(
-    viability: &Viability,
+    keys: &impl Keys,
     vocabulary: &Vocabulary,
     key: KeyId,
 ) -> Result<Option<Mask>, Error> {
-    let Some(repetition) = viability.repetition(key)? else { return Ok(None) };
+    let Some(repetition) = keys.repetition(key)? else { return Ok(None) };
     let wide = repetition.wide != [Cover::None; WIDE_PARTS];
     if repetition.ascii.count_ones() < BROAD && !wide {
         return Ok(None);
     }
     let exits = match repetition.exit {
-        Some(exit) => viability.live_bytes(exit)?,
+        Some(exit) => keys.live_bytes(exit)?,
         None => ByteSet::default(),
     };
     let leaves = |byte: u8| match byte {
@@ -53,13 +53,13 @@ pub(crate) fn mask(
         return Ok(None);
     }
     let inside = Inside::new(repetition.ascii, repetition.wide);
-    let mut making = Making { viability, vocabulary, key, repetition, inside, add: Vec::new() };
+    let mut making = Making { keys, vocabulary, key, repetition, inside, add: Vec::new() };
     making.crossing(&exits)?;
     making.beginning(&exits)?;
     making.staying().map(Some)
 }
 
-impl Making<'_> {
+impl<K: Keys> Making<'_, K> {
     fn has_room(&self, characters: u32) -> bool {
         self.repetition.max.is_none_or(|max| characters <= max)
     }
@@ -79,7 +79,7 @@ impl Making<'_> {
                 let here = nodes[at as usize];
                 let depth = here.depth();
                 let before = if depth == 1 { exit } else { stack[depth - 2] };
-                let Some(next) = self.viability.step(before, here.byte())? else {
+                let Some(next) = self.keys.step(before, here.byte())? else {
                     at = here.end();
                     continue;
                 };
@@ -118,7 +118,7 @@ impl Making<'_> {
             return Ok(());
         }
         let add = &mut self.add;
-        let mut walk = Walk::new(self.viability, self.vocabulary.trie());
+        let mut walk = Walk::new(self.keys, self.vocabulary.trie());
         walk.tokens(self.key, exits.iter().copied(), &mut |tokens| add.extend_from_slice(tokens))
     }
 
@@ -179,7 +179,7 @@ impl Making<'_> {
     fn reads(&self, bytes: &[u8]) -> Result<bool, Error> {
         let mut key = self.key;
         for &byte in bytes {
-            match self.viability.step(key, byte)? {
+            match self.keys.step(key, byte)? {
                 Some(next) => key = next,
                 None => return Ok(false),
             }

@@ -1,6 +1,6 @@
 //! Walks of a machine along the trie of the vocabulary.
 
-use formalm_automata::{Automaton, Error, KeyId, StateId, Viability};
+use formalm_automata::{Error, KeyId, Keys, Machine, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -12,16 +12,16 @@ struct Loops {
 }
 
 /// Walks keys along a trie. Tokens are handed out as slices of the trie's order.
-pub(crate) struct Walk<'a> {
-    viability: &'a Viability,
+pub(crate) struct Walk<'a, K> {
+    keys: &'a K,
     trie: &'a Trie,
     loops: FxHashMap<KeyId, Loops>,
     stack: Vec<KeyId>,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(viability: &'a Viability, trie: &'a Trie) -> Walk<'a> {
-        Walk { viability, trie, loops: FxHashMap::default(), stack: Vec::new() }
+impl<'a, K: Keys> Walk<'a, K> {
+    pub(crate) fn new(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
+        Walk { keys, trie, loops: FxHashMap::default(), stack: Vec::new() }
     }
 
     /// Tokens viable from `key` whose first byte is in `first`.
@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), Error> {
         for byte in first {
             if let Some(node) = self.trie.root_child(byte)
-                && let Some(next) = self.viability.step(key, byte)?
+                && let Some(next) = self.keys.step(key, byte)?
             {
                 self.subtree(node, next, emit)?;
             }
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
             let here = nodes[at as usize];
             let depth = here.depth();
             let before = self.stack[depth - 1];
-            let Some(next) = self.viability.step(before, here.byte())? else {
+            let Some(next) = self.keys.step(before, here.byte())? else {
                 at = here.end();
                 continue;
             };
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
         let loops = match self.loops.get(&key) {
             Some(&loops) => loops,
             None => {
-                let loops = loops_of(self.viability, key)?;
+                let loops = loops_of(self.keys, key)?;
                 self.loops.insert(key, loops);
                 loops
             }
@@ -99,14 +99,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn loops_of(viability: &Viability, key: KeyId) -> Result<Loops, Error> {
+fn loops_of(keys: &impl Keys, key: KeyId) -> Result<Loops, Error> {
     let mut loops = Loops::default();
     for byte in 0..128u8 {
-        if viability.step(key, byte)? == Some(key) {
+        if keys.step(key, byte)? == Some(key) {
             loops.ascii |= 1 << byte;
         }
     }
-    loops.wide = viability.repetition(key)?.is_some_and(|repetition| {
+    loops.wide = keys.repetition(key)?.is_some_and(|repetition| {
         let full = repetition.wide == [formalm_automata::Cover::Full; 4];
         full && repetition.min == 0 && repetition.max.is_none()
     });
@@ -115,21 +115,21 @@ fn loops_of(viability: &Viability, key: KeyId) -> Result<Loops, Error> {
 
 /// Walks two keys together: tokens that only the first or only the second allows.
 pub(crate) fn difference(
-    viability: &Viability,
+    keys: &impl Keys,
     trie: &Trie,
-    keys: (KeyId, KeyId),
+    pair: (KeyId, KeyId),
     only_first: &mut Vec<u32>,
     only_second: &mut Vec<u32>,
 ) -> Result<(), Error> {
     let nodes = trie.nodes();
-    let mut stack = vec![(Some(keys.0), Some(keys.1))];
+    let mut stack = vec![(Some(pair.0), Some(pair.1))];
     let mut at = 0;
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
         let depth = here.depth();
         let (first, second) = stack[depth - 1];
-        let first = first.map_or(Ok(None), |key| viability.step(key, here.byte()))?;
-        let second = second.map_or(Ok(None), |key| viability.step(key, here.byte()))?;
+        let first = first.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
+        let second = second.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
         if first == second {
             at = here.end();
             continue;
@@ -150,7 +150,7 @@ pub(crate) fn difference(
 
 /// The states that one token can lead to, each with one token that does.
 pub(crate) fn successors(
-    automaton: &Automaton,
+    machine: &impl Machine,
     vocabulary: &Vocabulary,
     state: StateId,
 ) -> Result<Vec<(StateId, u32)>, Error> {
@@ -163,7 +163,7 @@ pub(crate) fn successors(
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
         let depth = here.depth();
-        let Some(next) = automaton.step(stack[depth - 1], here.byte())? else {
+        let Some(next) = machine.step(stack[depth - 1], here.byte())? else {
             at = here.end();
             continue;
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Limits};
+use formalm_automata::{Automaton, Expression, Limits, Machine};
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;
@@ -141,7 +141,7 @@ proptest! {
             matcher.fill(&mut words).unwrap();
             let fast = bits(&words);
             let slow = reference::allowed(
-                constraint.automaton(),
+                &**constraint.machine(),
                 constraint.vocabulary(),
                 matcher.state(),
             ).unwrap();
@@ -171,21 +171,21 @@ proptest! {
         let mut all = vec![None];
         all.extend(tokens);
         let Some(constraint) = constraint(&pattern, all) else { return Ok(()) };
-        let start = constraint.automaton().start();
+        let start = constraint.machine().start();
         let found = constraint.shortest_tokens(start, 4).unwrap();
         // Breadth first by the definition.
         let mut layer = vec![start];
         let mut depth = None;
         for steps in 0..=4 {
-            if layer.iter().any(|&state| constraint.automaton().is_accepting(state)) {
+            if layer.iter().any(|&state| constraint.machine().is_accepting(state)) {
                 depth = Some(steps);
                 break;
             }
             let mut next = Vec::new();
             for &state in &layer {
-                for id in reference::allowed(constraint.automaton(), constraint.vocabulary(), state).unwrap() {
+                for id in reference::allowed(&**constraint.machine(), constraint.vocabulary(), state).unwrap() {
                     let bytes = constraint.vocabulary().token_bytes(id).unwrap_or_default();
-                    let after = constraint.automaton().walk(state, bytes).unwrap().unwrap();
+                    let after = constraint.machine().walk(state, bytes).unwrap().unwrap();
                     if !next.contains(&after) { next.push(after); }
                 }
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton as Machine, Expression as Language, Limits};
+use formalm_automata::{Automaton as Lazy, Expression as Language, Limits, Machine};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -94,7 +94,7 @@ impl Expression {
 /// The lazy deterministic machine of an expression.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
-    pub(crate) machine: Arc<Machine>,
+    pub(crate) machine: Arc<Lazy>,
 }
 
 #[pymethods]
@@ -110,7 +110,7 @@ impl Automaton {
         let mut limits = Limits::default();
         limits.states = state_limit.unwrap_or(limits.states);
         limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
-        match py.detach(|| Machine::new(&expression.language, limits)) {
+        match py.detach(|| Lazy::new(&expression.language, limits)) {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
             Err(error) => Err(errors::failure(py, &error, None)),
         }

@@ -1,0 +1,112 @@
+//! What every machine over bytes shows, and what makes its masks quick.
+//!
+//! A [`Machine`] is lazy and deterministic, with interned states: small integers, so that a cursor
+//! is a stack of integers. [`Keys`] are its states up to what a token can tell apart; masks are
+//! computed on keys and shared by all states of a key. Both are dispatched statically: a step is a
+//! few nanoseconds and is taken many thousand times for a mask.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::automaton::{ByteSet, StateId};
+use crate::error::Error;
+use crate::viability::{KeyId, Repetition};
+
+/// A lazy deterministic machine over bytes that shows live states only: from each of them some
+/// member is reachable.
+///
+/// Every method that may build states fails with [`Error::Limit`] when the machine would outgrow
+/// its limits.
+pub trait Machine: Debug + Send + Sync {
+    /// The state before anything was read.
+    fn start(&self) -> StateId;
+
+    /// The state after `byte`; `None` if no member continues so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error>;
+
+    /// Whether the text read so far is a member.
+    fn is_accepting(&self, state: StateId) -> bool;
+
+    /// Bytes that some member continues with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error>;
+
+    /// A shortest continuation that makes the text a member; the smallest of several.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
+
+    /// Memory in use, in bytes, to a good approximation.
+    fn memory_bytes(&self) -> usize;
+
+    /// The state after `text`, or how many of its bytes are viable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    #[inline]
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let mut state = state;
+        for (at, &byte) in text.iter().enumerate() {
+            match self.step(state, byte)? {
+                Some(next) => state = next,
+                None => return Ok(Err(at)),
+            }
+        }
+        Ok(Ok(state))
+    }
+}
+
+/// The states of a machine up to what texts no longer than the longest token can tell apart.
+///
+/// Equal keys have equal masks, end tokens aside; a machine may use its states as keys.
+pub trait Keys: Debug + Send + Sync {
+    /// The machine whose states these are keys of.
+    type Machine: Machine;
+
+    /// The machine.
+    fn machine(&self) -> &Arc<Self::Machine>;
+
+    /// The key of a state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn key(&self, state: StateId) -> Result<KeyId, Error>;
+
+    /// The key of a state, if it was asked for before; takes no lock.
+    fn known_key(&self, state: StateId) -> Option<KeyId>;
+
+    /// The key after `byte`; `None` if not viable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error>;
+
+    /// Bytes that are viable next.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error>;
+
+    /// The key as a repetition of a class, if it is known to be one and to read text only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error>;
+
+    /// Memory in use beside the machine's, in bytes.
+    fn memory_bytes(&self) -> usize;
+}
