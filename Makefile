@@ -67,13 +67,14 @@ canary: $(VENV)/$(INSTALLED)-test build ## train the embedded model and its null
 	$(BIN)/python -m experiments.canary
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS each (default 60); needs nightly Rust and cargo-fuzz
-	@for target in pattern tokenizer_json saved_vocabulary; do \
-	  (cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),60) -timeout=10 \
-	    -rss_limit_mb=2048) || exit 1; \
+	@cd fuzz && for target in pattern tokenizer_json saved_vocabulary; do \
+	  mkdir -p corpus/$$target seeds/$$target && echo "== $$target" && \
+	  cargo +nightly fuzz run $$target corpus/$$target seeds/$$target -- -max_len=4096 -timeout=10 \
+	    -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -max_total_time=$(or $(FUZZ_SECONDS),60) || exit 1; \
 	done
 
-clean: ## remove everything that was built
-	rm -rf $(VENV) $(BENCH_VENV) site build dist target fuzz/target python/formalm/_core*.so
+clean: ## remove what was built, but not build/canary: it holds hours of training
+	rm -rf $(VENV) $(BENCH_VENV) site dist target fuzz/target python/formalm/_core*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 build: | $(VENV)/$(INSTALLED)-base

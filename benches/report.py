@@ -74,9 +74,9 @@ def totals(timings: dict[str, Any], memory: dict[str, Any], engines: list[str]) 
             [
                 engine,
                 number(steady(timings, engine)),
-                number(median(again)),
-                number(mean(first)),
-                number(percentile(first, 0.99)),
+                number(median(again) if again else None),
+                number(mean(first) if first else None),
+                number(percentile(first, 0.99) if first else None),
                 f"{geometric_mean(list(ratios.values())):.3f}" if ratios else "",
                 seconds,
                 f"{prepared['resident_bytes'] / MEGABYTE:.0f}",

@@ -2,7 +2,7 @@
 #![no_main]
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Limits};
+use formalm_automata::{Automaton, Expression, Limits, Machine};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that what would run away is stopped within a run.

@@ -124,6 +124,9 @@ class Constraint:
     def memory_bytes(self) -> int: ...
     @property
     def mask_count(self) -> int: ...
+    def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
+        """The mask without tokens after which no member fits into ``budget`` tokens, that token
+        among them and end tokens aside."""
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
 

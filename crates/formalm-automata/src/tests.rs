@@ -1,6 +1,8 @@
 //! Whole-crate tests: patterns against texts.
 
-use crate::syntax::{Dialect, Flags, parse};
+use proptest::prelude::*;
+
+use crate::syntax::{Dialect, Flags, parse, reference};
 use crate::{Automaton, Error, Expression, Limits, Machine};
 
 fn expression(pattern: &str) -> Expression {
@@ -109,4 +111,41 @@ fn viable_means_that_a_member_follows() {
     let viable = |text: &str| machine.walk(machine.start(), text.as_bytes()).unwrap().is_ok();
     assert!(viable("xy") && viable("zxyy") && !viable("xyz") && !viable("zzxyz"));
     assert_eq!(machine.shortest(machine.start()).unwrap(), b"xxxxx");
+}
+
+/// Patterns with everything that looks around or prefers.
+fn random_pattern() -> impl Strategy<Value = String> {
+    let atoms =
+        vec!["a", "b", "ab", "[ab]", ".", "é", r"\w", "[^a]", r"\b", r"\B", "^", "$", r"\s"];
+    let leaf = prop::sample::select(atoms).prop_map(|atom| format!("(?:{atom})"));
+    let counts = vec!["", "", "", "*", "+", "?", "*?", "+?", "*+", "?+", "{2}", "{1,2}", "{,2}+"];
+    let opens = vec!["(?:", "(?>", "(?=", "(?!", "(?<=", "(?<!"];
+    let tree = leaf.prop_recursive(3, 12, 3, move |inner| {
+        let branch = prop::collection::vec(
+            (inner, prop::sample::select(counts.clone())).prop_map(|(one, count)| one + count),
+            1..3,
+        );
+        let branches = prop::collection::vec(branch.prop_map(|list| list.concat()), 1..3);
+        (prop::sample::select(opens.clone()), branches)
+            .prop_map(|(open, list)| format!("{open}{})", list.join("|")))
+    });
+    prop::collection::vec(tree, 1..4).prop_map(|list| list.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn the_machine_matches_what_trying_everything_matches(pattern in random_pattern()) {
+        let Ok(parsed) = parse(&pattern, Dialect::Python, Flags::default()) else { return Ok(()) };
+        let machine = Automaton::new(&Expression::pattern(parsed.clone()), Limits::default());
+        for text in ["", "a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "é", "aé", "a\n", " a"] {
+            let expected = reference::matches(&parsed, text);
+            match &machine {
+                Ok(machine) => prop_assert_eq!(matches(machine, text), expected, "{} on {:?}", pattern, text),
+                Err(Error::Language { .. }) => prop_assert!(!expected, "{} on {:?}", pattern, text),
+                Err(Error::Limit { .. }) => {}
+            }
+        }
+    }
 }

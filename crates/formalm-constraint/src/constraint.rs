@@ -1,15 +1,14 @@
 //! A language lifted to a vocabulary.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::completions::Completions;
 use crate::compute;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
-use crate::walk;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
 ///
@@ -19,8 +18,7 @@ pub struct Constraint<K = Viability> {
     keys: K,
     vocabulary: Arc<Vocabulary>,
     memo: Memo,
-    /// Fewest tokens to a member, by state, where it was asked for.
-    distances: Mutex<FxHashMap<u32, u32>>,
+    completions: Completions,
 }
 
 impl Constraint {
@@ -40,7 +38,7 @@ impl<K: Keys> Constraint<K> {
     /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
         let memo = Memo::new(memory_limit_bytes);
-        Constraint { keys, vocabulary, memo, distances: Mutex::default() }
+        Constraint { keys, vocabulary, memo, completions: Completions::default() }
     }
 
     /// The vocabulary.
@@ -137,62 +135,17 @@ impl<K: Keys> Constraint<K> {
     ///
     /// As [`Constraint::fill`].
     pub fn shortest_tokens(&self, state: StateId, limit: u32) -> Result<Option<Vec<u32>>, Error> {
-        if self.known_distance(state).is_some_and(|distance| distance > limit) {
-            return Ok(None);
-        }
-        let mut came = vec![(state, 0usize, 0u32)];
-        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
-        let (mut layer, mut depth) = (0, 0);
-        loop {
-            if let Some(at) = (layer..came.len()).find(|&at| self.is_accepting(came[at].0)) {
-                let path = trace(&came, at);
-                self.remember(state, path.len() as u32);
-                return Ok(Some(path));
-            }
-            let end = came.len();
-            if layer == end || depth == limit {
-                let distance = if layer == end { u32::MAX } else { depth + 1 };
-                if layer == end {
-                    self.remember(state, distance);
-                }
-                return Ok(None);
-            }
-            for at in layer..end {
-                for (next, token) in
-                    walk::successors(&**self.machine(), &self.vocabulary, came[at].0)?
-                {
-                    if seen.insert(next.number()) {
-                        came.push((next, at, token));
-                    }
-                }
-            }
-            layer = end;
-            depth += 1;
-        }
+        self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
-        self.machine().is_accepting(state)
+    /// Writes the mask of a state over `out`, less the tokens after which no member can be
+    /// completed within `budget` tokens, that token among them and end tokens aside.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::fill`].
+    pub fn fill_within(&self, state: StateId, budget: u32, out: &mut Words) -> Result<(), Error> {
+        self.fill(state, out)?;
+        self.completions.restrict(&**self.machine(), &self.vocabulary, state, budget, out)
     }
-
-    fn known_distance(&self, state: StateId) -> Option<u32> {
-        let distances = self.distances.lock().unwrap_or_else(PoisonError::into_inner);
-        distances.get(&state.number()).copied()
-    }
-
-    fn remember(&self, state: StateId, distance: u32) {
-        let mut distances = self.distances.lock().unwrap_or_else(PoisonError::into_inner);
-        distances.insert(state.number(), distance);
-    }
-}
-
-/// Tokens on the way to entry `at` of a breadth-first search.
-fn trace(came: &[(StateId, usize, u32)], mut at: usize) -> Vec<u32> {
-    let mut path = Vec::new();
-    while at != 0 {
-        path.push(came[at].2);
-        at = came[at].1;
-    }
-    path.reverse();
-    path
 }

@@ -4,6 +4,7 @@
 //! token's bytes; an end token is allowed iff the text is a member. Everything here is a fast way
 //! to that definition, which [`reference`] spells out.
 
+mod completions;
 mod compute;
 mod constraint;
 mod mask;

@@ -1,7 +1,7 @@
 //! Walks of a machine along the trie of the vocabulary.
 
 use formalm_automata::{Error, KeyId, Keys, Machine, StateId};
-use formalm_vocabulary::{Trie, Vocabulary};
+use formalm_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
 /// Characters over which a key comes back to itself.
@@ -148,17 +148,15 @@ pub(crate) fn difference(
     Ok(())
 }
 
-/// The states that one token can lead to, each with one token that does.
-pub(crate) fn successors(
+/// Hands out the viable tokens of every node of the trie, with the state they lead to.
+pub(crate) fn tokens(
     machine: &impl Machine,
-    vocabulary: &Vocabulary,
+    trie: &Trie,
     state: StateId,
-) -> Result<Vec<(StateId, u32)>, Error> {
-    let trie = vocabulary.trie();
+    mut emit: impl FnMut(StateId, &[u32]),
+) -> Result<(), Error> {
     let nodes = trie.nodes();
     let mut stack = vec![state];
-    let mut found: FxHashMap<u32, usize> = FxHashMap::default();
-    let mut list = Vec::new();
     let mut at = 0;
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
@@ -168,14 +166,11 @@ pub(crate) fn successors(
             continue;
         };
         if here.word().is_some() {
-            found.entry(next.number()).or_insert_with(|| {
-                list.push((next, trie.tokens_at(at)[0]));
-                list.len() - 1
-            });
+            emit(next, trie.tokens_at(at));
         }
         stack.truncate(depth);
         stack.push(next);
         at += 1;
     }
-    Ok(list)
+    Ok(())
 }

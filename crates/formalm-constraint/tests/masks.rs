@@ -192,6 +192,18 @@ proptest! {
             layer = next;
         }
         prop_assert_eq!(found.as_ref().map(Vec::len), depth);
+        // A token fits a budget iff the fewest tokens after it do.
+        for budget in 0..4 {
+            let mut words = vec![0; constraint.words()];
+            constraint.fill_within(start, budget, &mut words).unwrap();
+            let mut expected = reference::allowed(&**constraint.machine(), constraint.vocabulary(), start).unwrap();
+            expected.retain(|&id| id == 0 || budget > 0 && {
+                let bytes = constraint.vocabulary().token_bytes(id).unwrap_or_default();
+                let after = constraint.machine().walk(start, bytes).unwrap().unwrap();
+                constraint.shortest_tokens(after, budget - 1).unwrap().is_some()
+            });
+            prop_assert_eq!(bits(&words), expected);
+        }
         if let Some(path) = found {
             let mut matcher = Matcher::new(Arc::clone(&constraint));
             prop_assert_eq!(matcher.advance_many(&path), (path.len(), None));

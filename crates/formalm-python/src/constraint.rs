@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use formalm_constraint::Constraint as Inner;
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -77,5 +78,25 @@ impl Constraint {
         let state = cursor.state();
         let found = py.detach(|| self.inner.shortest_tokens(state, limit));
         found.map_err(|error| errors::failure(py, &error, None))
+    }
+
+    fn completion_mask<'py>(
+        &self,
+        py: Python<'py>,
+        matcher: &Matcher,
+        budget: u32,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let cursor = matcher.lock(py)?;
+        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
+            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
+        }
+        let mut words = vec![0; self.width.div_ceil(32)];
+        if !cursor.has_ended() {
+            let state = cursor.state();
+            let filled = py.detach(|| self.inner.fill_within(state, budget, &mut words));
+            filled.map_err(|error| errors::failure(py, &error, None))?;
+        }
+        let bits = (0..self.width).map(|id| words[id >> 5] >> (id & 31) & 1 != 0);
+        Ok(PyArray1::from_iter(py, bits))
     }
 }

@@ -34,7 +34,7 @@ def search(
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     model: Model = "canary",
     hits: Annotated[int | None, typer.Option("-n", "--hits", help="Most hits.")] = 10,
-    forwards: Annotated[int | None, typer.Option(help="Most prefixes evaluated.")] = None,
+    forwards: Annotated[int, typer.Option(help="Most prefixes evaluated.")] = 10_000,
     seconds: Annotated[float | None, typer.Option(help="Most time.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a member.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Follow only the k best tokens.")] = None,

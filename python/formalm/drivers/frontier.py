@@ -33,13 +33,14 @@ class Limits:
     hits
         Most hits.
     forwards
-        Most prefixes evaluated by the model.
+        Most prefixes evaluated by the model. What was evaluated is kept, with the model's state if
+        it has one, so this bounds memory too: a search that nothing bounds would fill it.
     seconds
         Most time, looked at between batches.
     """
 
     hits: int | None = None
-    forwards: int | None = None
+    forwards: int | None = 100_000
     seconds: float | None = None
 
 

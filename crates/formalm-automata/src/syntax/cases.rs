@@ -3,6 +3,7 @@
 use super::reference::matches;
 use super::{Dialect, Flags, parse};
 use crate::error::{Error, Span};
+use crate::{Automaton, Expression, Limits, Machine};
 
 /// One table of the file: its kind and its keys with their values.
 struct Entry {
@@ -104,6 +105,18 @@ fn cases_match_and_reject() {
             for text in texts {
                 assert_eq!(matches(&pattern, text), expected, "{name} on {text:?}");
             }
+        }
+        // The machine, unless the language is empty.
+        if let Ok(machine) = Automaton::new(&Expression::pattern(pattern), Limits::default()) {
+            for (texts, expected) in [(case.list("matches"), true), (case.list("rejects"), false)] {
+                for text in texts {
+                    let end = machine.walk(machine.start(), text.as_bytes()).expect("limits");
+                    let member = end.is_ok_and(|state| machine.is_accepting(state));
+                    assert_eq!(member, expected, "the machine of {name} on {text:?}");
+                }
+            }
+        } else {
+            assert!(case.list("matches").is_empty(), "{name} has members");
         }
         number += 1;
     }
