@@ -1,0 +1,1 @@
+"""Experiments that are run from a checkout; nothing here ships in the wheel."""

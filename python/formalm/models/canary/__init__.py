@@ -1,0 +1,135 @@
+"""`canary`: the embedded language model with known truth.
+
+A GPT-2 of about two million parameters, trained on a corpus whose every document has a known
+probability and in which facts are planted a known number of times. Searches, samples and
+mass bounds can be checked against it offline. `facts()` says what it was taught.
+
+Every query starts with the end-of-text token: without it the model has never seen a beginning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formalm.errors import LimitError, ModelError
+from formalm.models.canary.network import Gpt2, State
+
+if TYPE_CHECKING:
+    from formalm.models.base import ModelState
+    from formalm.vocabulary import Vocabulary
+
+__all__ = ["CanaryModel", "canary", "facts", "load"]
+
+WEIGHTS = Path(__file__).with_name("weights")
+END_TOKEN_ID = 0
+
+
+class CanaryModel:
+    """A GPT-2 directory run in NumPy, as a language model that drivers can use.
+
+    Parameters
+    ----------
+    directory
+        Holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+
+    Attributes
+    ----------
+    network
+        The NumPy network.
+    bos_token_id
+        The end-of-text token, which also starts every document.
+    context_length
+        Tokens that a prefix may have.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.network = Gpt2.load(directory)
+        self.bos_token_id: int | None = END_TOKEN_ID
+        self.context_length: int | None = self.network.context_length
+
+    def __repr__(self) -> str:
+        return f"CanaryModel({self.directory.name!r})"
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens, read from ``tokenizer.json``."""
+        from formalm.vocabulary import Vocabulary
+
+        path = self.directory / "tokenizer.json"
+        return Vocabulary.from_tokenizer_json(path, end_token_ids=[END_TOKEN_ID])
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Return the next-token distribution after each prefix.
+
+        Parameters
+        ----------
+        prefixes
+            Non-empty token id sequences; their lengths may differ.
+
+        Returns
+        -------
+        ndarray
+            Normalised natural log-probabilities, ``(len(prefixes), width)``, float64.
+
+        Raises
+        ------
+        LimitError
+            If a prefix is longer than the context.
+        ModelError
+            If a prefix is empty or a token id is out of range.
+        """
+        for prefix in prefixes:
+            self._check(prefix, len(prefix))
+        return self.network.next_logprobs(prefixes)
+
+    def start(self, prefix: Sequence[int]) -> State:
+        """Evaluate a whole prefix once; errors as in :meth:`next_logprobs`."""
+        self._check(prefix, len(prefix))
+        return self.network.start(prefix)
+
+    def extend(self, states: Sequence[ModelState], token_ids: Sequence[int]) -> list[State]:
+        """Append one token to each state in one batch; states are values and may be reused."""
+        own = [state for state in states if isinstance(state, State)]
+        if not len(own) == len(states) == len(token_ids):
+            raise ModelError("extend takes this model's own states and one token for each")
+        for state, token_id in zip(own, token_ids, strict=True):
+            self._check([token_id], state.length + 1)
+        return self.network.extend(own, token_ids)
+
+    def _check(self, token_ids: Sequence[int], length: int) -> None:
+        if length == 0:
+            raise ModelError("a prefix needs at least one token: start with bos_token_id")
+        allowed = self.network.context_length
+        if length > allowed:
+            raise LimitError("tokens of context", length, allowed, "shorten the prompt")
+        if min(token_ids) < 0 or max(token_ids) >= self.network.width:
+            raise ModelError(f"token ids must be from 0 to {self.network.width - 1}")
+
+
+def load(directory: str | Path) -> CanaryModel:
+    """Load a model of the same layout, such as the null twin."""
+    return CanaryModel(Path(directory))
+
+
+@lru_cache(maxsize=1)
+def canary() -> CanaryModel:
+    """Return the embedded model, loaded on the first call."""
+    return load(WEIGHTS)
+
+
+@lru_cache(maxsize=1)
+def facts() -> dict[str, Any]:
+    """Return what the embedded model was taught, with exposures and true log-probabilities.
+
+    The keys are described in the model card beside the weights.
+    """
+    content: dict[str, Any] = json.loads((WEIGHTS / "facts.json").read_text(encoding="utf-8"))
+    return content

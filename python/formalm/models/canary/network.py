@@ -1,0 +1,241 @@
+"""GPT-2's forward pass in NumPy: enough to run a small model with nothing else installed.
+
+Weights are read as float16 and computed with in float32; only the last step, the logarithm of the
+softmax, is float64. Batched and single, cached and fresh evaluations agree up to the rounding of
+float32 sums, whose order the linear algebra library chooses.
+
+The cache is a value. A :class:`State` refers to the keys and values of its prefix in blocks that
+all of its continuations share, so a search frontier costs one row a token, not one prefix a state.
+Gathering those blocks for each step copies them; that is slower than a cache updated in place, and
+the price of forks that cost nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float32]
+
+_ROWS = 128  # sequences evaluated together at most, which bounds the memory of a step
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A prefix that has been evaluated.
+
+    Attributes
+    ----------
+    logprobs
+        Natural log-probabilities of the next token, float64, shape ``(width,)``.
+    length
+        Tokens in the prefix.
+    blocks
+        Keys and values of the prefix, arrays of shape ``(tokens, layers, 2, heads, size)``.
+    """
+
+    logprobs: NDArray[np.float64]
+    length: int
+    blocks: tuple[Float, ...]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The weights of one transformer layer, by their names in the file."""
+
+    weights: Mapping[str, Float]
+
+    def normed(self, name: str, x: Float) -> Float:
+        """Apply a layer normalisation."""
+        return layer_norm(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def mapped(self, name: str, x: Float) -> Float:
+        """Apply an affine map."""
+        return _affine(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+
+class Gpt2:
+    """A GPT-2 network.
+
+    Parameters
+    ----------
+    weights
+        Arrays by Hugging Face's names, with or without the prefix ``transformer.``. The output
+        matrix is the token embedding.
+    config
+        The entries of ``config.json``.
+    """
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
+        arrays = {
+            name.removeprefix("transformer."): np.ascontiguousarray(array, dtype=np.float32)
+            for name, array in weights.items()
+        }
+        self.heads = int(config["n_head"])
+        self.context_length = int(config["n_positions"])
+        self.width = int(config["vocab_size"])
+        self._embedding, self._places = arrays["wte.weight"], arrays["wpe.weight"]
+        self._unembedding = np.ascontiguousarray(self._embedding.T)
+        self._final = arrays["ln_f.weight"], arrays["ln_f.bias"]
+        self._layers = [_layer(arrays, number) for number in range(int(config["n_layer"]))]
+        self._size = self._embedding.shape[1] // self.heads
+
+    @classmethod
+    def load(cls, directory: Path) -> Gpt2:
+        """Read ``config.json`` and ``model.safetensors`` from a directory."""
+        from safetensors.numpy import load_file
+
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        return cls(load_file(directory / "model.safetensors"), config)
+
+    def logprobs(self, sequences: Sequence[Sequence[int]]) -> list[NDArray[np.float64]]:
+        """Return every sequence's next-token log-probabilities after each of its tokens.
+
+        Parameters
+        ----------
+        sequences
+            Non-empty token id sequences, each no longer than the context.
+
+        Returns
+        -------
+        list of ndarray
+            One ``(len(sequence), width)`` array for each sequence.
+        """
+        out: list[NDArray[np.float64]] = []
+        for start in range(0, len(sequences), _ROWS):
+            chunk = sequences[start : start + _ROWS]
+            hidden, _ = self._forward(chunk)
+            for row, sequence in zip(hidden, chunk, strict=True):
+                out.append(self._read_out(row[: len(sequence)]))
+        return out
+
+    def next_logprobs(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Return the log-probabilities after each whole sequence, ``(len(sequences), width)``."""
+        out = np.empty((len(sequences), self.width))
+        for start in range(0, len(sequences), _ROWS):
+            chunk = sequences[start : start + _ROWS]
+            hidden, _ = self._forward(chunk)
+            last = [len(sequence) - 1 for sequence in chunk]
+            out[start : start + len(chunk)] = self._read_out(hidden[np.arange(len(chunk)), last])
+        return out
+
+    def start(self, sequence: Sequence[int]) -> State:
+        """Evaluate a whole prefix once."""
+        hidden, cache = self._forward([sequence])
+        return State(self._read_out(hidden[0, -1]), len(sequence), (cache[0],))
+
+    def extend(self, states: Sequence[State], token_ids: Sequence[int]) -> list[State]:
+        """Append one token to each state; the given states stay as they are."""
+        out: list[State] = []
+        for start in range(0, len(states), _ROWS):
+            chunk = slice(start, start + _ROWS)
+            out.extend(self._extend(states[chunk], token_ids[chunk]))
+        return out
+
+    def _forward(self, sequences: Sequence[Sequence[int]]) -> tuple[Float, Float]:
+        """Return the last hidden rows and the cache; padding stands on the right, unseen."""
+        count, length = len(sequences), max(map(len, sequences))
+        ids = np.zeros((count, length), dtype=np.int64)
+        for row, sequence in enumerate(sequences):
+            ids[row, : len(sequence)] = sequence
+        x = self._embedding[ids] + self._places[:length]
+        hidden_future = np.triu(np.full((length, length), -np.inf, dtype=np.float32), 1)
+        shape = (count, length, len(self._layers), 2, self.heads, self._size)
+        cache = np.empty(shape, dtype=np.float32)
+        for number, layer in enumerate(self._layers):
+            parts = layer.mapped("attn.c_attn", layer.normed("ln_1", x))
+            parts = parts.reshape(count, length, 3, self.heads, self._size)
+            cache[:, :, number] = parts[:, :, 1:]
+            query, key, value = parts.transpose(2, 0, 3, 1, 4)
+            scores = query @ key.swapaxes(-1, -2) / np.float32(math.sqrt(self._size))
+            mixed = softmax(scores + hidden_future) @ value
+            x = self._finish(layer, x, mixed.swapaxes(1, 2).reshape(count, length, -1))
+        return x, cache
+
+    def _extend(self, states: Sequence[State], token_ids: Sequence[int]) -> list[State]:
+        lengths = np.array([state.length for state in states])
+        count, longest = len(states), int(lengths.max())
+        past = np.zeros((count, longest, len(self._layers), 2, self.heads, self._size), np.float32)
+        for row, state in enumerate(states):
+            np.concatenate(state.blocks, out=past[row, : state.length])
+        unseen = np.where(np.arange(longest) < lengths[:, None], np.float32(0), -np.inf)
+        unseen = unseen.astype(np.float32)[:, None, :]
+        x = self._embedding[np.asarray(token_ids)] + self._places[lengths]
+        rows = np.empty((count, 1, *past.shape[2:]), dtype=np.float32)
+        for number, layer in enumerate(self._layers):
+            parts = layer.mapped("attn.c_attn", layer.normed("ln_1", x))
+            parts = parts.reshape(count, 3, self.heads, self._size)
+            query, key, value = parts[:, 0], parts[:, 1], parts[:, 2]
+            rows[:, 0, number] = parts[:, 1:]
+            seen = past[:, :, number].transpose(2, 0, 3, 1, 4)
+            before = (seen[0] @ query[..., None])[..., 0]
+            now = (query * key).sum(-1, keepdims=True)
+            scores = np.concatenate([before + unseen, now], axis=-1)
+            share = softmax(scores / np.float32(math.sqrt(self._size)))
+            mixed = (share[:, :, None, :-1] @ seen[1])[:, :, 0] + share[:, :, -1:] * value
+            x = self._finish(layer, x, mixed.reshape(count, -1))
+        logprobs = self._read_out(x)
+        return [
+            State(logprobs[row], state.length + 1, (*state.blocks, rows[row]))
+            for row, state in enumerate(states)
+        ]
+
+    def _finish(self, layer: Layer, x: Float, mixed: Float) -> Float:
+        x = x + layer.mapped("attn.c_proj", mixed)
+        inner = gelu(layer.mapped("mlp.c_fc", layer.normed("ln_2", x)))
+        return x + layer.mapped("mlp.c_proj", inner)
+
+    def _read_out(self, hidden: Float) -> NDArray[np.float64]:
+        logits = layer_norm(hidden, *self._final) @ self._unembedding
+        return log_softmax(logits)
+
+
+def _layer(arrays: Mapping[str, Float], number: int) -> Layer:
+    prefix = f"h.{number}."
+    return Layer(
+        {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+    )
+
+
+def _affine(x: Float, weight: Float, bias: Float) -> Float:
+    # One flat product: NumPy would otherwise loop over the leading axes with small ones.
+    out: Float = (x.reshape(-1, x.shape[-1]) @ weight + bias).reshape(*x.shape[:-1], -1)
+    return out
+
+
+def layer_norm(x: Float, weight: Float, bias: Float) -> Float:
+    """Normalise the last axis to mean 0 and variance 1, then scale and shift."""
+    centred = x - x.mean(-1, keepdims=True)
+    variance = (centred * centred).mean(-1, keepdims=True)
+    out: Float = centred / np.sqrt(variance + np.float32(1e-5)) * weight + bias
+    return out
+
+
+def gelu(x: Float) -> Float:
+    """Return GPT-2's approximate GELU."""
+    scale = np.float32(math.sqrt(2 / math.pi))
+    cube = x * x * x * np.float32(0.044715)
+    out: Float = np.float32(0.5) * x * (1 + np.tanh(scale * (x + cube)))
+    return out
+
+
+def softmax(x: Float) -> Float:
+    """Return the softmax over the last axis."""
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    out: Float = powers / powers.sum(-1, keepdims=True)
+    return out
+
+
+def log_softmax(logits: Float) -> NDArray[np.float64]:
+    """Return normalised natural log-probabilities over the last axis, in float64."""
+    wide = logits.astype(np.float64)
+    wide -= wide.max(-1, keepdims=True)
+    out: NDArray[np.float64] = wide - np.log(np.exp(wide).sum(-1, keepdims=True))
+    return out
