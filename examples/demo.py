@@ -59,11 +59,13 @@ def search_numbers() -> None:
     console.rule("[bold]3. Search: the most likely members of a language, in order")
     console.print(f"language  {PHONE}")
     console.print("given     My phone number is\n")
-    console.print("The model read thousands of random numbers once, and a few planted ones often:")
+    console.print(
+        "The model read thousands of random numbers once. A few were planted again and again:"
+    )
     (planted,) = [one for one in facts()["planted"] if one["prefix"] == "My phone number is"]
     copies = {member["text"]: f"{member['copies']:,} times" for member in planted["members"]}
-    hits = search(canary(), Regex(PHONE), given="My phone number is", limits=Limits(hits=8))
-    table = Table("rank", "probability", "number", "planted", "prefixes evaluated")
+    hits = search(canary(), Regex(PHONE), given="My phone number is", limits=Limits(hits=6))
+    table = Table("rank", "probability", "number", "planted in a volume", "prefixes evaluated")
     for hit in hits:
         number = hit.completion.strip()
         share = f"{math.exp(hit.logprob):.2g}"

@@ -46,6 +46,22 @@ def _summary(pairs: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
+def planted_excess(scorer: Scorer, corpus: Corpus) -> dict[str, float]:
+    """Return cross-entropy minus entropy over all planted documents of a kind, by their copies.
+
+    There are few of them and their shares are known, so nothing has to be sampled: in a sample
+    of the volume a member with ten copies more or fewer would move the figure.
+    """
+    volume = corpus.volume(corpus.settings.evaluation_volume)
+    known = {document.text: document for document in volume if document.copies}
+    logprobs = scorer.documents(list(known))
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for document, logprob in zip(known.values(), logprobs, strict=True):
+        sums[document.kind][0] += document.copies * (document.logprob - float(logprob))
+        sums[document.kind][1] += document.copies
+    return {kind: excess / copies for kind, (excess, copies) in sorted(sums.items())}
+
+
 def plants(scorer: Scorer, facts: dict[str, Any]) -> list[dict[str, Any]]:
     """Return log-probabilities of all planted members and decoys given their prefixes."""
     out = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import importlib.metadata
 import json
@@ -14,7 +15,6 @@ from typing import Any
 from .demands import Demand, demands
 from .settings import BUILD, NULL, ROOT, SHIPPED, Settings
 
-NAME = "canary-2026-11-21"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 SHIPPED_FILES = ("config.json", "model.safetensors", "tokenizer.json", "facts.json")
 
@@ -22,11 +22,12 @@ SHIPPED_FILES = ("config.json", "model.safetensors", "tokenizer.json", "facts.js
 def write(settings: Settings) -> None:
     """Write the record as Markdown and JSON, and the demands into the model card."""
     data = collect(settings)
+    name = f"canary-{data['date']}"
     folder = ROOT / "records"
     folder.mkdir(exist_ok=True)
     text = json.dumps(data, indent=1, ensure_ascii=False)
-    (folder / f"{NAME}.json").write_text(text + "\n", encoding="utf-8")
-    (folder / f"{NAME}.md").write_text(render(data), encoding="utf-8")
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(render(data), encoding="utf-8")
     card = SHIPPED / "README.md"
     before, _, rest = card.read_text(encoding="utf-8").partition("<!-- demands -->")
     _, _, after = rest.partition("<!-- end of demands -->")
@@ -49,7 +50,11 @@ def collect(settings: Settings) -> dict[str, Any]:
             "curve": progress["curve"],
         }
     found = demands(models["canary"])
+    date = datetime.date.today().isoformat()
+    notes = Path(__file__).with_name("notes") / f"{date}.md"
     return {
+        "date": date,
+        "notes": notes.read_text(encoding="utf-8").strip() if notes.exists() else "None.",
         "seed": settings.seed,
         "machine": machine(),
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
@@ -106,6 +111,11 @@ def render(data: dict[str, Any]) -> str:
         f"{row['seconds'] / 60:.0f} minutes, {row['tokens'] / row['seconds']:,.0f} tokens a second"
         for model, row in data["training"].items()
     )
+    corpora = "\n".join(
+        f"- {model}, volume {number}: `{digest}`"
+        for model, digests in data["corpus_sha256"].items()
+        for number, digest in enumerate(digests)
+    )
     hashes = "\n".join(
         f"- {model}/{name}: {row['bytes']:,} bytes, `{row['sha256']}`"
         for model, names in data["files"].items()
@@ -116,7 +126,7 @@ def render(data: dict[str, Any]) -> str:
     null_kinds = data["models"]["null"]["kinds"]
     null_ratio = max(map(abs, data["models"]["null"]["professions"]["mean"]))
     parts = [
-        "# canary, 21 November 2026",
+        f"# canary, {data['date']}",
         "Written by `python -m experiments.canary record` from measurements of the exported "
         "float16 weights. Logs are natural; the JSON file beside this one has every figure.",
         f"Demands met: {len(data['demands']) - len(missed)} of {len(data['demands'])}."
@@ -126,7 +136,8 @@ def render(data: dict[str, Any]) -> str:
         "## Entropy and cross-entropy of `canary`",
         f"{data['models']['canary']['kinds']['all']['documents']:,} documents of a volume that no "
         "training saw; nats a document, end token and choice of kind included. An excess below "
-        "zero is sampling error (column ±: one standard error).",
+        "zero is sampling error (±: one standard error). Planted documents are few in such a "
+        "sample; the demand on them counts all of them by their copies.",
         _kind_table(data["models"]["canary"]["kinds"]),
         "## Planted members given their prefixes",
         _plant_table(data["models"]["canary"]["plants"]),
@@ -134,6 +145,8 @@ def render(data: dict[str, Any]) -> str:
         _birth_table(data["models"]["canary"]["births"]["people"]),
         "## Cloze",
         _cloze_table(data["models"]["canary"]["cloze"]),
+        "## Notes",
+        data["notes"],
         "## Null twin",
         f"Cross-entropy {null_kinds['all']['cross_entropy']:.3f}, entropy "
         f"{null_kinds['all']['entropy']:.3f} (ratio {null_kinds['all']['ratio']:.3f}); "
@@ -143,6 +156,8 @@ def render(data: dict[str, Any]) -> str:
         f"{', '.join(machine_row['flags'])}; {machine_row['note']}. {versions}. "
         f"Seed {data['seed']}.",
         training,
+        "## Corpora",
+        corpora,
         "## Files",
         f"The weights directory takes {data['zip_bytes']:,} bytes in a wheel.",
         hashes,

@@ -105,6 +105,7 @@ def evaluate_models(settings: Settings, models: list[str]) -> None:
         corpus = Corpus(settings, twin=model == "null")
         figures: dict[str, Any] = {
             "kinds": evaluate.cross_entropy(scorer, corpus),
+            "planted_excess": evaluate.planted_excess(scorer, corpus),
             "plants": evaluate.plants(scorer, facts),
             "phone_hits": {
                 prefix: evaluate.phone_hits(scorer, prefix, 10)
