@@ -70,7 +70,20 @@ def test_a_refusal(case: dict[str, Any]) -> None:
 
 
 def sequence(draw: random.Random, depth: int) -> str:
-    atoms = ["a", "b", "(?:ab)", "[ab]", ".", "é", r"\w", "[^a]", r"(?:\b)", r"(?:^)", "(?:$)", r"\s"]
+    atoms = [
+        "a",
+        "b",
+        "(?:ab)",
+        "[ab]",
+        ".",
+        "é",
+        r"\w",
+        "[^a]",
+        r"(?:\b)",
+        r"(?:^)",
+        "(?:$)",
+        r"\s",
+    ]
     behinds = ["a", "ab", "a(?=b)", r"\bab", "(?<!b)a", "^a", "a|b", "ab|ba"]
     counts = ["", "", "", "*", "+", "?", "*?", "+?", "*+", "++", "{2}", "{1,2}", "{,2}", "{0,2}+"]
     parts = []

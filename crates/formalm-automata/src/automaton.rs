@@ -155,7 +155,7 @@ impl Automaton {
         let byte = self.classes.representatives()[class];
         let next = core.derive(term, byte)?;
         let next = self.intern(core, next)?;
-        self.rows.set(&self.classes, state, class, next);
+        self.rows.set(&self.classes, state, core.terms.span(term, byte), next);
         Ok(next)
     }
 

@@ -197,6 +197,19 @@ impl Dags {
         (byte <= edge.1).then_some(edge.2)
     }
 
+    /// The bytes around `byte` on which the node does the same.
+    pub(crate) fn span(&self, node: DagId, byte: u8) -> (u8, u8) {
+        let edges = self.edges(node);
+        let after = edges.partition_point(|edge| edge.0 <= byte);
+        match edges[..after].last() {
+            Some(&(low, high, _)) if byte <= high => (low, high),
+            before => {
+                let low = before.map_or(0, |edge| edge.1 + 1);
+                (low, edges.get(after).map_or(255, |edge| edge.0 - 1))
+            }
+        }
+    }
+
     pub(crate) fn edges(&self, node: DagId) -> &[Edge] {
         &self.nodes[node.0 as usize].edges
     }

@@ -56,8 +56,11 @@ impl Rows {
         self.slots.get(state as usize * classes.len() + class)
     }
 
-    pub(crate) fn set(&self, classes: &ByteClasses, state: u32, class: usize, next: u32) {
-        self.slots.set(state as usize * classes.len() + class, next);
+    /// Sets the successor on all bytes of an inclusive range, which must be whole classes.
+    pub(crate) fn set(&self, classes: &ByteClasses, state: u32, bytes: (u8, u8), next: u32) {
+        for class in classes.of(bytes.0)..=classes.of(bytes.1) {
+            self.slots.set(state as usize * classes.len() + class, next);
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -348,6 +348,11 @@ impl Terms {
 
     /// The union; the list is used up.
     pub(crate) fn alt(&mut self, mut list: Vec<TermId>) -> TermId {
+        match list[..] {
+            [] => return EMPTY,
+            [only] => return only,
+            _ => {}
+        }
         let mut at = 0;
         while at < list.len() {
             if let Term::Alt(inner) = self.get(list[at]) {

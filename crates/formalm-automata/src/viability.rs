@@ -108,9 +108,10 @@ impl Viability {
         let core = &mut self.automaton.lock();
         let classes = &self.automaton.classes;
         let term = grown.index.term(key);
-        let next = core.derive(term, classes.representatives()[class])?;
+        let byte = classes.representatives()[class];
+        let next = core.derive(term, byte)?;
         let next = self.intern(grown, core, next)?;
-        self.rows.set(classes, key, class, next);
+        self.rows.set(classes, key, core.terms.span(term, byte), next);
         Ok(next)
     }
 
@@ -118,14 +119,20 @@ impl Viability {
         if term == EMPTY {
             return Ok(DEAD);
         }
-        let normal = match grown.normal.get(&term) {
+        // Inside a character only the tail can change, and tails are few.
+        let (head, tail) = match *core.terms.get(term) {
+            Term::Cat(head, tail) if matches!(core.terms.get(head), Term::Dag(_)) => (head, tail),
+            _ => (EPSILON, term),
+        };
+        let normal = match grown.normal.get(&tail) {
             Some(&normal) => normal,
             None => {
-                let normal = core.terms.normal(term, self.horizon);
-                grown.normal.insert(term, normal);
+                let normal = core.terms.normal(tail, self.horizon);
+                grown.normal.insert(tail, normal);
                 normal
             }
         };
+        let normal = if normal == tail { term } else { core.terms.cat(head, normal) };
         if let Some(key) = grown.index.find(normal) {
             return Ok(key);
         }
