@@ -1,13 +1,14 @@
 """Masks are as defined, and steps are as stated, on random languages, vocabularies and walks."""
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from formalm import (
     Constraint,
     Language,
     LanguageError,
+    LimitError,
     Matcher,
     Regex,
     Vocabulary,
@@ -75,7 +76,7 @@ def constraints(draw: st.DrawFn) -> Constraint:
     language = draw(languages())
     try:
         return Constraint(language, draw(vocabularies()))
-    except LanguageError:
+    except (LanguageError, LimitError):
         assume(False)
         raise
 
@@ -224,6 +225,8 @@ def matches(language: Language, text: str) -> bool:
         return language.matches(text)
     except LanguageError:  # the empty language
         return False
+    except LimitError:  # complements inside concatenations may need more steps than allowed
+        reject()
 
 
 def walk(matcher: Matcher, data: st.DataObject) -> None:
