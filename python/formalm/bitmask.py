@@ -86,6 +86,9 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
     ConcurrencyError
         If a matcher occurs twice or is in use by another thread.
     """
+    for matcher in matchers:
+        if not hasattr(matcher, "core"):
+            raise ArgumentError(f"matchers are a list of Matcher, not of {type(matcher).__name__}")
     _core.fill_bitmasks([matcher.core for matcher in matchers], as_bitmask(out), rows)
 
 

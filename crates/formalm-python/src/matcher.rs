@@ -64,9 +64,26 @@ fn refused(
     errors::refusal(py, refusal, Refused::Token(id, bytes))
 }
 
-/// A token id from Python; negative or huge numbers are out of range, not an overflow.
-fn token_id(value: i64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+/// A non-negative integer from Python, or an error that names it.
+fn integer<'py, T: FromPyObject<'py, 'py>>(
+    value: &'py Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<T> {
+    value.extract::<T>().map_err(|_| {
+        let is_integer = value.hasattr("__index__").unwrap_or(false);
+        let shown = if is_integer { value.str() } else { value.get_type().name() };
+        let shown = shown.map(|shown| shown.to_string()).unwrap_or_default();
+        let message = if is_integer {
+            format!("{name} {shown} is out of range")
+        } else {
+            format!("{name} is an integer, not {shown}")
+        };
+        errors::argument(value.py(), &message, None)
+    })
+}
+
+fn token_id(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    integer(value, "token id")
 }
 
 #[pymethods]
@@ -76,12 +93,13 @@ impl Matcher {
         &self,
         py: Python<'_>,
         out: &Bound<'_, PyAny>,
-        row: Option<usize>,
+        row: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let cursor = self.lock(py)?;
         let cursor = &*cursor;
         let needed = cursor.constraint().words();
-        let mut place = bitmask(py, out, true)?.row(py, row.unwrap_or(0), needed)?;
+        let row = row.map_or(Ok(0), |row| integer(row, "row"))?;
+        let mut place = bitmask(py, out, true)?.row(py, row, needed)?;
         // SAFETY: `out` is alive for the whole call.
         let words = unsafe { place.words() };
         let filled = if cursor.is_ready() {
@@ -103,25 +121,28 @@ impl Matcher {
         Ok(PyArray1::from_vec(py, self.ids(py)?))
     }
 
-    fn allows(&self, py: Python<'_>, token_id: i64) -> PyResult<bool> {
+    fn allows(&self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let cursor = self.lock(py)?;
         let cursor = &*cursor;
-        let id = self::token_id(token_id);
+        let id = self::token_id(token_id)?;
         py.detach(|| cursor.allows(id)).map_err(|error| errors::failure(py, &error, None))
     }
 
-    fn advance(&self, py: Python<'_>, token_id: i64) -> PyResult<()> {
+    fn advance(&self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut cursor = self.lock(py)?;
-        let id = self::token_id(token_id);
+        let id = self::token_id(token_id)?;
         match cursor.advance(id) {
             Ok(()) => Ok(()),
             Err(refusal) => Err(refused(py, &cursor, &refusal, id)),
         }
     }
 
-    fn advance_many(&self, py: Python<'_>, token_ids: Vec<i64>) -> PyResult<usize> {
+    fn advance_many(&self, py: Python<'_>, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut cursor = self.lock(py)?;
-        let ids: Vec<u32> = token_ids.into_iter().map(token_id).collect();
+        let Ok(list) = token_ids.try_iter() else {
+            return Err(errors::argument(py, "token ids are a sequence of integers", None));
+        };
+        let ids = list.map(|id| token_id(&id?)).collect::<PyResult<Vec<u32>>>()?;
         let (count, refusal) = cursor.advance_many(&ids);
         match refusal {
             Some(
@@ -135,15 +156,20 @@ impl Matcher {
         }
     }
 
-    fn advance_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
+    fn advance_bytes(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Ok(text) = text.extract::<&[u8]>() else {
+            let hint = "encode a str with text.encode()";
+            return Err(errors::argument(py, "the text to read is bytes", Some(hint)));
+        };
         let mut cursor = self.lock(py)?;
         let cursor = &mut *cursor;
         let read = py.detach(|| cursor.advance_bytes(text));
         read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
     }
 
-    #[pyo3(signature = (count=1))]
-    fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
+    #[pyo3(signature = (count=None))]
+    fn rollback(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let count = count.map_or(Ok(1), |count| integer(count, "count"))?;
         let mut cursor = self.lock(py)?;
         if cursor.rollback(count) {
             return Ok(());
@@ -185,7 +211,7 @@ impl Matcher {
     fn explain<'py>(
         &self,
         py: Python<'py>,
-        token_id: i64,
+        token_id: &Bound<'_, PyAny>,
     ) -> PyResult<(
         Option<&'static str>,
         usize,
@@ -195,7 +221,7 @@ impl Matcher {
     )> {
         use formalm_constraint::Refusal;
         let cursor = self.lock(py)?;
-        let id = self::token_id(token_id);
+        let id = self::token_id(token_id)?;
         let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
         let bytes = cursor.constraint().vocabulary().token_bytes(id);
         let (name, good) = match explained.refusal {

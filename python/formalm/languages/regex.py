@@ -73,6 +73,15 @@ class Regex(Language):
     def __init__(self, pattern: str, flags: int = 0, dialect: str = "python") -> None:
         if not isinstance(pattern, str):
             raise LanguageError(f"a pattern is a str, not {type(pattern).__name__}")
+        try:
+            pattern.encode()
+        except UnicodeEncodeError as error:
+            raise LanguageError(
+                "a pattern has a lone surrogate, which no text has",
+                source=pattern,
+                span=(error.start, error.end),
+                hint=r"surrogates come from decoding with errors='surrogateescape'",
+            ) from None
         if dialect not in ("python", "ecma"):
             raise ArgumentError(f"dialect is 'python' or 'ecma', not {dialect!r}")
         super().__init__(pattern, _checked_flags(flags), dialect)

@@ -1,0 +1,61 @@
+"""Wrong types and ranges are typed errors that leave a matcher as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Constraint,
+    LanguageError,
+    Matcher,
+    Regex,
+    Vocabulary,
+    VocabularyError,
+    fill_bitmasks,
+)
+
+
+@pytest.fixture
+def matcher() -> Matcher:
+    vocabulary = Vocabulary.from_tokens([b"a", b".", b".2", b"1", None], end_token_ids=[4])
+    return Constraint(Regex(r"[0-9]+\.[0-9]+"), vocabulary).matcher()
+
+
+@pytest.mark.parametrize("token_id", [-1, 5, 10**30, 1.5, "1", None, [3]])
+def test_token_ids(matcher: Matcher, token_id: Any) -> None:
+    with pytest.raises(ArgumentError):
+        matcher.advance(token_id)
+    with pytest.raises(ArgumentError):
+        matcher.advance_many([3, token_id])
+    with pytest.raises(ArgumentError):
+        matcher.allows(token_id) if token_id != 5 else matcher.advance(5)
+    assert matcher.text == b"" and matcher.allowed_token_ids().tolist() == [3]
+
+
+@pytest.mark.parametrize("count", [-1, 1, 10**30, "1", 0.5])
+def test_rollback(matcher: Matcher, count: Any) -> None:
+    with pytest.raises(ArgumentError):
+        matcher.rollback(count)
+
+
+@pytest.mark.parametrize("row", [-1, 1, 10**30, "0"])
+def test_rows(matcher: Matcher, row: Any) -> None:
+    with pytest.raises(ArgumentError):
+        matcher.fill_bitmask(np.zeros((1, 1), np.int32), row)
+
+
+def test_texts_and_lists(matcher: Matcher) -> None:
+    wrong: Any = "1."
+    with pytest.raises(ArgumentError, match="bytes"):
+        matcher.advance_bytes(wrong)
+    with pytest.raises(ArgumentError):
+        fill_bitmasks([wrong], np.zeros((1, 1), np.int32))
+    with pytest.raises(VocabularyError):
+        Vocabulary.from_tokens(wrong)
+    with pytest.raises(LanguageError) as refused:
+        Regex("a\ud800")
+    assert refused.value.span == (1, 2)
