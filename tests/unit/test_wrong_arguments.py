@@ -31,9 +31,8 @@ def test_token_ids(matcher: Matcher, token_id: Any) -> None:
         matcher.advance(token_id)
     with pytest.raises(ArgumentError):
         matcher.advance_many([3, token_id])
-    with pytest.raises(ArgumentError):
-        matcher.allows(token_id) if token_id != 5 else matcher.advance(5)
-    assert matcher.text == b"" and matcher.allowed_token_ids().tolist() == [3]
+    assert matcher.text == b""
+    assert matcher.allowed_token_ids().tolist() == [3]
 
 
 @pytest.mark.parametrize("count", [-1, 1, 10**30, "1", 0.5])

@@ -61,9 +61,11 @@ class Vocabulary:
         encode
             Text → token ids, if the vocabulary is to tokenize.
         """
-        if not isinstance(tokens, Iterable) or isinstance(tokens, (str, bytes)):
-            raise VocabularyError(f"tokens are a list of bytes, not {type(tokens).__name__}")
-        entries = list(tokens)
+        try:
+            entries = list(tokens)
+        except TypeError:
+            kind = type(tokens).__name__
+            raise VocabularyError(f"tokens are a list of bytes, not {kind}") from None
         for position, token in enumerate(entries):
             if token is not None and not isinstance(token, bytes):
                 kind = type(token).__name__
