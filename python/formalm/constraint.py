@@ -96,7 +96,7 @@ class Constraint:
         if not isinstance(vocabulary, Vocabulary):
             raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
         for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
-            if value is not None and (type(value) is not int or value < 1):
+            if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
                 raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
         self.language = as_language(language)
         self.vocabulary = vocabulary

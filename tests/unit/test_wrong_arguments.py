@@ -10,9 +10,12 @@ import pytest
 from formalm import (
     ArgumentError,
     Constraint,
+    FunctionModel,
     LanguageError,
     Matcher,
+    ModelError,
     Regex,
+    TableModel,
     Vocabulary,
     VocabularyError,
     fill_bitmasks,
@@ -58,3 +61,23 @@ def test_texts_and_lists(matcher: Matcher) -> None:
     with pytest.raises(LanguageError) as refused:
         Regex("a\ud800")
     assert refused.value.span == (1, 2)
+
+
+def test_models_and_prompts() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    ragged: Any = lambda prefixes: [[1.0], [1.0, 2.0]]  # noqa: E731
+    with pytest.raises(ModelError):
+        FunctionModel(vocabulary, ragged).next_logprobs([[0], [1]])
+    wrong: Any = 5
+    with pytest.raises(ArgumentError):
+        TableModel(vocabulary, wrong)
+    with pytest.raises(ModelError):
+        TableModel(vocabulary, {(): "abc"}).next_logprobs([[]])  # type: ignore[dict-item]
+    with pytest.raises(VocabularyError):
+        Vocabulary.from_tokens([b"a"], end_token_ids=[1 << 40])
+    with pytest.raises(ArgumentError):
+        vocabulary.token_bytes("a")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError):
+        Constraint(Regex("a"), vocabulary, memory_limit_bytes=1 << 70)
+    with pytest.raises(ArgumentError):
+        Constraint(Regex("a"), vocabulary, state_limit=1 << 70)

@@ -26,6 +26,24 @@ pub(crate) fn argument(py: Python<'_>, message: &str, hint: Option<&str>) -> PyE
     exception(py, "ArgumentError", message, |keywords| keywords.set_item("hint", hint))
 }
 
+/// A non-negative integer from Python, or an error that names it.
+pub(crate) fn integer<'py, T: FromPyObject<'py, 'py>>(
+    value: &'py Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<T> {
+    value.extract::<T>().map_err(|_| {
+        let is_integer = value.hasattr("__index__").unwrap_or(false);
+        let shown = if is_integer { value.str() } else { value.get_type().name() };
+        let shown = shown.map(|shown| shown.to_string()).unwrap_or_default();
+        let message = if is_integer {
+            format!("{name} {shown} is out of range")
+        } else {
+            format!("{name} is an integer, not {shown}")
+        };
+        argument(value.py(), &message, None)
+    })
+}
+
 /// A vocabulary that cannot be read or trusted.
 pub(crate) fn vocabulary(py: Python<'_>, message: &str, hint: Option<&str>) -> PyErr {
     exception(py, "VocabularyError", message, |keywords| keywords.set_item("hint", hint))

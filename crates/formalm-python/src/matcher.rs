@@ -64,26 +64,8 @@ fn refused(
     errors::refusal(py, refusal, Refused::Token(id, bytes))
 }
 
-/// A non-negative integer from Python, or an error that names it.
-fn integer<'py, T: FromPyObject<'py, 'py>>(
-    value: &'py Bound<'py, PyAny>,
-    name: &str,
-) -> PyResult<T> {
-    value.extract::<T>().map_err(|_| {
-        let is_integer = value.hasattr("__index__").unwrap_or(false);
-        let shown = if is_integer { value.str() } else { value.get_type().name() };
-        let shown = shown.map(|shown| shown.to_string()).unwrap_or_default();
-        let message = if is_integer {
-            format!("{name} {shown} is out of range")
-        } else {
-            format!("{name} is an integer, not {shown}")
-        };
-        errors::argument(value.py(), &message, None)
-    })
-}
-
 fn token_id(value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    integer(value, "token id")
+    errors::integer(value, "token id")
 }
 
 #[pymethods]
@@ -98,7 +80,7 @@ impl Matcher {
         let cursor = self.lock(py)?;
         let cursor = &*cursor;
         let needed = cursor.constraint().words();
-        let row = row.map_or(Ok(0), |row| integer(row, "row"))?;
+        let row = row.map_or(Ok(0), |row| errors::integer(row, "row"))?;
         let mut place = bitmask(py, out, true)?.row(py, row, needed)?;
         // SAFETY: `out` is alive for the whole call.
         let words = unsafe { place.words() };
@@ -169,7 +151,7 @@ impl Matcher {
 
     #[pyo3(signature = (count=None))]
     fn rollback(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let count = count.map_or(Ok(1), |count| integer(count, "count"))?;
+        let count = count.map_or(Ok(1), |count| errors::integer(count, "count"))?;
         let mut cursor = self.lock(py)?;
         if cursor.rollback(count) {
             return Ok(());

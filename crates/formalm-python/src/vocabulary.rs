@@ -70,18 +70,15 @@ impl Vocabulary {
     fn token_bytes<'py>(
         &self,
         py: Python<'py>,
-        token_id: i64,
+        token_id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        match u32::try_from(token_id) {
-            Ok(id) if (id as usize) < self.inner.len() => {
-                Ok(self.inner.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)))
-            }
-            _ => {
-                let message = format!("token {token_id} is not an id of the vocabulary");
-                let hint = format!("ids are 0 to {}", self.inner.len() - 1);
-                Err(errors::argument(py, &message, Some(&hint)))
-            }
+        let id: u32 = errors::integer(token_id, "token id")?;
+        if (id as usize) < self.inner.len() {
+            return Ok(self.inner.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)));
         }
+        let message = format!("token {id} is not an id of the vocabulary");
+        let hint = format!("ids are 0 to {}", self.inner.len() - 1);
+        Err(errors::argument(py, &message, Some(&hint)))
     }
 
     /// All token bytes at once; `None` for ids without bytes.

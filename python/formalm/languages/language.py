@@ -73,7 +73,8 @@ class Language(ABC):
         LimitError
             If the machine needs more than ``state_limit`` states.
         """
-        if state_limit is not None and (type(state_limit) is not int or state_limit < 1):
+        fits = state_limit is None or (type(state_limit) is int and 1 <= state_limit < 1 << 63)
+        if not fits:
             raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
         machine = self._automata.get(state_limit)
         if machine is None:

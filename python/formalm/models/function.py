@@ -56,7 +56,11 @@ class FunctionModel:
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
         """See :meth:`formalm.models.LanguageModel.next_logprobs`."""
-        logits = np.asarray(self.function([tuple(prefix) for prefix in prefixes]), dtype=np.float64)
+        answer = self.function([tuple(prefix) for prefix in prefixes])
+        try:
+            logits = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"the function's answer is not an array of logits: {error}") from None
         if logits.ndim != 2 or logits.shape[0] != len(prefixes) or logits.shape[1] == 0:
             raise ModelError(
                 f"logits have shape {logits.shape}, wanted is ({len(prefixes)}, width)"

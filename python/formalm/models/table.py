@@ -61,6 +61,8 @@ class TableModel:
             raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
         if order is not None and (type(order) is not int or order < 0):
             raise ArgumentError(f"order must be an integer from 0 or None, not {order!r}")
+        if not isinstance(table, Mapping) and not callable(table):
+            raise ArgumentError(f"a table is a mapping or a function, not {type(table).__name__}")
         self.vocabulary = vocabulary
         self.order = order
         self.bos_token_id = bos_token_id
@@ -122,7 +124,10 @@ class TableModel:
                     raise ModelError(f"token id {token_id} is outside the vocabulary of {size}")
                 probabilities[token_id] = probability
         else:
-            probabilities = np.asarray(given, dtype=np.float64)
+            try:
+                probabilities = np.asarray(given, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise ModelError(f"the entries after {context} are not numbers: {error}") from None
         if probabilities.ndim != 1 or len(probabilities) < size:
             raise ModelError(f"a distribution has {probabilities.shape} entries for {size} tokens")
         if not (np.all(probabilities >= 0) and abs(probabilities.sum() - 1) < 1e-6):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formalm.errors import VocabularyError
+from formalm.errors import ArgumentError, VocabularyError
 
 __all__ = ["tokenizers_encode"]
 
@@ -27,6 +27,11 @@ def tokenizers_encode(tokenizer_json: bytes) -> Callable[[str], list[int]]:
     tokenizer.encode_special_tokens = True
 
     def encode(text: str) -> list[int]:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            what = f"character {error.start} of the text is a lone surrogate"
+            raise ArgumentError(what, hint="such a text has no UTF-8 form") from None
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 

@@ -226,6 +226,6 @@ def _ids(values: Iterable[int]) -> list[int]:
         ids = [index(value) for value in values]
     except TypeError as error:
         raise VocabularyError(f"a token id is an integer: {error}") from None
-    if any(token_id < 0 for token_id in ids):
-        raise VocabularyError("a token id is not negative")
+    if any(not 0 <= token_id < 1 << 32 for token_id in ids):
+        raise VocabularyError("a token id is from 0 to 4,294,967,295")
     return ids
