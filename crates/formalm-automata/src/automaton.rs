@@ -40,7 +40,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { states: 250_000, bytes: 512 << 20 }
+        Limits { states: 250_000, bytes: 256 << 20 }
     }
 }
 
@@ -167,7 +167,8 @@ impl Automaton {
             return Ok(state);
         }
         check(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
-        check(Resource::Bytes, core.terms.memory_bytes() as u64, self.limits.bytes)?;
+        let bytes = core.terms.memory_bytes() + self.rows.memory_bytes();
+        check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
         let state = core.index.add(term);
         let nullable = core.terms.nullable(term, &[]);
         let live = self.pure || nullable;

@@ -72,6 +72,7 @@ pub(crate) struct Dags {
     alphabet: Vec<Alphabet>,
     ids: FxHashMap<Node, DagId>,
     classes: FxHashMap<DagId, (ClassFacts, CharSet)>,
+    edge_count: usize,
 }
 
 impl Dags {
@@ -82,6 +83,7 @@ impl Dags {
             alphabet: Vec::new(),
             ids: FxHashMap::default(),
             classes: FxHashMap::default(),
+            edge_count: 0,
         };
         dags.intern(true, Vec::new());
         dags
@@ -170,6 +172,7 @@ impl Dags {
         let below = node.edges.iter().map(|edge| self.min_len[edge.2.0 as usize]);
         self.min_len.push(if accepting { 0 } else { below.min().unwrap_or(0).saturating_add(1) });
         self.alphabet.push(self.letters(&node.edges));
+        self.edge_count += node.edges.len();
         self.nodes.push(node.clone());
         self.ids.insert(node, id);
         id
@@ -239,8 +242,7 @@ impl Dags {
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let edges: usize = self.nodes.iter().map(|node| node.edges.len()).sum();
-        self.nodes.len() * 112 + 2 * edges * size_of::<Edge>()
+        self.nodes.len() * 112 + 2 * self.edge_count * size_of::<Edge>()
     }
 }
 

@@ -257,7 +257,9 @@ impl Terms {
 
     pub(crate) fn repeat(&mut self, body: TermId, min: u32, max: u32, lazy: bool) -> TermId {
         let facts = self.facts(body);
-        let min = if facts.pure && facts.nullable { 0 } else { min };
+        // Iterations that read nothing make up for required ones; a lazy repetition keeps its
+        // count, because it tries the body before it leaves.
+        let min = if facts.pure && facts.nullable && !lazy { 0 } else { min };
         match (body, min, max) {
             (_, _, 0) | (EPSILON, _, _) | (EMPTY, 0, _) => return EPSILON,
             (EMPTY, _, _) => return EMPTY,

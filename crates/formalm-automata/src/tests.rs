@@ -60,6 +60,10 @@ fn atomic_groups() {
     check("(?>a+?)b", &["ab"], &["aab"]);
     check("(?:(?>a|ab)c?)*", &["aac", "aa"], &["ab"]);
     check("(?>a*)b|a+", &["aab", "b", "aa"], &["c"]);
+    check("(?>(?:a?)+?)b?", &["", "a", "ab", "b"], &["aab"]);
+    check("(?>(?:a?){2}?)", &["a", "aa"], &["aaa"]);
+    check("(?>(?:a?)+?)", &["a"], &["aa"]);
+    check("(?>(?:a?)+?)", &["a"], &["aaa"]);
     check("(?>(?:a|ab)(?:c|bcd))d?", &["acd", "ac", "abcd", "abcdd"], &["abcddd"]);
     assert!(matches!(
         Automaton::new(&expression("a*+a"), Limits::default()),

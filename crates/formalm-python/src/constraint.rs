@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::Machine;
 use formalm_constraint::Constraint as Inner;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -13,6 +14,9 @@ use crate::vocabulary::Vocabulary;
 
 /// Memory for stored masks, unless the user says otherwise.
 const MEMORY_LIMIT_BYTES: usize = 64 << 20;
+
+/// Ids are below this in every vocabulary, so logits are too.
+const WIDTH_LIMIT: usize = 1 << 24;
 
 /// An automaton lifted to a vocabulary; shared freely between threads.
 #[pyclass(frozen, module = "formalm._core")]
@@ -38,6 +42,10 @@ impl Constraint {
             let message = format!("a width of {width} is less than the {size} ids there are");
             return Err(errors::argument(py, &message, None));
         }
+        if width > WIDTH_LIMIT {
+            let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
+            return Err(errors::argument(py, &message, None));
+        }
         let automaton = Arc::clone(&automaton.machine);
         let inner = Inner::new(automaton, Arc::clone(&vocabulary.inner), memory_limit_bytes);
         Ok(Constraint { inner: Arc::new(inner), width })
@@ -54,7 +62,7 @@ impl Constraint {
 
     #[getter]
     fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+        self.inner.memory_bytes() + self.inner.machine().memory_bytes()
     }
 
     #[getter]

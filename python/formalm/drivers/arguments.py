@@ -50,6 +50,8 @@ def _compiled(language: Language, vocabulary: Vocabulary, tokenization: str) -> 
 
 def token_ids_of(name: str, value: Any, vocabulary: Vocabulary) -> list[int]:
     """Token ids of a text or a sequence of token ids."""
+    if isinstance(value, (bytes, bytearray)):
+        raise ArgumentError(f"{name} is a text or a sequence of token ids, not bytes")
     if value is None:
         return []
     if isinstance(value, str):

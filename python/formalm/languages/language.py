@@ -41,10 +41,12 @@ class Language(ABC):
     (True, False, True)
     """
 
-    __slots__ = ("_arguments", "_automata", "_expression")
+    __slots__ = ("_arguments", "_automata", "_expression", "_hash")
 
     def __init__(self, *arguments: Hashable) -> None:
         self._arguments = arguments
+        # Kept, because parts may be shared: each would be hashed anew for every use.
+        self._hash = hash((type(self).__name__, arguments))
         self._automata: dict[int | None, _core.Automaton] = {}
         self._expression: _core.Expression | None = None
 
@@ -164,7 +166,7 @@ class Language(ABC):
         return self._arguments == other._arguments
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self._arguments))
+        return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
