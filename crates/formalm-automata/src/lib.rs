@@ -16,6 +16,7 @@ mod machine;
 pub mod syntax;
 mod table;
 mod term;
+mod union;
 mod viability;
 
 pub use automaton::{Automaton, ByteSet, Limits, StateId};
