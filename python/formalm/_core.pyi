@@ -44,6 +44,24 @@ class Expression:
     def subtract(self, other: Expression) -> Expression: ...
     def complement(self) -> Expression: ...
     def repeat(self, min: int = 0, max: int | None = None) -> Expression: ...
+    def edits(
+        self,
+        budget: int,
+        alphabet: Expression | None = None,
+        *,
+        insert: bool = True,
+        delete: bool = True,
+        substitute: bool = True,
+        after: Expression | None = None,
+        before: Expression | None = None,
+        group: str | None = None,
+    ) -> Expression: ...
+    def edit_script(self, text: str) -> list[tuple[str | None, str | None]] | None:
+        """Member and text side by side under the fewest edits; for what `edits` made."""
+    def rewrite(
+        self, rules: Sequence[tuple[str, Expression]], *, optional: bool = False
+    ) -> Expression: ...
+    def reverse(self) -> Expression: ...
 
 @final
 class Automaton:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from formalm import ArgumentError, Choice, Language, LanguageError, Literal, Regex
-from formalm.languages import as_language
+from formalm.languages import Region, as_language
 
 AB = Regex("[ab]+")
 
@@ -27,6 +27,12 @@ EXPRESSIONS = [
     AB.star(),
     AB.plus(),
     AB.optional(),
+    AB.edits(2),
+    AB.edits(1, alphabet="ab", operations=["insert"], region=Region(after=Literal("a"))),
+    Regex("a(?P<x>b)").edits(1, alphabet=Regex("[a-z]"), region="x"),
+    AB.rewrite({"a": "b", "b": ["x", ""]}),
+    AB.rewrite({"a": Regex("c+")}, optional=True),
+    AB.reverse(),
 ]
 
 
@@ -36,7 +42,7 @@ def test_a_language_is_a_value(language: Language) -> None:
     assert again == language
     assert hash(again) == hash(language)
     assert repr(again) == repr(language)
-    names = {"Regex": Regex, "Literal": Literal, "Choice": Choice, "re": re}
+    names = {"Regex": Regex, "Literal": Literal, "Choice": Choice, "re": re, "Region": Region}
     assert eval(repr(language), names) == language  # noqa: S307
 
 

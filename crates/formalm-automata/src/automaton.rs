@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 use crate::chunks::Chunks;
 use crate::dag::DagId;
-use crate::derive::{Exhausted, Work};
+use crate::derive::Work;
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
 use crate::machine::Machine;
@@ -41,6 +41,13 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits { states: 250_000, bytes: 256 << 20 }
+    }
+}
+
+impl Limits {
+    /// What building the states may cost in steps.
+    pub(crate) fn work(self) -> Work {
+        Work { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
     }
 }
 
@@ -83,10 +90,10 @@ impl Automaton {
     /// language itself, takes more than `limits`.
     pub fn new(expression: &Expression, limits: Limits) -> Result<Automaton, Error> {
         let mut terms = Terms::new();
-        let start = expression.lower(&mut terms);
+        let mut work = limits.work();
+        let start = expression.lower(&mut terms, &mut work).map_err(|error| work.spent(error))?;
         let classes = byte_classes(&terms, start);
         let pure = terms.facts(start).pure;
-        let work = Work { steps: 0, allowed: limits.states.saturating_mul(STEPS_PER_STATE) };
         let core = Core { terms, work, index: Index::default() };
         let mut automaton = Automaton {
             core: Mutex::new(core),
@@ -297,11 +304,8 @@ impl Machine for Automaton {
 impl Core {
     /// The derivative of a term that depends on nothing around it.
     pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
-        self.terms.derive(term, byte, &[], &mut self.work).map_err(|Exhausted| Error::Limit {
-            resource: Resource::Steps,
-            needed: self.work.steps,
-            allowed: self.work.allowed,
-        })
+        let derived = self.terms.derive(term, byte, &[], &mut self.work);
+        derived.map_err(|error| self.work.spent(error))
     }
 }
 
@@ -407,6 +411,14 @@ fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
             &Term::Cat(head, tail) => stack.extend([head, tail]),
             &Term::Not(inner) | &Term::Assert(inner) | &Term::Atomic(inner) => stack.push(inner),
             &Term::Repeat { body, .. } => stack.push(body),
+            &Term::Image { rest, change, .. } => {
+                // Edits read whole characters: a first byte tells how many others follow.
+                for byte in [0x80, 0xC0, 0xE0, 0xF0] {
+                    starts[byte] = true;
+                }
+                stack.push(rest);
+                stack.extend(terms.images.leaves(change));
+            }
             Term::Empty | Term::Epsilon | Term::Full | Term::Mark | Term::Behind { .. } => {}
         }
     }

@@ -178,6 +178,12 @@ impl Dags {
         id
     }
 
+    /// The texts below a node other than the empty one; there is another.
+    pub(crate) fn without_empty(&mut self, node: DagId) -> DagId {
+        let edges = self.edges(node).to_vec();
+        self.intern(false, edges)
+    }
+
     fn letters(&self, edges: &[Edge]) -> Alphabet {
         let mut letters = Alphabet::default();
         for &(low, high, child) in edges {

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Resource};
 use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
 
 /// The budget of steps is used up; the caller knows the numbers.
@@ -24,6 +25,11 @@ impl Work {
     pub(crate) fn step(&mut self) -> Result<(), Exhausted> {
         self.steps += 1;
         if self.steps > self.allowed { Err(Exhausted) } else { Ok(()) }
+    }
+
+    /// The error to report when the budget is used up.
+    pub(crate) fn spent(&self, Exhausted: Exhausted) -> Error {
+        Error::Limit { resource: Resource::Steps, needed: self.steps, allowed: self.allowed }
     }
 }
 
@@ -55,10 +61,7 @@ impl Terms {
         let mut span = (0, 255);
         let mut rest = id;
         for _ in 0..LOOKED_AT {
-            let (head, tail) = match *self.get(rest) {
-                Term::Cat(head, tail) => (head, tail),
-                _ => (rest, EPSILON),
-            };
+            let (head, tail) = self.head_and_tail(rest);
             span = join(
                 span,
                 match self.get(head) {
@@ -82,10 +85,7 @@ impl Terms {
     /// The derivative of a term that begins with a leaf which is not nullable: by far the most
     /// common kind inside characters, and worth a short way.
     fn derive_leaf(&mut self, id: TermId, byte: u8) -> Option<TermId> {
-        let (head, tail) = match *self.get(id) {
-            Term::Cat(head, tail) => (head, tail),
-            _ => (id, EPSILON),
-        };
+        let (head, tail) = self.head_and_tail(id);
         match *self.get(head) {
             Term::Dag(dag) if !self.dags.is_accepting(dag) => {
                 let Some(next) = self.dags.step(dag, byte) else { return Some(EMPTY) };
@@ -108,10 +108,7 @@ impl Terms {
         // A loop over nullable heads, not a recursion: a pattern may have very many.
         loop {
             work.step()?;
-            let (head, tail) = match *self.get(id) {
-                Term::Cat(head, tail) => (head, tail),
-                _ => (id, EPSILON),
-            };
+            let (head, tail) = self.head_and_tail(id);
             let facts = self.facts(head);
             if facts.contextual {
                 return self.derive_contextual(head, tail, byte, context, work, sum);
@@ -182,6 +179,7 @@ impl Terms {
                 let next = self.derive_scope(body, &behinds, byte, work)?;
                 sum.push(next);
             }
+            Term::Image { .. } => self.derive_image(head, byte, work, sum)?,
             _ => {}
         }
         Ok(())
@@ -331,6 +329,7 @@ impl Terms {
                     return self.nullable(behind, context) != negative;
                 }
                 Term::Scope { body, behinds } => return self.nullable(*body, behinds),
+                &Term::Image { nullable, .. } => return nullable,
                 _ => return false,
             }
         }
@@ -399,6 +398,7 @@ impl Terms {
                     EMPTY
                 }
             }
+            Term::Image { nullable: true, .. } => FULL,
             _ => EMPTY,
         })
     }

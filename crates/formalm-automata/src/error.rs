@@ -30,6 +30,8 @@ pub enum Resource {
     SourceLength,
     /// Tokens of a sequence.
     Tokens,
+    /// Edits of a text.
+    Edits,
 }
 
 impl Resource {
@@ -44,6 +46,7 @@ impl Resource {
             Resource::Repetition => "repetitions",
             Resource::SourceLength => "characters of source",
             Resource::Tokens => "tokens",
+            Resource::Edits => "edits",
         }
     }
 }

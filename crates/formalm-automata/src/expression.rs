@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::charset::CharSet;
+use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
 use crate::lower;
-use crate::syntax::Pattern;
+use crate::syntax::{self, Pattern};
 use crate::term::{TermId, Terms, UNBOUNDED};
+use crate::transduce::Edits;
 
 /// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
 const NESTING: u32 = 200;
@@ -18,7 +21,7 @@ pub struct Expression {
 }
 
 #[derive(Debug)]
-enum Node {
+pub(crate) enum Node {
     Pattern(Pattern),
     Texts(Vec<Vec<u8>>),
     Union(Vec<Expression>),
@@ -27,6 +30,8 @@ enum Node {
     Intersection(Vec<Expression>),
     Difference(Expression, Expression),
     Complement(Expression),
+    Edits(Expression, Edits),
+    Rewrite { original: Expression, rules: Vec<(String, Expression)>, optional: bool },
 }
 
 impl Expression {
@@ -113,7 +118,29 @@ impl Expression {
             Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
             Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
             Node::Intersection(list) => list.iter().any(Expression::is_text),
-            Node::Repeat(one, ..) | Node::Difference(one, _) => one.is_text(),
+            Node::Repeat(one, ..) | Node::Difference(one, _) | Node::Edits(one, _) => one.is_text(),
+            Node::Rewrite { original, rules, .. } => {
+                original.is_text() && rules.iter().all(|(_, target)| target.is_text())
+            }
+        }
+    }
+
+    /// The characters of a language whose members are single characters, written as such.
+    pub fn as_class(&self) -> Option<CharSet> {
+        let only = |text: &Vec<u8>| {
+            let mut characters = std::str::from_utf8(text).ok()?.chars();
+            characters.next().filter(|_| characters.next().is_none())
+        };
+        match &*self.node {
+            Node::Pattern(pattern) => syntax::class_of(&pattern.root),
+            Node::Texts(list) => {
+                let characters: Option<Vec<char>> = list.iter().map(only).collect();
+                Some(CharSet::from_ranges(characters?.into_iter().map(|one| (one, one))))
+            }
+            Node::Union(list) => list
+                .iter()
+                .try_fold(CharSet::empty(), |joined, one| Some(joined.union(&one.as_class()?))),
+            _ => None,
         }
     }
 
@@ -125,7 +152,11 @@ impl Expression {
         }
     }
 
-    fn over(node: Node) -> Result<Expression, Error> {
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(crate) fn over(node: Node) -> Result<Expression, Error> {
         let below = match &node {
             Node::Pattern(_) | Node::Texts(_) => 0,
             Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
@@ -133,6 +164,14 @@ impl Expression {
             }
             Node::Repeat(one, ..) | Node::Complement(one) => one.depth,
             Node::Difference(left, right) => left.depth.max(right.depth),
+            Node::Edits(one, edits) => {
+                let regions = [&edits.after, &edits.before].into_iter().flatten();
+                regions.map(|region| region.depth).max().unwrap_or(0).max(one.depth)
+            }
+            Node::Rewrite { original, rules, .. } => {
+                let targets = rules.iter().map(|(_, target)| target.depth);
+                targets.max().unwrap_or(0).max(original.depth)
+            }
         };
         if below >= NESTING {
             return Err(Error::Limit {
@@ -144,44 +183,58 @@ impl Expression {
         Ok(Expression { node: Arc::new(node), depth: below + 1 })
     }
 
-    pub(crate) fn lower(&self, terms: &mut Terms) -> TermId {
-        match &*self.node {
+    pub(crate) fn lower(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
+        Ok(match &*self.node {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
             Node::Texts(list) => lower::texts(terms, list.clone()),
             Node::Union(list) => {
-                let list = lower_all(list, terms);
+                let list = lower_all(list, terms, work)?;
                 terms.alt(list)
             }
             Node::Concat(list) => {
-                let list = lower_all(list, terms);
+                let list = lower_all(list, terms, work)?;
                 list.into_iter()
                     .rev()
                     .fold(crate::term::EPSILON, |tail, head| terms.cat(head, tail))
             }
             Node::Repeat(one, min, max) => {
-                let body = one.lower(terms);
+                let body = one.lower(terms, work)?;
                 lower::repeat(terms, body, *min, *max)
             }
             Node::Intersection(list) => {
-                let list = lower_all(list, terms);
+                let list = lower_all(list, terms, work)?;
                 terms.and(list)
             }
             Node::Difference(left, right) => {
-                let (left, right) = (left.lower(terms), right.lower(terms));
+                let (left, right) = (left.lower(terms, work)?, right.lower(terms, work)?);
                 let outside = terms.not(right);
                 terms.and(vec![left, outside])
             }
             Node::Complement(one) => {
-                let inside = one.lower(terms);
+                let inside = one.lower(terms, work)?;
                 let (any, outside) = (lower::any_text(terms), terms.not(inside));
                 terms.and(vec![any, outside])
             }
-        }
+            Node::Edits(one, edits) => {
+                let plan = edits.lower(terms, work)?;
+                let plan = terms.edit_plan(plan);
+                one.lower_edited(edits, plan, terms, work)?
+            }
+            Node::Rewrite { original, rules, optional } => {
+                let rules = lower::rules(terms, rules, *optional, work)?;
+                let rest = original.lower(terms, work)?;
+                terms.rewritten(rest, rules, work)?
+            }
+        })
     }
 }
 
-fn lower_all(list: &[Expression], terms: &mut Terms) -> Vec<TermId> {
-    list.iter().map(|one| one.lower(terms)).collect()
+fn lower_all(
+    list: &[Expression],
+    terms: &mut Terms,
+    work: &mut Work,
+) -> Result<Vec<TermId>, Exhausted> {
+    list.iter().map(|one| one.lower(terms, work)).collect()
 }
 
 fn flatten(list: Vec<Expression>, inner: fn(&Node) -> Option<&Vec<Expression>>) -> Vec<Expression> {

@@ -16,6 +16,7 @@ mod machine;
 pub mod syntax;
 mod table;
 mod term;
+mod transduce;
 mod union;
 mod viability;
 
@@ -25,6 +26,7 @@ pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
 pub use machine::{Keys, Machine};
+pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 
 #[cfg(test)]

@@ -1,21 +1,82 @@
 //! From the tree of a pattern to a term.
 
 use crate::charset::CharSet;
+use crate::derive::{Exhausted, Work};
+use crate::expression::Expression;
 use crate::syntax::{Node, Pattern};
-use crate::term::{EMPTY, EPSILON, FULL, MARK, TermId, Terms, UNBOUNDED};
+use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
+use crate::transduce::{EditsId, Rule, RulesId};
 
 /// Lowers the nodes of one pattern; its look-behinds are numbered as they are met.
 struct Lowering<'a> {
     terms: &'a mut Terms,
     behinds: Vec<TermId>,
+    region: Option<Region<'a>>,
+}
+
+/// Groups in which edits are allowed.
+struct Region<'a> {
+    groups: Vec<u32>,
+    edits: EditsId,
+    work: &'a mut Work,
+    spent: Option<Exhausted>,
 }
 
 /// The language of a pattern as a term that depends on nothing around it.
 pub(crate) fn pattern(terms: &mut Terms, pattern: &Pattern) -> TermId {
-    let mut lowering = Lowering { terms, behinds: Vec::new() };
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None };
     let body = lowering.node(&pattern.root, false);
     let behinds = lowering.behinds.into();
     terms.scope(body, behinds)
+}
+
+/// The language of a pattern with edits in its groups called `name`.
+pub(crate) fn edited_pattern(
+    terms: &mut Terms,
+    pattern: &Pattern,
+    name: &str,
+    edits: EditsId,
+    work: &mut Work,
+) -> Result<TermId, Exhausted> {
+    let region = Region { groups: pattern.groups_named(name), edits, work, spent: None };
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region: Some(region) };
+    let body = lowering.node(&pattern.root, false);
+    if let Some(spent) = lowering.region.and_then(|region| region.spent) {
+        return Err(spent);
+    }
+    let behinds = lowering.behinds.into();
+    Ok(terms.scope(body, behinds))
+}
+
+/// Rules of rewriting as terms.
+pub(crate) fn rules(
+    terms: &mut Terms,
+    rules: &[(String, Expression)],
+    optional: bool,
+    work: &mut Work,
+) -> Result<RulesId, Exhausted> {
+    let mut lowered = Vec::with_capacity(rules.len());
+    for (source, target) in rules {
+        let target = target.lower(terms, work)?;
+        let vanishes = terms.nullable(target, &[]);
+        let target = if vanishes { without_empty(terms, target) } else { target };
+        lowered.push(Rule { source: source.clone().into_bytes(), target, vanishes });
+    }
+    Ok(terms.rewrite_plan(lowered, optional))
+}
+
+/// The term without the empty text.
+fn without_empty(terms: &mut Terms, id: TermId) -> TermId {
+    match *terms.get(id) {
+        Term::Epsilon => return EMPTY,
+        Term::Dag(dag) => {
+            let dag = terms.dags.without_empty(dag);
+            return terms.dag(dag);
+        }
+        _ => {}
+    }
+    let something = terms.not(EPSILON);
+    terms.and(vec![id, something])
 }
 
 /// Every text: any number of characters.
@@ -63,7 +124,7 @@ pub(crate) fn repeat(terms: &mut Terms, body: TermId, min: u32, max: u32) -> Ter
     terms.repeat(body, min, max, false)
 }
 
-fn class(terms: &mut Terms, set: &CharSet) -> TermId {
+pub(crate) fn class(terms: &mut Terms, set: &CharSet) -> TermId {
     match terms.dags.class(set) {
         Some(dag) => terms.dag(dag),
         None => EMPTY,
@@ -109,7 +170,7 @@ impl Lowering<'_> {
                     repeat(self.terms, body, *min, max)
                 }
             }
-            Node::Group { node, .. } => self.node(node, ordered),
+            Node::Group { index, node } => self.group(*index, node, ordered),
             Node::Atomic(node) => {
                 let body = self.node(node, true);
                 self.terms.atomic(body)
@@ -132,12 +193,27 @@ impl Lowering<'_> {
         }
     }
 
+    fn group(&mut self, index: u32, node: &Node, ordered: bool) -> TermId {
+        let body = self.node(node, ordered);
+        match &mut self.region {
+            Some(region) if region.groups.contains(&index) && region.spent.is_none() => {
+                let edited = self.terms.edits(body, region.edits, region.work);
+                edited.unwrap_or_else(|spent| {
+                    region.spent = Some(spent);
+                    EMPTY
+                })
+            }
+            _ => body,
+        }
+    }
+
     fn concat(&mut self, list: &[Node], ordered: bool) -> TermId {
         let mut tail = EPSILON;
         let mut end = list.len();
         while end > 0 {
             // A run of single characters is one text: one leaf instead of a chain of terms.
-            let run = list[..end].iter().rev().take_while(|node| only_char(node).is_some()).count();
+            let plain = |node: &&Node| only_char(node).is_some() && self.region.is_none();
+            let run = list[..end].iter().rev().take_while(plain).count();
             let head = if run > 1 {
                 let text: String = list[end - run..end].iter().filter_map(only_char).collect();
                 texts(self.terms, vec![text.into_bytes()])
@@ -159,7 +235,9 @@ impl Lowering<'_> {
         let mut characters = CharSet::empty();
         let mut others = Vec::new();
         for node in list {
-            if let Node::Class(set) = node {
+            if self.region.is_some() {
+                others.push(self.node(node, false));
+            } else if let Node::Class(set) = node {
                 characters = characters.union(set);
             } else if let Some(text) = only_text(node) {
                 words.push(text.into_bytes());

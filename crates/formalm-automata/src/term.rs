@@ -14,6 +14,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::dag::{Alphabet, DagId, Dags, END};
+use crate::transduce::{Change, Images};
 
 /// Identifies a term of one [`Terms`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,6 +74,13 @@ pub(crate) enum Term {
         body: TermId,
         behinds: Arc<[TermId]>,
     },
+    /// The texts that a change makes of those of another term.
+    Image {
+        rest: TermId,
+        change: Change,
+        /// The empty text belongs to it: kept, because telling takes work.
+        nullable: bool,
+    },
 }
 
 /// What is known of a term without reading.
@@ -100,6 +108,7 @@ pub(crate) struct Terms {
     facts: Vec<Facts>,
     ids: FxHashMap<Term, TermId>,
     pub(crate) dags: Dags,
+    pub(crate) images: Images,
     list_bytes: usize,
 }
 
@@ -110,6 +119,7 @@ impl Terms {
             facts: Vec::new(),
             ids: FxHashMap::default(),
             dags: Dags::new(),
+            images: Images::default(),
             list_bytes: 0,
         };
         for term in [Term::Empty, Term::Epsilon, Term::Full, Term::Mark] {
@@ -129,7 +139,10 @@ impl Terms {
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         let each = 2 * size_of::<Term>() + size_of::<Facts>() + 12;
-        self.terms.len() * each + self.list_bytes + self.dags.memory_bytes()
+        self.terms.len() * each
+            + self.list_bytes
+            + self.dags.memory_bytes()
+            + self.images.memory_bytes()
     }
 
     pub(crate) fn intern(&mut self, term: Term) -> TermId {
@@ -210,6 +223,9 @@ impl Terms {
                 Facts { contextual: true, ..impure }
             }
             Term::Scope { .. } => impure,
+            Term::Image { rest, change, nullable } => {
+                Facts { nullable, ..self.image_facts(self.facts(rest), change) }
+            }
         }
     }
 
@@ -346,6 +362,14 @@ impl Terms {
 
     pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
         if self.facts(body).contextual { self.intern(Term::Scope { body, behinds }) } else { body }
+    }
+
+    /// Head and tail; the tail of a term that is no concatenation is `EPSILON`.
+    pub(crate) fn head_and_tail(&self, id: TermId) -> (TermId, TermId) {
+        match *self.get(id) {
+            Term::Cat(head, tail) => (head, tail),
+            _ => (id, EPSILON),
+        }
     }
 
     /// `(body, min, max)` of a repetition.

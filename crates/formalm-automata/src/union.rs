@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::term::{EMPTY, EPSILON, FULL, Term, TermId, Terms};
+use crate::term::{EMPTY, FULL, Term, TermId, Terms};
 
 impl Terms {
     /// The union; the list is used up.
@@ -31,6 +31,7 @@ impl Terms {
             return FULL;
         }
         self.join_counts(&mut list);
+        self.join_budgets(&mut list);
         match list[..] {
             [] => EMPTY,
             [only] => only,
@@ -83,10 +84,7 @@ impl Terms {
 
     /// `(body, lazy, tail, min, max)` of a term that is a counter in front of a tail.
     fn counted(&self, id: TermId) -> Option<(TermId, bool, TermId, u32, u32)> {
-        let (head, tail) = match *self.get(id) {
-            Term::Cat(head, tail) => (head, tail),
-            _ => (id, EPSILON),
-        };
+        let (head, tail) = self.head_and_tail(id);
         match *self.get(head) {
             Term::Repeat { body, min, max, lazy } => Some((body, lazy, tail, min, max)),
             _ => None,

@@ -92,7 +92,7 @@ impl Viability {
         }
         let term = self.grown().index.term(key.0);
         let terms = &self.automaton.lock().terms;
-        let (head, tail) = split(terms, term);
+        let (head, tail) = terms.head_and_tail(term);
         let (body, min, max) = terms.repetition(head)?;
         match terms.get(body) {
             Term::Dag(dag) => {
@@ -239,13 +239,6 @@ impl Keys for Viability {
     }
 }
 
-fn split(terms: &Terms, id: TermId) -> (TermId, TermId) {
-    match *terms.get(id) {
-        Term::Cat(head, tail) => (head, tail),
-        _ => (id, EPSILON),
-    }
-}
-
 impl Terms {
     /// The term with everything forgotten that no text of `horizon` bytes can tell.
     fn normal(&mut self, id: TermId, horizon: u32) -> TermId {
@@ -276,7 +269,7 @@ impl Terms {
 
     /// The class of a term that can go on over that class for as long as the horizon sees.
     fn loop_class(&self, id: TermId) -> Option<ClassFacts> {
-        let (head, _) = split(self, id);
+        let (head, _) = self.head_and_tail(id);
         let (body, _, max) = self.repetition(head)?;
         match self.get(body) {
             Term::Dag(dag) if max == UNBOUNDED => self.dags.class_facts(*dag),
@@ -290,7 +283,7 @@ impl Terms {
         let mut length = 0u32;
         let mut rest = id;
         while rest != EPSILON && length <= horizon {
-            let (head, tail) = split(self, rest);
+            let (head, tail) = self.head_and_tail(rest);
             let head = self.saturated_head(head, horizon);
             length = length.saturating_add(self.facts(head).min_len);
             heads.push(head);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton as Lazy, Expression as Language, Limits, Machine};
+use formalm_automata::{
+    Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -83,6 +85,63 @@ impl Expression {
 
     fn complement(&self, py: Python<'_>) -> PyResult<Expression> {
         made(py, self.language.clone().complement())
+    }
+
+    #[pyo3(signature = (budget, alphabet=None, *, insert=true, delete=true, substitute=true,
+                        after=None, before=None, group=None))]
+    #[expect(clippy::too_many_arguments, reason = "one per option of the user")]
+    fn edits(
+        &self,
+        py: Python<'_>,
+        budget: u32,
+        alphabet: Option<&Expression>,
+        insert: bool,
+        delete: bool,
+        substitute: bool,
+        after: Option<&Expression>,
+        before: Option<&Expression>,
+        group: Option<String>,
+    ) -> PyResult<Expression> {
+        let Some(alphabet) = alphabet.map_or(Some(CharSet::all()), |one| one.language.as_class())
+        else {
+            let message = "an alphabet is a class such as [a-z], or single characters";
+            return Err(errors::argument(py, message, None));
+        };
+        let region = |one: Option<&Expression>| one.map(|one| one.language.clone());
+        let edits = Edits {
+            budget,
+            alphabet,
+            operations: Operations { insert, delete, substitute },
+            after: region(after),
+            before: region(before),
+            group,
+        };
+        made(py, self.language.clone().edits(edits))
+    }
+
+    fn edit_script(
+        &self,
+        py: Python<'_>,
+        text: &str,
+    ) -> PyResult<Option<Vec<(Option<char>, Option<char>)>>> {
+        let script = py.detach(|| self.language.edit_script(text, Limits::default()));
+        let script = script.map_err(|error| errors::failure(py, &error, None))?;
+        Ok(script.map(|script| script.pairs))
+    }
+
+    #[pyo3(signature = (rules, *, optional=false))]
+    fn rewrite(
+        &self,
+        py: Python<'_>,
+        rules: Vec<(String, PyRef<'_, Expression>)>,
+        optional: bool,
+    ) -> PyResult<Expression> {
+        let rules = rules.into_iter().map(|(source, target)| (source, target.language.clone()));
+        made(py, self.language.clone().rewrite(rules.collect(), optional))
+    }
+
+    fn reverse(&self, py: Python<'_>) -> PyResult<Expression> {
+        made(py, self.language.reverse())
     }
 
     #[pyo3(signature = (min=0, max=None))]

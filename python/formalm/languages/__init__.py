@@ -2,17 +2,25 @@
 
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.choice import Choice, Literal
+from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.regex import Group, Regex
+from formalm.languages.rewrites import Reversed, Rewritten
 
 __all__ = [
     "Choice",
     "Combination",
+    "Edit",
+    "EditScript",
+    "Edited",
     "Group",
     "Language",
     "Literal",
     "Regex",
+    "Region",
     "Repetition",
+    "Reversed",
+    "Rewritten",
     "as_language",
     "text_bytes",
 ]

@@ -9,7 +9,10 @@ from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from formalm.languages.edits import Edited, Region
+    from formalm.languages.rewrites import Reversed, Rewritten
 
 __all__ = ["Language", "text_bytes"]
 
@@ -159,6 +162,105 @@ class Language(ABC):
     def optional(self) -> Language:
         """A member or nothing."""
         return self.repeat(0, 1)
+
+    def edits(
+        self,
+        count: int,
+        *,
+        alphabet: object = None,
+        operations: Iterable[str] = ("insert", "delete", "substitute"),
+        region: Region | str | None = None,
+    ) -> Edited:
+        """Texts within ``count`` edits of a member: Levenshtein's distance, over characters.
+
+        Nothing is expanded: a state is built when a text first reaches it.
+
+        Parameters
+        ----------
+        count
+            At most so many edits, 100 at most; members themselves are included.
+        alphabet
+            The characters that may be inserted or put in the place of others: a str of them, or a
+            class such as ``Regex("[ -~]")``. None is every character.
+        operations
+            Which edits: of ``"insert"``, ``"delete"``, ``"substitute"``.
+        region
+            Where: a :class:`~formalm.languages.Region`, or the name of a group of this pattern.
+            None is everywhere. Members in which the region does not occur stay as they are.
+
+        Returns
+        -------
+        Edited
+            Its :meth:`~formalm.languages.Edited.script` tells how many edits a text needs.
+
+        Raises
+        ------
+        LanguageError
+            If a member may not be UTF-8, or the region is none of this language.
+        LimitError
+            For more than 100 edits.
+
+        Examples
+        --------
+        >>> from formalm import Literal
+        >>> near = Literal("receive").edits(2)
+        >>> near.matches("recieve"), near.matches("received it")
+        (True, False)
+        >>> near.script("recieve").count
+        2
+        """
+        from formalm.languages.edits import Edited
+
+        return Edited(self, count, alphabet, operations, region)
+
+    def rewrite(self, rules: Mapping[str, object], *, optional: bool = False) -> Rewritten:
+        """Members with occurrences of some texts replaced.
+
+        Parameters
+        ----------
+        rules
+            From a text to what stands in its place: a text, several, or a language. The empty
+            text leaves it out. :mod:`formalm.languages.variants` has ready ones.
+        optional
+            False: every occurrence is replaced, from left to right, at each place the longest.
+            True: any of the occurrences that do not overlap, or none.
+
+        Raises
+        ------
+        LanguageError
+            For the empty text as a source.
+
+        Examples
+        --------
+        >>> from formalm import Literal
+        >>> text = Literal("a big dog")
+        >>> text.rewrite({"big": ["large", "huge"]}).matches("a huge dog")
+        True
+        >>> text.rewrite({"big": ["large", "huge"]}).matches("a big dog")
+        False
+        """
+        from formalm.languages.rewrites import Rewritten
+
+        return Rewritten(self, rules, optional)
+
+    def reverse(self) -> Reversed:
+        """Members read from right to left, character by character.
+
+        Raises
+        ------
+        LanguageError
+            For what reads in one direction only: atomic groups, possessive quantifiers, and
+            obligatory rewriting of texts that may overlap.
+
+        Examples
+        --------
+        >>> from formalm import Regex
+        >>> Regex("[a-z]+ing").reverse().matches("gnikool")
+        True
+        """
+        from formalm.languages.rewrites import Reversed
+
+        return Reversed(self)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

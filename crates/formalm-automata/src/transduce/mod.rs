@@ -1,0 +1,217 @@
+//! Languages near a language: within some edits of a member, or a member rewritten.
+//!
+//! Each is a term over the term of the original, [`Term::Image`], that is unfolded where it is
+//! read: an edit or a rule that no text has come to yet costs nothing. Nothing is composed
+//! eagerly, and both stack: the original may be an image itself.
+
+mod characters;
+mod edits;
+mod expressions;
+mod reverse;
+mod rewrites;
+mod script;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::derive::{Exhausted, Work};
+use crate::term::{EMPTY, Facts, Term, TermId, Terms};
+
+pub(crate) use edits::EditPlan;
+pub use edits::{Edits, Operations};
+pub(crate) use reverse::{reversed_pattern, reversed_text};
+pub(crate) use rewrites::{RewritePlan, Rule};
+pub use script::Script;
+pub(crate) use script::script;
+
+/// Identifies an [`EditPlan`] of one [`Terms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EditsId(u32);
+
+/// Identifies a [`RewritePlan`] of one [`Terms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RulesId(u32);
+
+/// How the texts of an image come from those of its original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Change {
+    /// Read unchanged while `gate` is read too; where the gate ends, edits may begin.
+    Gate { gate: TermId, edits: EditsId },
+    /// At most `budget` edits; `inside` bytes of the present character are still to be read.
+    Edit { budget: u32, inside: u8, edits: EditsId },
+    /// Occurrences of the rules' sources replaced.
+    Rewrite { rules: RulesId },
+}
+
+/// The ways to go on from an image at the start of a character.
+#[derive(Debug, Default)]
+struct Unfolded {
+    /// The next character is the original's; its first byte leads to an image of what is left.
+    copies: Vec<(TermId, Change)>,
+    /// Anything else, as terms.
+    others: Vec<TermId>,
+}
+
+/// What images of one arena share.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    pub(super) edits: Vec<EditPlan>,
+    pub(super) rules: Vec<Arc<RewritePlan>>,
+    unfolded: FxHashMap<TermId, Arc<Unfolded>>,
+    pub(super) successors: characters::Successors,
+}
+
+impl Images {
+    /// Terms that images hold beside their originals: their letters are read too.
+    pub(crate) fn leaves(&self, change: Change) -> Vec<TermId> {
+        match change {
+            Change::Gate { edits, .. } | Change::Edit { edits, .. } => {
+                let plan = self.plan(edits);
+                let gate = match change {
+                    Change::Gate { gate, .. } => Some(gate),
+                    _ => None,
+                };
+                [Some(plan.alphabet), plan.after, plan.before, gate].into_iter().flatten().collect()
+            }
+            Change::Rewrite { rules } => self.rewrites(rules).leaves(),
+        }
+    }
+
+    pub(crate) fn plan(&self, id: EditsId) -> &EditPlan {
+        &self.edits[id.0 as usize]
+    }
+
+    pub(crate) fn rewrites(&self, id: RulesId) -> &RewritePlan {
+        &self.rules[id.0 as usize]
+    }
+
+    pub(super) fn shared_rewrites(&self, id: RulesId) -> Arc<RewritePlan> {
+        self.rules[id.0 as usize].clone()
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.unfolded.len() * 160 + self.successors.memory_bytes()
+    }
+}
+
+impl Terms {
+    /// The texts that `change` makes of those of `rest`.
+    pub(crate) fn image(
+        &mut self,
+        rest: TermId,
+        change: Change,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        work.step()?;
+        match change {
+            Change::Edit { budget, inside, edits } => {
+                self.edited(rest, budget, inside, edits, work)
+            }
+            Change::Gate { gate, edits } => self.gated(rest, gate, edits, work),
+            Change::Rewrite { rules } => self.rewritten(rest, rules, work),
+        }
+    }
+
+    /// Facts of an image, `nullable` aside.
+    pub(crate) fn image_facts(&self, rest: Facts, change: Change) -> Facts {
+        match change {
+            Change::Edit { budget, edits, .. } => self.edit_facts(rest, budget, edits),
+            Change::Gate { edits, .. } => {
+                let budget = self.images.plan(edits).budget;
+                Facts { pure: false, ..self.edit_facts(rest, budget, edits) }
+            }
+            Change::Rewrite { rules } => self.rewrite_facts(rest, rules),
+        }
+    }
+
+    /// Pushes the derivative of an image.
+    pub(crate) fn derive_image(
+        &mut self,
+        id: TermId,
+        byte: u8,
+        work: &mut Work,
+        sum: &mut Vec<TermId>,
+    ) -> Result<(), Exhausted> {
+        let Term::Image { rest, change, .. } = *self.get(id) else { return Ok(()) };
+        match change {
+            Change::Edit { budget, inside, edits } if inside > 0 => {
+                let next = self.derive(rest, byte, &[], work)?;
+                sum.push(self.edited(next, budget, inside - 1, edits, work)?);
+            }
+            Change::Gate { gate, edits } => {
+                let gate_open = self.nullable(gate, &[]);
+                let gate = self.derive(gate, byte, &[], work)?;
+                let next = self.derive(rest, byte, &[], work)?;
+                sum.push(self.gated(next, gate, edits, work)?);
+                if gate_open {
+                    let open = self.edited_all(rest, edits, work)?;
+                    self.derive_into(open, byte, &[], work, sum)?;
+                }
+            }
+            _ => {
+                let unfolded = self.unfold(id, work)?;
+                for &(rest, change) in &unfolded.copies {
+                    let next = self.derive(rest, byte, &[], work)?;
+                    if next != EMPTY {
+                        sum.push(self.image(next, change.after(byte), work)?);
+                    }
+                }
+                for &other in &unfolded.others {
+                    self.derive_into(other, byte, &[], work, sum)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unfold(&mut self, id: TermId, work: &mut Work) -> Result<Arc<Unfolded>, Exhausted> {
+        if let Some(known) = self.images.unfolded.get(&id) {
+            return Ok(known.clone());
+        }
+        let unfolded = match *self.get(id) {
+            Term::Image { rest, change: Change::Edit { budget, edits, .. }, .. } => {
+                self.unfold_edits(rest, budget, edits, work)?
+            }
+            Term::Image { rest, change: Change::Rewrite { rules }, .. } => {
+                self.unfold_rewrites(rest, rules, work)?
+            }
+            _ => Unfolded::default(),
+        };
+        let unfolded = Arc::new(unfolded);
+        self.images.unfolded.insert(id, unfolded.clone());
+        Ok(unfolded)
+    }
+
+    /// The term after all of `text`.
+    pub(crate) fn derive_text(
+        &mut self,
+        mut id: TermId,
+        text: &[u8],
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        for &byte in text {
+            if id == EMPTY {
+                break;
+            }
+            id = self.derive(id, byte, &[], work)?;
+        }
+        Ok(id)
+    }
+}
+
+impl Change {
+    /// The change after the first byte of a character was copied.
+    fn after(self, byte: u8) -> Change {
+        match self {
+            Change::Edit { budget, edits, .. } => {
+                Change::Edit { budget, inside: characters::bytes_after(byte), edits }
+            }
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

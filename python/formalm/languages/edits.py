@@ -1,0 +1,216 @@
+"""Texts that are a few edits away from a member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from formalm import _core
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.algebra import as_language
+from formalm.languages.choice import Choice
+from formalm.languages.language import Language
+
+__all__ = ["Edit", "EditScript", "Edited", "Region"]
+
+OPERATIONS = ("insert", "delete", "substitute")
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where edits may happen, told by what stays unchanged around them.
+
+    Attributes
+    ----------
+    after
+        What the text begins with, unchanged, before the first edit; None for nothing.
+    before
+        What the text ends with, unchanged, after the last edit; None for nothing.
+
+    Examples
+    --------
+    >>> from formalm import Regex
+    >>> near = Regex("to be or not to be").edits(1, region=Region(after=Regex("to be or ")))
+    >>> near.matches("to be or nut to be"), near.matches("go be or not to be")
+    (True, False)
+    """
+
+    after: Language | None = None
+    before: Language | None = None
+
+    def __post_init__(self) -> None:
+        for side in ("after", "before"):
+            value = getattr(self, side)
+            if value is not None:
+                object.__setattr__(self, side, as_language(value))
+
+
+class Edit(NamedTuple):
+    """One edit.
+
+    Attributes
+    ----------
+    operation
+        ``"insert"``, ``"delete"`` or ``"substitute"``.
+    member_index, text_index
+        Where: the character's index in the member and in the text.
+    old, new
+        The member's character and the text's; empty for an insertion and a deletion.
+    """
+
+    operation: str
+    member_index: int
+    text_index: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class EditScript:
+    """The fewest edits that lead from some member to a text.
+
+    Attributes
+    ----------
+    member
+        A member that is so near.
+    text
+        The text.
+    edits
+        The edits, from left to right.
+    """
+
+    member: str
+    text: str
+    edits: tuple[Edit, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of edits: the distance of the text from the language."""
+        return len(self.edits)
+
+
+class Edited(Language):
+    """Texts within some edits of a member. Made by :meth:`Language.edits`."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        language: Language,
+        count: int,
+        alphabet: object = None,
+        operations: Iterable[str] = OPERATIONS,
+        region: Region | str | None = None,
+    ) -> None:
+        if type(count) is not int or count < 0:
+            raise ArgumentError(f"the number of edits is an integer from 0, not {count!r}")
+        if region is not None and not isinstance(region, (Region, str)):
+            raise ArgumentError(
+                f"a region is a Region or the name of a group, not {region!r:.80}",
+                hint="Region(after=..., before=...) names what stays unchanged",
+            )
+        super().__init__(
+            language, min(count, 1 << 31), _alphabet(alphabet), _operations(operations), region
+        )
+        self.expression()
+
+    @property
+    def language(self) -> Language:
+        """The language whose members are edited."""
+        (language, *_) = self._arguments
+        assert isinstance(language, Language)
+        return language
+
+    @property
+    def count(self) -> int:
+        """The most edits."""
+        count = self._arguments[1]
+        assert isinstance(count, int)
+        return count
+
+    def script(self, text: str) -> EditScript | None:
+        """The fewest edits that lead to ``text``; None if the allowed ones do not.
+
+        Of several shortest scripts it returns one, the same every time. If the language edited
+        is itself made of edits, only this one's are counted.
+
+        Raises
+        ------
+        LimitError
+            If the search takes too many steps.
+
+        Examples
+        --------
+        >>> from formalm import Choice
+        >>> script = Choice(["kitten", "mitten"]).edits(3).script("sitting")
+        >>> script.count, script.member, [edit.operation for edit in script.edits]
+        (3, 'kitten', ['substitute', 'substitute', 'insert'])
+        """
+        if not isinstance(text, str):
+            raise ArgumentError(f"a text is str, not {type(text).__name__}")
+        try:
+            pairs = self.expression().edit_script(text)
+        except UnicodeEncodeError:
+            return None
+        if pairs is None:
+            return None
+        edits = []
+        member = ""
+        at = 0
+        for old, new in pairs:
+            if old != new:
+                kind = "insert" if old is None else "delete" if new is None else "substitute"
+                edits.append(Edit(kind, len(member), at, old or "", new or ""))
+            member += old or ""
+            at += new is not None
+        return EditScript(member, text, tuple(edits))
+
+    def _build(self) -> _core.Expression:
+        language, count, alphabet, operations, region = self._arguments
+        assert isinstance(language, Language)
+        assert isinstance(count, int)
+        assert isinstance(operations, tuple)
+        sides = region if isinstance(region, Region) else Region()
+        return language.expression().edits(
+            count,
+            alphabet.expression() if isinstance(alphabet, Language) else None,
+            after=None if sides.after is None else sides.after.expression(),
+            before=None if sides.before is None else sides.before.expression(),
+            group=region if isinstance(region, str) else None,
+            **{operation: operation in operations for operation in OPERATIONS},
+        )
+
+    def __repr__(self) -> str:
+        language, count, alphabet, operations, region = self._arguments
+        parts = [repr(count)]
+        if alphabet is not None:
+            parts.append(f"alphabet={alphabet!r}")
+        if operations != OPERATIONS:
+            parts.append(f"operations={operations!r}")
+        if region is not None:
+            parts.append(f"region={region!r}")
+        return f"{language!r}.edits({', '.join(parts)})"
+
+
+def _alphabet(alphabet: object) -> Language | None:
+    if alphabet is None or isinstance(alphabet, Language):
+        return alphabet
+    if not isinstance(alphabet, str):
+        kind = type(alphabet).__name__
+        raise ArgumentError(f"an alphabet is a str of characters or Regex of a class, not {kind}")
+    if not alphabet:
+        raise LanguageError("an alphabet without characters", hint="operations=('delete',)")
+    return Choice(sorted(set(alphabet)))
+
+
+def _operations(operations: Iterable[str]) -> tuple[str, ...]:
+    try:
+        named = (operations,) if isinstance(operations, str) else tuple(operations)
+    except TypeError:
+        raise ArgumentError(f"operations are names of edits, not {operations!r:.80}") from None
+    for operation in named:
+        if operation not in OPERATIONS:
+            hint = "operations are insert, delete and substitute"
+            raise ArgumentError(f"there is no edit {operation!r}", hint=hint)
+    return tuple(operation for operation in OPERATIONS if operation in named)

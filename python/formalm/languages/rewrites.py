@@ -1,0 +1,99 @@
+"""Members with parts replaced, and members turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from formalm import _core
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.algebra import as_language
+from formalm.languages.choice import Literal
+from formalm.languages.language import Language, text_bytes
+
+__all__ = ["Reversed", "Rewritten"]
+
+
+class Rewritten(Language):
+    """Members with occurrences of some texts replaced. Made by :meth:`Language.rewrite`."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, language: Language, rules: Mapping[str, object], optional: bool = False
+    ) -> None:
+        if type(optional) is not bool:
+            raise ArgumentError(f"optional is True or False, not {optional!r:.80}")
+        if not isinstance(rules, Mapping):
+            kind = type(rules).__name__
+            raise ArgumentError(f"rules are a mapping from text to texts, not {kind}")
+        if not rules:
+            raise LanguageError("rewriting without rules", hint='{"big": ["large", "huge"]}')
+        pairs = tuple(sorted((_source(source), _target(rules[source])) for source in rules))
+        super().__init__(language, _Rules(pairs), optional)
+        self.expression()
+
+    @property
+    def language(self) -> Language:
+        """The language whose members are rewritten."""
+        (language, *_) = self._arguments
+        assert isinstance(language, Language)
+        return language
+
+    def _build(self) -> _core.Expression:
+        language, rules, optional = self._arguments
+        assert isinstance(language, Language)
+        assert isinstance(rules, _Rules)
+        pairs = [(source, target.expression()) for source, target in rules.items()]
+        return language.expression().rewrite(pairs, optional=bool(optional))
+
+    def __repr__(self) -> str:
+        language, rules, optional = self._arguments
+        return f"{language!r}.rewrite({rules!r}{', optional=True' if optional is True else ''})"
+
+
+class Reversed(Language):
+    """Members read from right to left. Made by :meth:`Language.reverse`."""
+
+    __slots__ = ()
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(language)
+        self.expression()
+
+    @property
+    def language(self) -> Language:
+        """The language that is turned round."""
+        (language,) = self._arguments
+        assert isinstance(language, Language)
+        return language
+
+    def _build(self) -> _core.Expression:
+        return self.language.expression().reverse()
+
+    def __repr__(self) -> str:
+        return f"{self.language!r}.reverse()"
+
+
+class _Rules(dict[str, Language]):
+    """Rules that are hashable: they are never changed."""
+
+    def __init__(self, pairs: tuple[tuple[str, Language], ...]) -> None:
+        super().__init__(pairs)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _Rules, (tuple(self.items()),)
+
+
+def _source(source: object) -> str:
+    if not isinstance(source, str):
+        raise ArgumentError(f"a rule replaces a str, not {type(source).__name__}")
+    if text_bytes(source) is None:
+        raise LanguageError(f"{source!r} has a lone surrogate, so it is not a text")
+    return source
+
+
+def _target(target: object) -> Language:
+    return Literal(target) if isinstance(target, str) else as_language(target)

@@ -1,0 +1,194 @@
+"""Edits, rewriting and reversal, as a user meets them."""
+
+import copy
+import sys
+from itertools import product
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Constraint,
+    LanguageError,
+    LimitError,
+    Literal,
+    Regex,
+    Vocabulary,
+)
+from formalm.languages import Edit, Region, variants
+
+PRINTABLE = Regex("[ -~]")
+
+
+def test_members_are_among_the_edited() -> None:
+    near = Choice(["kitten", "mitten"]).edits(1)
+    assert all(map(near.matches, ["kitten", "bitten", "kittn", "kittten"]))
+    assert not near.matches("fitting")
+    assert Literal("a").edits(0).matches("a")
+    assert not Literal("a").edits(0).matches("b")
+
+
+def test_characters_are_edited_not_bytes() -> None:
+    near = Literal("Zürich").edits(1)
+    assert near.matches("Zurich")
+    assert near.matches("Z😀rich")
+    assert near.matches("Zürich😀")
+    assert not near.matches("Zuerich")
+    assert not near.matches("Z\xfcrich".encode("latin-1"))
+
+
+def test_the_alphabet_is_what_may_be_written() -> None:
+    near = Literal("né").edits(1, alphabet="ab")
+    assert [text for text in ["né", "n", "nb", "né ", "naé", "no"] if near.matches(text)] == [
+        "né", "n", "nb", "naé",
+    ]  # fmt: skip
+
+
+def test_operations_are_selected() -> None:
+    texts = {"insert": "abc", "delete": "a", "substitute": "ax"}
+    for operation in texts:
+        near = Literal("ab").edits(1, operations=operation)
+        assert [name for name, text in texts.items() if near.matches(text)] == [operation]
+    assert not Literal("ab").edits(2, operations=()).matches("a")
+
+
+def test_a_script_tells_what_was_edited_where() -> None:
+    script = Regex("[0-9]{4}-[0-9]{2}").edits(3).script("199-1O")
+    assert script is not None
+    assert script.count == 2
+    assert [edit.operation for edit in script.edits] == ["delete", "substitute"]
+    assert script.edits[1] == Edit("substitute", 6, 5, "0", "O")
+    assert Regex("[0-9]{4}-[0-9]{2}").matches(script.member)
+    assert Literal("abc").edits(1).script("xyz") is None
+    assert Literal("abc").edits(1).script("\ud800bc") is None
+    exact = Literal("abc").edits(1).script("abc")
+    assert exact is not None
+    assert exact.count == 0
+
+
+def test_regions() -> None:
+    sentence = Regex("The (?P<who>man|woman) was trained in (?P<work>art|science)")
+    near = sentence.edits(1, region="work")
+    assert near.matches("The man was trained in ark")
+    assert not near.matches("The men was trained in art")
+    script = near.script("The woman was trained in art.")
+    assert script is not None
+    assert script.edits == (Edit("insert", 28, 28, "", "."),)
+    tail = Literal("to be or not to be").edits(
+        1, region=Region(after=Regex(".{9}"), before=Literal("be"))
+    )
+    assert tail.matches("to be or net to be")
+    assert not tail.matches("go be or not to be")
+    assert not tail.matches("to be or not to bee")
+
+
+def test_members_without_the_region_stay_as_they_are() -> None:
+    near = Choice(["ab", "xb"]).edits(1, region=Region(after=Literal("a")))
+    assert near.matches("xb")
+    assert not near.matches("xc")
+    assert near.matches("ac")
+
+
+def test_rewriting() -> None:
+    text = Literal("a big, big dog")
+    words = {"big": ["large", "huge"]}
+    every = text.rewrite(words)
+    assert every.matches("a large, huge dog")
+    assert not every.matches("a large, big dog")
+    some = text.rewrite(words, optional=True)
+    assert some.matches("a large, big dog")
+    assert some.matches("a big, big dog")
+    assert Literal("abc").rewrite({"b": ""}).matches("ac")
+    assert Literal("x2y").rewrite({"2": Regex("[0-9]{2,3}")}).matches("x717y")
+
+
+def test_rewriting_and_edits_compose() -> None:
+    near = Literal("Hello, World").rewrite(variants.case(), optional=True).edits(1)
+    assert near.matches("hELLO World")
+    assert not near.matches("hELLO Word")
+    both = Literal("it's").rewrite(variants.punctuation(), optional=True).reverse()
+    assert both.matches("s\u2019ti")
+
+
+def test_case_variants_are_all_that_python_knows() -> None:
+    table = variants.case()
+    for letter in map(chr, range(sys.maxunicode + 1)):
+        forms = {letter.upper(), letter.lower(), letter.title()} - {letter}
+        if forms != set(table.get(letter, [])):
+            pytest.fail(f"{letter!r}: {sorted(forms)} against {table.get(letter)}")
+    table["a"].append("changed")
+    assert "changed" not in variants.case()["a"]
+
+
+def test_variants_work_both_ways() -> None:
+    assert Literal("a\u00a0b").rewrite(variants.whitespace(), optional=True).matches("a b")
+    for quotes in product("'\u2019", repeat=2):
+        text = "{}x{}".format(*quotes)
+        assert Literal("'x'").rewrite(variants.punctuation(), optional=True).matches(text)
+
+
+def test_reversal() -> None:
+    for language, member in [
+        (Regex("ab+c"), "cbba"),
+        (Regex(r"(?=a.*z)\w+"), "zya"),
+        (Regex(r"a\b.*"), "c- a"),
+        (Literal("Zü") + Regex("[0-9]"), "1üZ"),
+        (Regex("[ab]+") - Literal("ab"), "ab"),
+        (Literal("abc").edits(1, region=Region(after=Literal("a"))), "xba"),
+    ]:
+        assert language.reverse().matches(member), language
+        assert language.reverse().reverse().matches(member[::-1])
+
+
+def test_edited_languages_constrain() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", b"\xc3", b"\xa9", None], [6])
+    matcher = Constraint(Literal("ab").edits(1), vocabulary).matcher()
+    assert matcher.mask().tolist() == [True, True, True, True, True, False, False]
+    matcher.advance(3)
+    assert matcher.mask().tolist() == [True, True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("build", "error"),
+    [
+        (lambda: Literal("a").edits(-1), ArgumentError),
+        (lambda: Literal("a").edits(True), ArgumentError),
+        (lambda: Literal("a").edits(1.0), ArgumentError),
+        (lambda: Literal("a").edits(101), LimitError),
+        (lambda: Literal("a").edits(1 << 70), LimitError),
+        (lambda: Literal("a").edits(1, alphabet=3), ArgumentError),
+        (lambda: Literal("a").edits(1, alphabet=""), LanguageError),
+        (lambda: Literal("a").edits(1, alphabet=Regex("ab")), ArgumentError),
+        (lambda: Literal("a").edits(1, alphabet="\ud800"), LanguageError),
+        (lambda: Literal("a").edits(1, operations=["swap"]), ArgumentError),
+        (lambda: Literal("a").edits(1, operations=3), ArgumentError),
+        (lambda: Literal("a").edits(1, region=3), ArgumentError),
+        (lambda: Literal("a").edits(1, region="x"), LanguageError),
+        (lambda: Regex("a").edits(1, region="x"), LanguageError),
+        (lambda: Regex("(?P<x>a)*").edits(1, region="x"), LanguageError),
+        (lambda: Literal("a").edits(1, region=Region(after="a")), LanguageError),
+        (lambda: Literal(b"\xff").edits(1), LanguageError),
+        (lambda: Literal("a").edits(1).script(b"a"), ArgumentError),
+        (lambda: Literal("a").rewrite({}), LanguageError),
+        (lambda: Literal("a").rewrite({"": "a"}), LanguageError),
+        (lambda: Literal("a").rewrite({"a": []}), LanguageError),
+        (lambda: Literal("a").rewrite({"a": 3}), LanguageError),
+        (lambda: Literal("a").rewrite({3: "a"}), ArgumentError),
+        (lambda: Literal("a").rewrite([("a", "b")]), ArgumentError),
+        (lambda: Literal("a").rewrite({"a": "b"}, optional=1), ArgumentError),
+        (lambda: Literal("a").rewrite({"\ud800": "b"}), LanguageError),
+        (lambda: Regex("(?>ab|a)c").reverse(), LanguageError),
+        (lambda: Literal("aba").rewrite({"ab": "x", "ba": "y"}).reverse(), LanguageError),
+    ],
+)
+def test_what_cannot_be_is_refused(build, error) -> None:
+    with pytest.raises(error):
+        build()
+
+
+def test_copies_are_equal() -> None:
+    for language in [Literal("a").edits(1), Literal("a").rewrite({"a": "b"}), Regex("a").reverse()]:
+        for again in [copy.copy(language), copy.deepcopy(language)]:
+            assert again == language
+            assert hash(again) == hash(language)
