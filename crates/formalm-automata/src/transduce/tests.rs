@@ -105,7 +105,7 @@ fn machines_of_edits_stay_small() {
         while at < seen.len() {
             for byte in machine.live_bytes(seen[at]).unwrap().iter() {
                 if let Some(next) = machine.step(seen[at], byte).unwrap()
-                    && !seen.iter().any(|known| *known == next)
+                    && !seen.contains(&next)
                 {
                     seen.push(next);
                 }
