@@ -39,7 +39,7 @@ def patterns() -> st.SearchStrategy[str]:
 @st.composite
 def languages(draw: st.DrawFn) -> Language:
     language: Language = Regex(draw(patterns()))
-    for operator in draw(st.lists(st.sampled_from("|&-+~*"), max_size=2)):
+    for operator in draw(st.lists(st.sampled_from("|&-+~*erR"), max_size=2)):
         other = Regex(draw(patterns()))
         if operator == "|":
             language = language | other
@@ -51,6 +51,14 @@ def languages(draw: st.DrawFn) -> Language:
             language = language + other
         elif operator == "~":
             language = ~language
+        elif operator == "e":
+            language = language.edits(
+                draw(st.integers(0, 2)), alphabet=draw(st.sampled_from(["a€", None]))
+            )
+        elif operator == "r":
+            language = language.rewrite({"a": ["b", "é1"], "1é": ""}, optional=draw(st.booleans()))
+        elif operator == "R":
+            language = language.reverse()
         else:
             language = language * (0, 2)
     return language

@@ -31,7 +31,7 @@ impl Terms {
             return FULL;
         }
         self.join_counts(&mut list);
-        self.join_budgets(&mut list);
+        self.join_images(&mut list);
         match list[..] {
             [] => EMPTY,
             [only] => only,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derive::{Exhausted, Work};
-use crate::term::{EMPTY, TermId, Terms};
+use crate::term::{EMPTY, Term, TermId, Terms};
 
 /// For a term, what it becomes by some character: each different outcome once, with the smallest
 /// character that leads there.
@@ -44,8 +44,15 @@ impl Terms {
         if let Some(&known) = self.images.successors.dropped.get(&id) {
             return Ok(known);
         }
-        let outcomes = self.outcomes(id, work)?;
-        let dropped = self.alt(outcomes.iter().map(|&(_, next)| next).collect());
+        let mut left = Vec::new();
+        if let Term::Alt(list) = self.get(id) {
+            for &one in list.clone().iter() {
+                left.push(self.dropped(one, work)?);
+            }
+        } else {
+            left.extend(self.outcomes(id, work)?.iter().map(|&(_, next)| next));
+        }
+        let dropped = self.alt(left);
         self.images.successors.dropped.insert(id, dropped);
         Ok(dropped)
     }

@@ -4,9 +4,8 @@
 //! written and D(r) for what is left of the texts of r without their first character. Then E(r, k)
 //! is the union of: a character of r copied, then E of what follows it; A, then E(r, k − 1), an
 //! insertion; A, then E(D(r), k − 1), a substitution; and E(D(r), k − 1), a deletion. A state
-//! therefore is a union of E(r, k), one for each residual r; of two with the same r the smaller
-//! budget is dropped, since its texts are within the larger too. (The transducer that ReLM
-//! composes has |A|² edges; here a substitution is one term.)
+//! therefore is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
+//! edges; here a substitution is one term.)
 
 use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
@@ -121,14 +120,6 @@ impl Terms {
         if rest == FULL && before.is_none() {
             return Ok(FULL);
         }
-        if let Term::Alt(list) = self.get(rest) {
-            let list = list.clone();
-            let mut images = Vec::with_capacity(list.len());
-            for &one in list.iter() {
-                images.push(self.edited(one, budget, inside, edits, work)?);
-            }
-            return Ok(self.alt(images));
-        }
         let nullable = inside == 0 && self.reaches_end(rest, budget, edits, work)?;
         let change = Change::Edit { budget, inside, edits };
         Ok(self.intern(Term::Image { rest, change, nullable }))
@@ -215,33 +206,6 @@ impl Terms {
             min_len: rest.min_len.saturating_sub(lost),
             alphabet: rest.alphabet.join(self.facts(plan.alphabet).alphabet),
             ..rest
-        }
-    }
-
-    /// Of `E(r, k) t` and `E(r, l) t` keeps the one with the larger budget.
-    pub(crate) fn join_budgets(&mut self, list: &mut Vec<TermId>) {
-        type Place = (TermId, TermId, u8, EditsId);
-        let mut edited: Vec<(Place, u32, TermId)> = Vec::new();
-        for &id in list.iter() {
-            let (head, tail) = self.head_and_tail(id);
-            if let Term::Image { rest, change: Change::Edit { budget, inside, edits }, .. } =
-                *self.get(head)
-            {
-                edited.push(((rest, tail, inside, edits), budget, id));
-            }
-        }
-        if edited.len() < 2 {
-            return;
-        }
-        edited.sort_unstable_by_key(|&((rest, tail, inside, edits), budget, _)| {
-            (rest, tail, inside, edits.0, u32::MAX - budget)
-        });
-        let mut kept = None;
-        for (key, _, id) in edited {
-            if kept == Some(key) {
-                list.retain(|&other| other != id);
-            }
-            kept = Some(key);
         }
     }
 }

@@ -7,6 +7,7 @@
 mod characters;
 mod edits;
 mod expressions;
+mod join;
 mod reverse;
 mod rewrites;
 mod script;
@@ -59,6 +60,8 @@ pub(crate) struct Images {
     pub(super) edits: Vec<EditPlan>,
     pub(super) rules: Vec<Arc<RewritePlan>>,
     unfolded: FxHashMap<TermId, Arc<Unfolded>>,
+    /// Originals with what vanishing sources leave of them.
+    pub(super) closed: FxHashMap<(TermId, RulesId), TermId>,
     pub(super) successors: characters::Successors,
 }
 
@@ -92,7 +95,7 @@ impl Images {
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.unfolded.len() * 160 + self.successors.memory_bytes()
+        self.unfolded.len() * 160 + self.closed.len() * 24 + self.successors.memory_bytes()
     }
 }
 

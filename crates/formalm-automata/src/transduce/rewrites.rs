@@ -8,8 +8,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
 use crate::derive::{Exhausted, Work};
 use crate::lower;
 use crate::term::{EMPTY, FULL, Facts, Term, TermId, Terms};
@@ -64,41 +62,39 @@ impl Terms {
         if rest == EMPTY {
             return Ok(EMPTY);
         }
-        if let Term::Alt(list) = self.get(rest) {
-            let list = list.clone();
-            let mut images = Vec::with_capacity(list.len());
-            for &one in list.iter() {
-                images.push(self.rewritten(one, rules, work)?);
-            }
-            return Ok(self.alt(images));
-        }
-        let open = self.vanishing(rest, rules, work)?;
-        let nullable = open.iter().any(|&one| self.nullable(one, &[]));
+        let rest = self.closed(rest, rules, work)?;
+        let nullable = self.nullable(rest, &[]);
         Ok(self.intern(Term::Image { rest, change: Change::Rewrite { rules }, nullable }))
     }
 
-    /// `rest`, and what is left of it behind sources that vanish.
-    fn vanishing(
+    /// `rest`, and what is left of it behind sources that vanish: an image then need not look for
+    /// sources that vanish at its start.
+    fn closed(
         &mut self,
         rest: TermId,
         rules: RulesId,
         work: &mut Work,
-    ) -> Result<Vec<TermId>, Exhausted> {
-        if !self.images.rewrites(rules).rules.iter().any(|rule| rule.vanishes) {
-            return Ok(vec![rest]);
+    ) -> Result<TermId, Exhausted> {
+        let plan = self.images.shared_rewrites(rules);
+        if !plan.rules.iter().any(|rule| rule.vanishes) {
+            return Ok(rest);
         }
-        let mut open = vec![rest];
-        let mut seen: FxHashSet<TermId> = FxHashSet::from_iter([rest]);
-        let mut at = 0;
-        while at < open.len() {
-            for (rule, after) in self.behind_sources(open[at], rules, work)? {
-                if self.images.rewrites(rules).rules[rule].vanishes && seen.insert(after) {
-                    open.push(after);
-                }
+        if let Some(&known) = self.images.closed.get(&(rest, rules)) {
+            return Ok(known);
+        }
+        let (mut all, mut new) = (rest, rest);
+        loop {
+            let found = self.behind_sources(new, rules, work)?;
+            let vanished = found.into_iter().filter(|&(rule, _)| plan.rules[rule].vanishes);
+            new = self.alt(vanished.map(|(_, after)| after).collect());
+            let more = self.alt(vec![all, new]);
+            if more == all {
+                break;
             }
-            at += 1;
+            all = more;
         }
-        Ok(open)
+        self.images.closed.insert((rest, rules), all);
+        Ok(all)
     }
 
     pub(super) fn unfold_rewrites(
@@ -108,22 +104,20 @@ impl Terms {
         work: &mut Work,
     ) -> Result<Unfolded, Exhausted> {
         let mut unfolded = Unfolded::default();
-        for rest in self.vanishing(rest, rules, work)? {
-            let found = self.behind_sources(rest, rules, work)?;
-            let plan = self.images.shared_rewrites(rules);
-            let copied = if plan.optional || found.is_empty() {
-                rest
-            } else {
-                let met = found.iter().map(|&(rule, _)| plan.rules[rule].source.clone()).collect();
-                self.not_beginning(rest, met)
-            };
-            unfolded.copies.push((copied, Change::Rewrite { rules }));
-            for (rule, after) in found {
-                let next = self.rewritten(after, rules, work)?;
-                let replaced = self.cat(plan.rules[rule].target, next);
-                if replaced != EMPTY {
-                    unfolded.others.push(replaced);
-                }
+        let found = self.behind_sources(rest, rules, work)?;
+        let plan = self.images.shared_rewrites(rules);
+        let copied = if plan.optional || found.is_empty() {
+            rest
+        } else {
+            let met = found.iter().map(|&(rule, _)| plan.rules[rule].source.clone()).collect();
+            self.not_beginning(rest, met)
+        };
+        unfolded.copies.push((copied, Change::Rewrite { rules }));
+        for (rule, after) in found {
+            let next = self.rewritten(after, rules, work)?;
+            let replaced = self.cat(plan.rules[rule].target, next);
+            if replaced != EMPTY {
+                unfolded.others.push(replaced);
             }
         }
         Ok(unfolded)
