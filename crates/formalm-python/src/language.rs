@@ -17,6 +17,9 @@ pub(crate) struct Expression {
     language: Language,
 }
 
+/// Characters of a member and of a text, side by side.
+type Pairs = Vec<(Option<char>, Option<char>)>;
+
 fn made(py: Python<'_>, result: Result<Language, formalm_automata::Error>) -> PyResult<Expression> {
     match result {
         Ok(language) => Ok(Expression { language }),
@@ -119,11 +122,7 @@ impl Expression {
         made(py, self.language.clone().edits(edits))
     }
 
-    fn edit_script(
-        &self,
-        py: Python<'_>,
-        text: &str,
-    ) -> PyResult<Option<Vec<(Option<char>, Option<char>)>>> {
+    fn edit_script(&self, py: Python<'_>, text: &str) -> PyResult<Option<Pairs>> {
         let script = py.detach(|| self.language.edit_script(text, Limits::default()));
         let script = script.map_err(|error| errors::failure(py, &error, None))?;
         Ok(script.map(|script| script.pairs))
