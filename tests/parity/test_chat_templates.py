@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formalm import ArgumentError, Vocabulary
 
@@ -220,6 +222,34 @@ def test_a_message_cannot_end_itself(name: str) -> None:
     end = ids.index(vocabulary.special_tokens[close], start)
     text = f"user\n{attack}" if name == "chatml" else f" {attack} "
     assert ids[start:end] == vocabulary.encode(text)
+
+
+PARTS = [*SPECIAL, "<|im_", "end|>", "</", "s>", "[", " ", "\n", "user", "é", "🙂", "<b>", "x"]
+TURNS = st.lists(st.lists(st.sampled_from(PARTS), max_size=6).map("".join), min_size=1, max_size=3)
+TOKENIZERS: dict[tuple[str, str], Any] = {}
+
+
+@given(st.sampled_from(["chatml", "instructions"]), st.sampled_from(["bytes", "pieces"]), TURNS)
+def test_messages_are_text_whatever_they_say(name: str, pre: str, turns: list[str]) -> None:
+    if (name, pre) not in TOKENIZERS:
+        tokenizer = made(TEMPLATES[name], pre)
+        TOKENIZERS[name, pre] = tokenizer, Vocabulary.from_tokenizer(tokenizer)
+    tokenizer, vocabulary = TOKENIZERS[name, pre]
+    roles = ["user", "assistant", "user"]
+    chat = [{"role": role, "content": text} for role, text in zip(roles, turns, strict=False)]
+    ids = vocabulary.encode_chat(chat)
+    special = {vocabulary.special_tokens[each] for each in SPECIAL}
+    empty = vocabulary.encode_chat([{**message, "content": ""} for message in chat])
+    assert [at for at in ids if at in special] == [at for at in empty if at in special]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    names = {at: each.encode() for each, at in vocabulary.special_tokens.items()}
+    spelled = b"".join(names.get(at) or vocabulary.token_bytes(at) or b"" for at in ids).decode()
+    if pre == "pieces":  # a space stands in front of every part between special tokens
+        assert spelled.replace(" ", "") == text.replace(" ", "")
+    else:
+        assert spelled == text
+    if not any(each in turn for each in SPECIAL for turn in turns):
+        assert ids == theirs(tokenizer, chat)
 
 
 def test_what_cannot_be_exact_is_refused() -> None:

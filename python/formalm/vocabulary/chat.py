@@ -41,7 +41,9 @@ def encode_chat(
 ) -> list[int]:
     """The token ids of a conversation; see :meth:`formalm.Vocabulary.encode_chat`."""
     if not isinstance(add_generation_prompt, bool):
-        raise ArgumentError(f"add_generation_prompt is True or False, not {add_generation_prompt}")
+        raise ArgumentError(
+            f"add_generation_prompt is True or False, not {add_generation_prompt!r}"
+        )
     arguments = {name: _plain(value, f"argument {name}") for name, value in given.items()}
     inputs = Inputs(_messages(messages), _tools(tools), add_generation_prompt, arguments)
     text = checked_text(template.render(*inputs))

@@ -57,11 +57,11 @@ def _transformers(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
     kind = type(tokenizer).__name__
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        inner = getattr(tokenizer, "tokenizer", None)
         hint = "load it as a fast tokenizer, or read its tokenizer.json or SentencePiece model"
+        if any(each.__name__ == "ProcessorMixin" for each in type(tokenizer).__mro__):
+            hint = "pass processor.tokenizer"
         raise VocabularyError(
-            f"{kind} keeps its tokens in code of its own, whose bytes are not known",
-            hint="pass processor.tokenizer" if inner is not None else hint,
+            f"{kind} keeps its tokens in code of its own, whose bytes are not known", hint=hint
         )
     data = backend.to_str().encode()
     end = getattr(tokenizer, "eos_token_id", None)

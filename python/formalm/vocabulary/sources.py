@@ -137,7 +137,7 @@ class Sources:
     def from_tokens(
         cls,
         tokens: Sequence[bytes | None],
-        end_token_ids: EndTokens = (),
+        end_token_ids: EndTokens | None = None,
         encode: Encode | None = None,
     ) -> Self:
         """A vocabulary from the bytes of every token, in order of ids.
@@ -147,7 +147,7 @@ class Sources:
         tokens
             One entry an id; None marks a special token, an id without bytes.
         end_token_ids
-            Ids that end a sequence.
+            Ids or names of the tokens that end a sequence; none by default.
         encode
             Text → token ids, if the vocabulary is to tokenize.
         """

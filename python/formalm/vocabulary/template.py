@@ -59,7 +59,7 @@ class ChatTemplate:
             If the template is broken or does what the sandbox forbids.
         """
         source = self.source(tools)
-        template, variables = _compiled(source)
+        template, variables, _ = _compiled(source)
         unused = [name for name in given if name in RESERVED.split() or name not in variables]
         if unused:
             known = ", ".join(sorted(variables - {*RESERVED.split(), *self.variables})) or "none"
@@ -76,12 +76,7 @@ class ChatTemplate:
 
     def literal_text(self, tools: object) -> str:
         """What the template writes by itself, its strings one after the other."""
-        from jinja2 import nodes
-
-        tree = _environment().parse(self.source(tools))
-        texts = [node.data for node in tree.find_all(nodes.TemplateData)]
-        constants = [node.value for node in tree.find_all(nodes.Const)]
-        return "\0".join([*texts, *(value for value in constants if isinstance(value, str))])
+        return _compiled(self.source(tools))[2]
 
 
 def _rendered(template: Any, values: dict[str, Any]) -> str:
@@ -107,18 +102,24 @@ def _rendered(template: Any, values: dict[str, Any]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _compiled(source: str) -> tuple[Any, frozenset[str]]:
-    """The template and the names it reads from outside."""
+def _compiled(source: str) -> tuple[Any, frozenset[str], str]:
+    """The template, the names that it reads from outside, and what it writes by itself."""
     environment = _environment()
-    from jinja2 import TemplateSyntaxError, meta
+    from jinja2 import TemplateSyntaxError, meta, nodes
 
     try:
-        variables = meta.find_undeclared_variables(environment.parse(source))
-        return environment.from_string(source), frozenset(variables)
+        tree = environment.parse(source)
+        variables = frozenset(meta.find_undeclared_variables(tree))
+        texts = [node.data for node in tree.find_all(nodes.TemplateData)]
+        constants = [node.value for node in tree.find_all(nodes.Const)]
+        texts += [value for value in constants if isinstance(value, str)]
+        return environment.from_string(source), variables, "\0".join(texts)
     except TemplateSyntaxError as error:
         raise VocabularyError(
             f"the chat template is broken: {error.message}, line {error.lineno}"
         ) from None
+    except RecursionError:
+        raise VocabularyError("the chat template is nested too deeply") from None
 
 
 @lru_cache(maxsize=1)
