@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,45 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         Vocabulary.from_pretrained("gpt2")
     with pytest.raises(VocabularyError, match="neither"):
         Vocabulary.from_pretrained(tmp_path)
-    (tmp_path / "tekken.json").write_text("{}")
-    with pytest.raises(VocabularyError, match="tekken"):
+    (tmp_path / "vocab.txt").write_text("a")
+    with pytest.raises(VocabularyError, match=r"vocab\.txt alone"):
         Vocabulary.from_pretrained(tmp_path)
+
+
+def tekken(**changes: Any) -> dict[str, Any]:
+    """Three special tokens, every byte, and one more token."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"beyond the size"]
+    vocab = [
+        {"rank": rank, "token_bytes": b64encode(token).decode()}
+        for rank, token in enumerate(tokens)
+    ]
+    config = {"pattern": r"\w+|\W", "default_vocab_size": 261, "default_num_special_tokens": 4}
+    return {"config": config, "vocab": vocab, **changes}
+
+
+def test_a_folder_with_tekken(tmp_path: Path) -> None:
+    def read(content: Any) -> Vocabulary:
+        (tmp_path / "tekken.json").write_text(json.dumps(content))
+        return Vocabulary.from_pretrained(tmp_path)
+
+    vocabulary = read(tekken())
+    assert vocabulary.tokens() == [None] * 4 + [bytes([byte]) for byte in range(256)] + [b"ab"]
+    assert vocabulary.end_token_ids == (2,)
+    assert vocabulary.end_token_source == "tekken.json"
+    special = [{"rank": 0, "token_str": "<unk>"}, {"rank": 3, "token_str": "</s>"}]
+    assert read(tekken(special_tokens=special)).end_token_ids == (3,)
+    for wrong in (
+        {},
+        [],
+        tekken(vocab=[]),
+        tekken(config={}),
+        tekken(special_tokens=[{"rank": 9, "token_str": "x"}]),
+        tekken(special_tokens=[{}]),
+        tekken(vocab=[{"rank": 0, "token_bytes": "%"}] * 300),
+    ):
+        with pytest.raises(VocabularyError):
+            read(wrong)
+    pytest.importorskip("tiktoken")
+    assert vocabulary.encode("ab </s>") == [260, *(byte + 4 for byte in b" </s>")]
+    vocabulary.save(tmp_path / "saved")
+    assert Vocabulary.load(tmp_path / "saved").encode("ab b") == vocabulary.encode("ab b")

@@ -12,6 +12,7 @@ from formalm.vocabulary.files import read_bytes, read_tokenizer_json
 from formalm.vocabulary.objects import read_json
 from formalm.vocabulary.parts import EndTokens, Parts, ended
 from formalm.vocabulary.sentencepiece import SPACE, read_sentencepiece
+from formalm.vocabulary.tekken import read_tekken
 from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["read_folder"]
@@ -22,7 +23,7 @@ FLAGS = "lstrip normalized rstrip single_word special".split()
 
 
 def read_folder(source: object, end_token_ids: EndTokens | None) -> Parts:
-    """The vocabulary of a folder with ``tokenizer.json`` or ``tokenizer.model``."""
+    """The vocabulary of a folder with a tokenizer in one of the layouts that we know."""
     if not isinstance(source, (str, os.PathLike)):
         raise ArgumentError(f"a folder is given by its path, not {type(source).__name__}")
     folder = Path(source)
@@ -46,11 +47,12 @@ def read_folder(source: object, end_token_ids: EndTokens | None) -> Parts:
         return read_json(data, end_token_ids, found, chat)
     if (folder / "tokenizer.model").is_file():
         return _sentencepiece(folder, config, found, end_token_ids, chat)
-    others = [
-        name for name in ("tekken.json", "vocab.json", "vocab.txt") if (folder / name).is_file()
-    ]
+    if (folder / "tekken.json").is_file():
+        parts = read_tekken(folder / "tekken.json", end_token_ids, found)
+        return parts._replace(chat=chat)
+    others = [name for name in ("vocab.json", "vocab.txt") if (folder / name).is_file()]
     raise VocabularyError(
-        f"{folder} has neither tokenizer.json nor tokenizer.model",
+        f"{folder} has neither tokenizer.json nor tokenizer.model nor tekken.json",
         hint=f"{others[0]} alone is not read; load it with its library and use from_tokenizer"
         if others
         else "is it the folder of a model?",

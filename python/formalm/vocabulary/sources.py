@@ -48,6 +48,15 @@ class Sources:
             If the bytes of its tokens are not known exactly.
         ArgumentError
             If it is no tokenizer object.
+
+        Examples
+        --------
+        >>> from tokenizers import Tokenizer
+        >>> from formalm import Vocabulary
+        >>> from formalm.models.canary import WEIGHTS
+        >>> tokenizer = Tokenizer.from_file(str(WEIGHTS / "tokenizer.json"))
+        >>> Vocabulary.from_tokenizer(tokenizer, 0) == Vocabulary.from_pretrained(WEIGHTS)
+        True
         """
         from formalm.vocabulary.objects import read_object
 
@@ -59,8 +68,9 @@ class Sources:
     ) -> Self:
         """A vocabulary from a local folder in the layout of Hugging Face.
 
-        Read are ``tokenizer.json`` (or ``tokenizer.model`` if there is none), the configurations
-        beside it, and the chat template. Nothing is downloaded and no code of the folder is run.
+        Read are ``tokenizer.json`` (or ``tokenizer.model`` or ``tekken.json`` if there is none), the
+        configurations beside it, and the chat template. Nothing is downloaded and no code of the
+        folder is run.
 
         Parameters
         ----------
@@ -74,6 +84,14 @@ class Sources:
         ------
         VocabularyError
             If a file is missing, unreadable, or contradicts another.
+
+        Examples
+        --------
+        >>> from formalm import Vocabulary
+        >>> from formalm.models.canary import WEIGHTS
+        >>> vocabulary = Vocabulary.from_pretrained(WEIGHTS, end_token_ids="<|endoftext|>")
+        >>> vocabulary.end_token_ids, vocabulary.end_token_source
+        ((0,), 'given')
         """
         from formalm.vocabulary.folder import read_folder
 

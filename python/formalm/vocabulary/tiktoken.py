@@ -23,14 +23,29 @@ class TiktokenTokenizer:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._encoding: Any = None
+        self._encoding: tuple[Any, int] | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, pattern: str, ranks: dict[bytes, int], special: dict[str, int], offset: int
+    ) -> TiktokenTokenizer:
+        """The tokenizer with these parts; ``offset`` is added to each id of a text."""
+        packed = {
+            "name": name,
+            "pattern": pattern,
+            "special_tokens": special,
+            "ranks": {b64encode(token).decode(): rank for token, rank in ranks.items()},
+            "offset": offset,
+        }
+        return cls(json.dumps(packed).encode())
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, in which no special token is recognised."""
         if self._encoding is None:
             self._encoding = _encoding(self.data)
-        ids: list[int] = self._encoding.encode(text, allowed_special=set(), disallowed_special=())
-        return ids
+        encoding, offset = self._encoding
+        ids: list[int] = encoding.encode(text, allowed_special=set(), disallowed_special=())
+        return [token_id + offset for token_id in ids] if offset else ids
 
 
 def read_tiktoken(encoding: Any, end_token_ids: EndTokens | None) -> Parts:
@@ -55,13 +70,8 @@ def read_tiktoken(encoding: Any, end_token_ids: EndTokens | None) -> Parts:
     core, source = ended(
         core, end_token_ids, [("tiktoken", END_NAME if END_NAME in special else None)]
     )
-    packed = {
-        "name": name,
-        "pattern": pattern,
-        "special_tokens": special,
-        "ranks": {b64encode(token).decode(): rank for token, rank in ranks.items()},
-    }
-    return Parts(core, TiktokenTokenizer(json.dumps(packed).encode()), end_source=source)
+    tokenizer = TiktokenTokenizer.of(name, pattern, ranks, special, offset=0)
+    return Parts(core, tokenizer, end_source=source)
 
 
 def shown(ids: list[int]) -> str:
@@ -70,18 +80,19 @@ def shown(ids: list[int]) -> str:
     return few if len(ids) <= 8 else f"{few} and {len(ids) - 8} more"
 
 
-def _encoding(data: bytes) -> Any:
+def _encoding(data: bytes) -> tuple[Any, int]:
     try:
         from tiktoken import Encoding
     except ImportError:
         raise missing("tiktoken") from None
     try:
         packed = json.loads(data)
-        return Encoding(
+        encoding = Encoding(
             packed["name"],
             pat_str=packed["pattern"],
             mergeable_ranks={b64decode(token): rank for token, rank in packed["ranks"].items()},
             special_tokens=packed["special_tokens"],
         )
+        return encoding, int(packed["offset"])
     except Exception as error:  # tiktoken's core raises whatever it meets
         raise VocabularyError(f"tiktoken cannot rebuild this encoding: {error}") from None
