@@ -68,7 +68,7 @@ class Sources:
     ) -> Self:
         """A vocabulary from a local folder in the layout of Hugging Face.
 
-        Read are ``tokenizer.json`` (or ``tokenizer.model`` or ``tekken.json`` if there is none), the
+        Read are ``tokenizer.json`` (without one ``tokenizer.model`` or ``tekken.json``), the
         configurations beside it, and the chat template. Nothing is downloaded and no code of the
         folder is run.
 
