@@ -201,6 +201,10 @@ def test_parts_and_slow_tokenizers_are_refused() -> None:
     slow = hub.ByT5Tokenizer()
     with pytest.raises(VocabularyError, match="ByT5Tokenizer"):
         Vocabulary.from_tokenizer(slow)
+    with pytest.raises(VocabularyError, match="Unigram"):
+        Vocabulary.from_tokenizer(hub.T5Tokenizer())
+    with pytest.raises(ArgumentError, match="GPT2Config is not a tokenizer"):
+        Vocabulary.from_tokenizer(hub.GPT2Config())
 
 
 def test_wrong_sources() -> None:

@@ -57,9 +57,12 @@ def _transformers(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
     kind = type(tokenizer).__name__
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
+        names = [each.__name__ for each in type(tokenizer).__mro__]
         hint = "load it as a fast tokenizer, or read its tokenizer.json or SentencePiece model"
-        if any(each.__name__ == "ProcessorMixin" for each in type(tokenizer).__mro__):
+        if "ProcessorMixin" in names:
             hint = "pass processor.tokenizer"
+        elif not any("Token" in name for name in names):
+            raise ArgumentError(f"{kind} is not a tokenizer", hint="pass the model's tokenizer")
         raise VocabularyError(
             f"{kind} keeps its tokens in code of its own, whose bytes are not known", hint=hint
         )
