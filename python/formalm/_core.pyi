@@ -10,6 +10,7 @@ __all__ = [
     "Automaton",
     "Constraint",
     "Expression",
+    "Grouping",
     "Matcher",
     "Vocabulary",
     "__version__",
@@ -66,6 +67,13 @@ class Automaton:
     def state_count(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
+
+@final
+class Grouping:
+    """A language prepared to tell where its groups are in a member: bytes, None without part."""
+
+    def __new__(cls, expression: Expression, automaton: Automaton) -> Grouping: ...
+    def spans(self, text: bytes, step_limit: int) -> list[tuple[int, int] | None] | None: ...
 
 @final
 class Vocabulary:

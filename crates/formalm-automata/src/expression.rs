@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Resource};
 use crate::lower;
-use crate::syntax::Pattern;
+use crate::syntax::{Group, Pattern};
 use crate::term::{TermId, Terms, UNBOUNDED};
 
 /// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
@@ -18,7 +18,7 @@ pub struct Expression {
 }
 
 #[derive(Debug)]
-enum Node {
+pub(crate) enum Node {
     Pattern(Pattern),
     Texts(Vec<Vec<u8>>),
     Union(Vec<Expression>),
@@ -117,12 +117,27 @@ impl Expression {
         }
     }
 
-    /// The pattern, if the expression is one.
-    pub fn as_pattern(&self) -> Option<&Pattern> {
+    /// The groups of all its patterns, in the order written; none of what is subtracted or
+    /// complemented, since a member matches no pattern there.
+    pub fn groups(&self) -> Vec<&Group> {
+        let mut groups = Vec::new();
+        self.add_groups(&mut groups);
+        groups
+    }
+
+    fn add_groups<'a>(&'a self, groups: &mut Vec<&'a Group>) {
         match &*self.node {
-            Node::Pattern(pattern) => Some(pattern),
-            _ => None,
+            Node::Pattern(pattern) => groups.extend(&pattern.groups),
+            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+                list.iter().for_each(|one| one.add_groups(groups));
+            }
+            Node::Repeat(one, ..) | Node::Difference(one, _) => one.add_groups(groups),
+            Node::Texts(_) | Node::Complement(_) => {}
         }
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
     }
 
     fn over(node: Node) -> Result<Expression, Error> {

@@ -11,6 +11,7 @@ mod dag;
 mod derive;
 pub mod error;
 mod expression;
+mod grouping;
 mod lower;
 mod machine;
 pub mod syntax;
@@ -24,6 +25,7 @@ pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
+pub use grouping::Grouping;
 pub use machine::{Keys, Machine};
 pub use viability::{KeyId, Repetition, Viability};
 
