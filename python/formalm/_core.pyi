@@ -70,10 +70,13 @@ class Automaton:
 
 @final
 class Grouping:
-    """A language prepared to tell where its groups are in a member: bytes, None without part."""
+    """A language prepared to tell what its groups capture in a member."""
 
     def __new__(cls, expression: Expression, automaton: Automaton) -> Grouping: ...
-    def spans(self, text: bytes, step_limit: int) -> list[tuple[int, int] | None] | None: ...
+    def captured(
+        self, text: bytes, step_limit: int
+    ) -> tuple[list[tuple[int, int] | None], list[bool]] | None:
+        """Spans in bytes, None for no part, and whether each group's pattern was matched at all."""
 
 @final
 class Vocabulary:

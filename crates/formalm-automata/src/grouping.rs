@@ -32,6 +32,16 @@ pub struct Grouping {
     groups: usize,
 }
 
+/// What the groups of a language captured in a member, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// Where each group begins and ends, in bytes; `None` if it took no part.
+    pub spans: Vec<Option<Range<usize>>>,
+    /// Whether the pattern of the group was matched against a piece of the text at all, unlike
+    /// those in operands of a union that were not chosen and in repetitions of nothing.
+    pub asked: Vec<bool>,
+}
+
 /// An expression with what is needed to find its groups; `groups` are theirs.
 #[derive(Debug)]
 struct Part {
@@ -74,26 +84,22 @@ impl Grouping {
         Ok(Grouping { machine, part, groups })
     }
 
-    /// Where each group begins and ends, in bytes, or `None` for those that took no part; nothing
-    /// at all if the text is not a member.
+    /// What the groups capture in a text; nothing at all if it is not a member.
     ///
     /// A step is an instruction of a pattern or a byte read by a machine.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] after `steps` steps, or when too much memory would be needed.
-    pub fn spans(
-        &self,
-        text: &[u8],
-        steps: u64,
-    ) -> Result<Option<Vec<Option<Range<usize>>>>, Error> {
+    pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<Captured>, Error> {
         let mut work = Work { steps: 0, allowed: steps };
         if !is_member(&self.machine, text, &mut work)? {
             return Ok(None);
         }
-        let mut found = vec![None; self.groups];
-        let good = self.part.find(text, 0, &mut work, &mut found)?;
-        Ok(good.then_some(found))
+        let (spans, asked) = (vec![None; self.groups], vec![false; self.groups]);
+        let mut captured = Captured { spans, asked };
+        let good = self.part.find(text, 0, &mut work, &mut captured)?;
+        Ok(good.then_some(captured))
     }
 }
 
@@ -156,7 +162,7 @@ impl Part {
         text: &[u8],
         offset: usize,
         work: &mut Work,
-        found: &mut [Option<Range<usize>>],
+        found: &mut Captured,
     ) -> Result<bool, Error> {
         match &self.form {
             Form::Plain => {}
@@ -164,7 +170,8 @@ impl Part {
                 let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
                 let Some(spans) = spans(program, text, work)? else { return Ok(false) };
                 for (group, span) in self.groups.clone().zip(spans) {
-                    found[group] = span.map(|(start, end)| offset + start..offset + end);
+                    found.spans[group] = span.map(|(start, end)| offset + start..offset + end);
+                    found.asked[group] = true;
                 }
             }
             Form::Union(operands) => {
@@ -205,7 +212,7 @@ fn find_each(
     text: &[u8],
     offset: usize,
     work: &mut Work,
-    found: &mut [Option<Range<usize>>],
+    found: &mut Captured,
 ) -> Result<bool, Error> {
     let member = |number: usize| parts[number].0.as_deref();
     let division = Division { least: parts.len(), most: Some(parts.len()), member: &member };

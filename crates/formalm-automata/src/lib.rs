@@ -25,7 +25,7 @@ pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
-pub use grouping::Grouping;
+pub use grouping::{Captured, Grouping};
 pub use machine::{Keys, Machine};
 pub use viability::{KeyId, Repetition, Viability};
 

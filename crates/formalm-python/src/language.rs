@@ -180,10 +180,18 @@ impl Grouping {
         }
     }
 
-    fn spans(&self, py: Python<'_>, text: &[u8], step_limit: u64) -> PyResult<Option<Spans>> {
-        let found = py.detach(|| self.prepared.spans(text, step_limit));
+    fn captured(
+        &self,
+        py: Python<'_>,
+        text: &[u8],
+        step_limit: u64,
+    ) -> PyResult<Option<(Spans, Vec<bool>)>> {
+        let found = py.detach(|| self.prepared.captured(text, step_limit));
         let found = found.map_err(|error| errors::failure(py, &error, None))?;
         let pair = |span: std::ops::Range<usize>| (span.start, span.end);
-        Ok(found.map(|spans| spans.into_iter().map(|span| span.map(pair)).collect()))
+        Ok(found.map(|captured| {
+            let spans = captured.spans.into_iter().map(|span| span.map(pair));
+            (spans.collect(), captured.asked)
+        }))
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -41,17 +42,18 @@ class Captures:
     """What the groups of a language captured in a member.
 
     A group is asked for by number, from 1, or by name; 0 is the whole text. A name that several
-    groups have, as in ``date + date``, stands for the last of them that took part.
+    parts of a language have, as in ``date + date``, stands for the group in the last of them that
+    was matched.
 
     Attributes
     ----------
     text
         The member, as it was handed in.
-    names
-        The name of each group, or None.
     spans
         Where each group begins and ends, in characters of a ``str`` and in bytes of ``bytes``;
         None for a group that took no part.
+    numbers
+        The names, in the order written, each with the number of the group it stands for.
 
     Examples
     --------
@@ -62,22 +64,16 @@ class Captures:
     """
 
     text: str | bytes
-    names: tuple[str | None, ...]
     spans: tuple[Span | None, ...]
+    numbers: tuple[tuple[str, int], ...]
 
     def groups(self, default: T | None = None) -> tuple[str | T | None, ...]:
         """The texts of all groups, ``default`` for those that took no part."""
-        return tuple(default if span is None else self._slice(span) for span in self.spans)
+        return tuple(self._slice(span, default) for span in self.spans)
 
     def groupdict(self, default: T | None = None) -> dict[str, str | T | None]:
-        """The texts of all groups with a name, ``default`` for those that took no part."""
-        named: dict[str, str | T | None] = {}
-        for name, span in zip(self.names, self.spans, strict=True):
-            if name is not None and span is not None:
-                named[name] = self._slice(span)
-            elif name is not None:
-                named.setdefault(name, default)
-        return named
+        """The texts of the groups with a name, ``default`` for those that took no part."""
+        return {name: self._slice(self.spans[number - 1], default) for name, number in self.numbers}
 
     def span(self, group: int | str = 0) -> Span | None:
         """Where a group begins and ends, or None if it took no part.
@@ -87,26 +83,22 @@ class Captures:
         ArgumentError
             If there is no such group.
         """
-        if group == 0 and type(group) is int:
-            return 0, len(self.text)
-        if type(group) is int and 0 < group <= len(self.spans):
-            return self.spans[group - 1]
-        if not isinstance(group, str) or group not in self.names:
-            names = ", ".join(dict.fromkeys(name for name in self.names if name is not None))
+        number = dict(self.numbers).get(group) if isinstance(group, str) else group
+        if type(number) is not int or not 0 <= number <= len(self.spans):
+            names = ", ".join(name for name, _ in self.numbers)
             raise ArgumentError(
                 f"there is no group {group!r}",
                 hint=f"numbers go up to {len(self.spans)}, names are {names or 'none'}",
             )
-        numbered = zip(self.names, self.spans, strict=True)
-        spans = [span for name, span in numbered if name == group and span is not None]
-        return spans[-1] if spans else None
+        return self.spans[number - 1] if number else (0, len(self.text))
 
     def __getitem__(self, group: int | str) -> str | None:
         """The text of a group, or None if it took no part; errors are those of :meth:`span`."""
-        span = self.span(group)
-        return None if span is None else self._slice(span)
+        return self._slice(self.span(group), None)
 
-    def _slice(self, span: Span) -> str:
+    def _slice(self, span: Span | None, default: T | None) -> str | T | None:
+        if span is None:
+            return default
         piece = self.text[span[0] : span[1]]
         return piece if isinstance(piece, str) else piece.decode(errors="replace")
 
@@ -115,18 +107,27 @@ class Captures:
 
 
 def captures_of(
-    text: str | bytes, data: bytes, names: list[str | None], grouping: _core.Grouping, limit: int
+    text: str | bytes,
+    data: bytes,
+    groups: Sequence[Group],
+    grouping: _core.Grouping,
+    step_limit: int,
 ) -> Captures | None:
     """What the groups capture in ``text``, whose UTF-8 bytes are ``data``; None if not a member."""
-    spans = grouping.spans(data, limit)
-    if spans is None:
+    captured = grouping.captured(data, step_limit)
+    if captured is None:
         return None
+    spans, asked = captured
     if isinstance(text, str) and len(text) != len(data):
         spans = [
             None if span is None else (_characters(data, span[0]), _characters(data, span[1]))
             for span in spans
         ]
-    return Captures(text, tuple(names), tuple(spans))
+    numbers: dict[str, int] = {}
+    for group in groups:
+        if group.name is not None and (asked[group.number - 1] or group.name not in numbers):
+            numbers[group.name] = group.number
+    return Captures(text, tuple(spans), tuple(numbers.items()))
 
 
 def _characters(data: bytes, end: int) -> int:

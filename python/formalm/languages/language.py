@@ -152,8 +152,7 @@ class Language(ABC):
             return None
         if self._grouping is None:
             self._grouping = _core.Grouping(self.expression(), self.automaton())
-        names = [group.name for group in self.groups]
-        return captures_of(text, data, names, self._grouping, step_limit)
+        return captures_of(text, data, self.groups, self._grouping, step_limit)
 
     def value(self, text: str | bytes) -> object:
         """What a member stands for: its named groups as a dictionary, or the text itself.

@@ -64,7 +64,7 @@ fn next_end<'a>(
     kept: &mut usize,
 ) -> Option<&'a usize> {
     while open.last()?.is_empty() {
-        *kept -= open.pop()?.capacity() + KEPT_BESIDE;
+        *kept = kept.saturating_sub(open.pop()?.capacity() + KEPT_BESIDE);
         let end = open.last_mut()?.pop()?;
         failed.insert((division.distinct(open.len() - 1), end));
     }

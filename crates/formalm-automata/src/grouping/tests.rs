@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Grouping;
+use super::{Captured, Grouping};
 use crate::syntax::{Dialect, Flags, parse};
 use crate::{Automaton, Error, Expression, Limits, Resource};
 
@@ -23,9 +23,9 @@ fn grouping(language: &Expression) -> Grouping {
 
 #[track_caller]
 fn check(language: &Expression, text: &str, expected: &[Option<&str>]) {
-    let found = grouping(language).spans(text.as_bytes(), STEPS).expect("limits");
+    let found = grouping(language).captured(text.as_bytes(), STEPS).expect("limits");
     let found = found.expect("a member");
-    let found: Vec<_> = found.into_iter().map(|span| span.map(|span| &text[span])).collect();
+    let found: Vec<_> = found.spans.into_iter().map(|span| span.map(|span| &text[span])).collect();
     assert_eq!(found, expected, "{text:?}");
 }
 
@@ -49,7 +49,7 @@ fn a_sequence_is_divided_from_the_left() {
     check(&language, "aaab", &[Some("aa"), Some("ab")]);
     let language = Expression::concat(vec![pattern("(é)"), texts(&["é", "éé"])]).unwrap();
     check(&language, "ééé", &[Some("é")]);
-    assert_eq!(grouping(&language).spans("éa".as_bytes(), STEPS), Ok(None));
+    assert_eq!(grouping(&language).captured("éa".as_bytes(), STEPS), Ok(None));
 }
 
 #[test]
@@ -82,14 +82,27 @@ fn boolean_operations() {
 fn members_that_are_no_text() {
     let language =
         Expression::concat(vec![Expression::texts(vec![vec![0xff]]), pattern("(a)")]).unwrap();
-    assert_eq!(grouping(&language).spans(b"\xffa", STEPS), Ok(Some(vec![Some(1..2)])));
+    let found = grouping(&language).captured(b"\xffa", STEPS).expect("limits");
+    assert_eq!(found, Some(Captured { spans: vec![Some(1..2)], asked: vec![true] }));
+}
+
+#[test]
+fn groups_that_were_not_asked() {
+    let word = pattern("(x)?(y)?").repeat(0, Some(1)).unwrap();
+    let language = Expression::union(vec![pattern("(a)"), word]).unwrap();
+    for (text, expected) in
+        [("a", [true, false, false]), ("x", [false, true, true]), ("", [false; 3])]
+    {
+        let found = grouping(&language).captured(text.as_bytes(), STEPS).expect("limits");
+        assert_eq!(found.expect("a member").asked, expected, "{text:?}");
+    }
 }
 
 #[test]
 fn steps_are_limited() {
     let text = "a".repeat(3000);
     let language = pattern("(.+)").repeat(50, Some(60)).unwrap();
-    let refused = grouping(&language).spans(text.as_bytes(), 10_000);
+    let refused = grouping(&language).captured(text.as_bytes(), 10_000);
     assert!(matches!(refused, Err(Error::Limit { resource: Resource::Steps, .. })), "{refused:?}");
     let language = pattern("(.+)").repeat(0, None).unwrap();
     check(&language, &text, &[Some(&text)]);

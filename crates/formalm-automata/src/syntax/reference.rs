@@ -106,10 +106,10 @@ impl Text<'_> {
             return backwards.first(node, at, captures).map(|(_, captures)| captures);
         }
         // The width is fixed, so only one start can lead here.
-        let found = (0..=at).filter_map(|start| {
+        let mut found = (0..=at).rev().filter_map(|start| {
             forwards.first(node, start, captures).filter(|&(end, _)| end == at)
         });
-        found.last().map(|(_, captures)| captures)
+        found.next().map(|(_, captures)| captures)
     }
 
     fn sequence(&self, parts: &[Node], at: usize, captures: &Captures, then: Then) -> bool {

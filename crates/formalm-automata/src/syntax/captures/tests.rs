@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::search::GroupSpan;
 use super::{Program, spans};
 use crate::derive::Work;
 use crate::error::{Error, Resource};
@@ -12,7 +13,7 @@ fn search(
     dialect: Dialect,
     text: &str,
     steps: u64,
-) -> Result<Option<Vec<Option<(usize, usize)>>>, Error> {
+) -> Result<Option<Vec<GroupSpan>>, Error> {
     let pattern = parse(pattern, dialect, Flags::default()).expect(pattern);
     spans(&Program::new(&pattern), text, &mut Work { steps: 0, allowed: steps })
 }
