@@ -136,7 +136,7 @@ def test_cases_of_the_python_dialect(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_patterns_as_re_matches_them(seed: int) -> None:
     compared = 0
-    for pattern in random_patterns(seed, "python", 150):
+    for pattern in random_patterns(seed, "python", 80):
         compiled = re.compile(pattern)
         language = Regex(pattern)
         for text in TEXTS:
@@ -146,7 +146,7 @@ def test_random_patterns_as_re_matches_them(seed: int) -> None:
                 break
             assert found == theirs(compiled.fullmatch(text)), (pattern, text)
             compared += found is not None
-    assert compared > 500
+    assert compared > 250
 
 
 @exact_re
