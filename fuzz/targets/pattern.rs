@@ -1,12 +1,17 @@
 //! A stranger's pattern, and a text to read with it: no panic, no endless work, limits kept.
 #![no_main]
 
+use std::sync::Arc;
+
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Limits, Machine};
+use formalm_automata::{Automaton, Expression, Grouping, Limits, Machine};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that what would run away is stopped within a run.
 const LIMITS: Limits = Limits { states: 2_000, bytes: 32 << 20 };
+
+/// Steps that finding groups may take.
+const STEPS: u64 = 1 << 20;
 
 fuzz_target!(|input: (u8, &str, &[u8])| {
     let (bits, pattern, text) = input;
@@ -19,7 +24,8 @@ fuzz_target!(|input: (u8, &str, &[u8])| {
         verbose: bits & 32 != 0,
     };
     let Ok(pattern) = parse(pattern, dialect, flags) else { return };
-    let Ok(automaton) = Automaton::new(&Expression::pattern(pattern), LIMITS) else { return };
+    let language = Expression::pattern(pattern);
+    let Ok(automaton) = Automaton::new(&language, LIMITS).map(Arc::new) else { return };
     let mut state = automaton.start();
     for &byte in text {
         match automaton.step(state, byte) {
@@ -32,6 +38,11 @@ fuzz_target!(|input: (u8, &str, &[u8])| {
     if let Ok(rest) = automaton.shortest(state) {
         if let Ok(Ok(end)) = automaton.walk(state, &rest) {
             assert!(automaton.is_accepting(end), "the shortest completion is not accepted");
+            let member = [text, &rest].concat();
+            let Ok(grouping) = Grouping::new(&language, automaton, LIMITS) else { return };
+            if let Ok(captured) = grouping.captured(&member, STEPS) {
+                assert!(captured.is_some(), "a member has no captures");
+            }
         }
     }
 });

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
     from formalm.errors import *  # noqa: F403
+    from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
@@ -37,7 +38,7 @@ _ROOMS = {
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
-    "languages": "Choice Language Literal Regex",
+    "languages": "Captures Choice Language Literal Regex",
     "models": "FunctionModel TableModel",
     "vocabulary": "Vocabulary",
 }

@@ -10,6 +10,7 @@ __all__ = [
     "Automaton",
     "Constraint",
     "Expression",
+    "Grouping",
     "Matcher",
     "Vocabulary",
     "__version__",
@@ -84,6 +85,16 @@ class Automaton:
     def state_count(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
+
+@final
+class Grouping:
+    """A language prepared to tell what its groups capture in a member."""
+
+    def __new__(cls, expression: Expression, automaton: Automaton) -> Grouping: ...
+    def captured(
+        self, text: bytes, step_limit: int
+    ) -> tuple[list[tuple[int, int] | None], list[bool]] | None:
+        """Spans in bytes, None for no part, and whether each group's pattern was matched at all."""
 
 @final
 class Vocabulary:

@@ -45,9 +45,19 @@ def test_generate() -> None:
     assert len(done.stdout.strip()) == 3
     (described,) = objects(run("generate", "ab", "-r", "[ab]{3}", "--seed", "1", "--json").stdout)
     assert described["text"] == done.stdout.strip()
+    assert described["value"] == described["text"]
     assert described["reason"] == "finished"
     assert described["prompt_token_ids"] == [0, 1]
     assert len(objects(run("generate", "-c", "a", "-c", "b", "-n", "3", "--json").stdout)) == 3
+
+
+def test_named_groups_are_shown() -> None:
+    pattern = "(?P<first>[ab])(?P<rest>b{2})(?P<more>c)?"
+    (described,) = objects(
+        run("generate", "-r", pattern, "--temperature", "0", "--max-tokens", "9", "--json").stdout
+    )
+    text = described["text"]
+    assert described["value"] == {"first": text[0], "rest": "bb", "more": text[3:] or None}
 
 
 def test_a_text_cut_short_has_its_exit_code() -> None:

@@ -6,7 +6,7 @@ use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
 use crate::lower;
-use crate::syntax::{self, Pattern};
+use crate::syntax::{self, Group, Pattern};
 use crate::term::{TermId, Terms, UNBOUNDED};
 use crate::transduce::Edits;
 
@@ -144,11 +144,22 @@ impl Expression {
         }
     }
 
-    /// The pattern, if the expression is one.
-    pub fn as_pattern(&self) -> Option<&Pattern> {
+    /// The groups of all its patterns, in the order written; none of what is subtracted,
+    /// complemented, edited or rewritten, since a member matches no pattern there.
+    pub fn groups(&self) -> Vec<&Group> {
+        let mut groups = Vec::new();
+        self.add_groups(&mut groups);
+        groups
+    }
+
+    fn add_groups<'a>(&'a self, groups: &mut Vec<&'a Group>) {
         match &*self.node {
-            Node::Pattern(pattern) => Some(pattern),
-            _ => None,
+            Node::Pattern(pattern) => groups.extend(&pattern.groups),
+            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+                list.iter().for_each(|one| one.add_groups(groups));
+            }
+            Node::Repeat(one, ..) | Node::Difference(one, _) => one.add_groups(groups),
+            Node::Texts(_) | Node::Complement(_) | Node::Edits(..) | Node::Rewrite { .. } => {}
         }
     }
 

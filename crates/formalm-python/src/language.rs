@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::Grouping as Prepared;
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
     Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations,
@@ -65,8 +66,7 @@ impl Expression {
 
     #[getter]
     fn groups(&self) -> Vec<(Option<String>, usize, usize)> {
-        let groups = self.language.as_pattern().map(|pattern| pattern.groups.as_slice());
-        let groups = groups.unwrap_or_default().iter();
+        let groups = self.language.groups().into_iter();
         groups.map(|group| (group.name.clone(), group.span.start, group.span.end)).collect()
     }
 
@@ -213,5 +213,43 @@ impl Automaton {
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.machine.memory_bytes()
+    }
+}
+
+/// Where the groups of a language are in one of its members, in bytes.
+type Spans = Vec<Option<(usize, usize)>>;
+
+/// A language prepared to tell what its groups capture.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Grouping {
+    prepared: Prepared,
+}
+
+#[pymethods]
+impl Grouping {
+    #[new]
+    fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
+        let machine = Arc::clone(&automaton.machine);
+        let prepared =
+            py.detach(|| Prepared::new(&expression.language, machine, Limits::default()));
+        match prepared {
+            Ok(prepared) => Ok(Grouping { prepared }),
+            Err(error) => Err(errors::failure(py, &error, None)),
+        }
+    }
+
+    fn captured(
+        &self,
+        py: Python<'_>,
+        text: &[u8],
+        step_limit: u64,
+    ) -> PyResult<Option<(Spans, Vec<bool>)>> {
+        let found = py.detach(|| self.prepared.captured(text, step_limit));
+        let found = found.map_err(|error| errors::failure(py, &error, None))?;
+        let pair = |span: std::ops::Range<usize>| (span.start, span.end);
+        Ok(found.map(|captured| {
+            let spans = captured.spans.into_iter().map(|span| span.map(pair));
+            (spans.collect(), captured.asked)
+        }))
     }
 }

@@ -20,7 +20,7 @@ mod _core {
     #[pymodule_export]
     use super::constraint::Constraint;
     #[pymodule_export]
-    use super::language::{Automaton, Expression};
+    use super::language::{Automaton, Expression, Grouping};
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
     #[pymodule_export]

@@ -114,7 +114,7 @@ class Draft:
         is_accepting = language is None or language.matches(data)
         by_itself = reason in ("end_token", "finished", "stop")
         text = data.decode(errors="replace")
-        value = text if language is None else language.value(text) if is_accepting else None
+        value = text if language is None else language.value(data) if is_accepting else None
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
         return Generation(
             text=text,

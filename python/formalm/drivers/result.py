@@ -41,8 +41,8 @@ class Generation:
     is_accepting
         Whether the text is in the language; always True without one.
     value
-        What the text stands for in the language, the text itself for a regex; None if not
-        accepting.
+        What the text stands for in the language, by its :meth:`~formalm.Language.value`: named
+        groups as a dictionary, the text itself without any; None if not accepting.
     stop_text
         The stop that was found, or None.
     prompt_token_ids

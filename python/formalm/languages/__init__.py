@@ -1,13 +1,15 @@
 """Languages: descriptions of sets of texts."""
 
 from formalm.languages.algebra import Combination, Repetition, as_language
+from formalm.languages.captures import Captures, Group
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.language import Language, text_bytes
-from formalm.languages.regex import Group, Regex
+from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
 
 __all__ = [
+    "Captures",
     "Choice",
     "Combination",
     "Edit",

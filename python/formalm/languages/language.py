@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.languages.captures import STEP_LIMIT, Captures, Group, captures_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -44,7 +45,7 @@ class Language(ABC):
     (True, False, True)
     """
 
-    __slots__ = ("_arguments", "_automata", "_expression", "_hash")
+    __slots__ = ("_arguments", "_automata", "_expression", "_grouping", "_hash")
 
     def __init__(self, *arguments: Hashable) -> None:
         self._arguments = arguments
@@ -52,6 +53,7 @@ class Language(ABC):
         self._hash = hash((type(self).__name__, arguments))
         self._automata: dict[int | None, _core.Automaton] = {}
         self._expression: _core.Expression | None = None
+        self._grouping: _core.Grouping | None = None
 
     @abstractmethod
     def _build(self) -> _core.Expression:
@@ -103,9 +105,84 @@ class Language(ABC):
         data = text_bytes(prefix)
         return None if data is None else self.automaton().shortest(data)
 
-    def value(self, text: str) -> object:
-        """What a member stands for; the text itself unless a language knows better."""
-        return text
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The capture groups of all its patterns, in the order written and numbered from 1.
+
+        Patterns that are subtracted, complemented, edited or rewritten have none: no member
+        matches them.
+        """
+        groups = self.expression().groups
+        return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
+
+    def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> Captures | None:
+        """What the groups capture in a member; None if ``text`` is not a member.
+
+        In a pattern it is what the dialect's own engine reports when the pattern matches the whole
+        text, which is ``re.fullmatch`` for Python's. Combinations divide the text first, and each
+        part sees its own piece only:
+
+        - a union shows the groups of its first operand that has the text;
+        - in a concatenation each part in turn takes as much as it can, whatever it prefers inside;
+        - so do the members of a repetition, of which the last one shows its groups;
+        - an intersection shows the groups of all its operands, a difference those on its left.
+
+        Parameters
+        ----------
+        text
+            A text, or UTF-8 bytes.
+        step_limit
+            Most steps to take; a step is an instruction of a pattern or a byte read by a machine.
+
+        Raises
+        ------
+        LimitError
+            If more steps or memory are needed. The effort is proportional to the text for most
+            languages; look-ahead to the far end at every character makes it quadratic.
+        LanguageError
+            If the language is empty.
+
+        Examples
+        --------
+        >>> from formalm import Literal, Regex
+        >>> price = Regex("(?P<whole>[0-9]+)") + Literal(".") + Regex("(?P<cents>[0-9]{2})")
+        >>> price.captures("12.50").groupdict()
+        {'whole': '12', 'cents': '50'}
+        """
+        if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
+            raise ArgumentError(f"step_limit must be a positive integer, not {step_limit!r}")
+        data = text_bytes(text)
+        if data is None:
+            return None
+        if self._grouping is None:
+            self._grouping = _core.Grouping(self.expression(), self.automaton())
+        return captures_of(text, data, self.groups, self._grouping, step_limit)
+
+    def value(self, text: str | bytes) -> object:
+        """What a member stands for: its named groups as a dictionary, or the text itself.
+
+        The dictionary is that of :meth:`captures`, with None for groups that took no part; a
+        language without named groups returns the text.
+
+        Raises
+        ------
+        TokenError
+            If there are named groups and ``text`` is not a member.
+
+        Examples
+        --------
+        >>> from formalm import Regex
+        >>> Regex("(?P<hours>[0-9]+):(?P<minutes>[0-9]{2})").value("9:30")
+        {'hours': '9', 'minutes': '30'}
+        """
+        if all(group.name is None for group in self.groups):
+            return text if isinstance(text, str) else text.decode(errors="replace")
+        found = self.captures(text)
+        if found is None:
+            raise TokenError(
+                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+            )
+        return found.groupdict()
 
     def __or__(self, other: object) -> Language:
         return _combine("|", self, other)
@@ -245,6 +322,8 @@ class Language(ABC):
 
     def reverse(self) -> Reversed:
         """Members read from right to left, character by character.
+
+        Groups of a pattern are kept; they capture pieces of the reversed text.
 
         Raises
         ------

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.language import Language
 
-__all__ = ["Group", "Regex"]
+__all__ = ["Regex"]
 
 _FLAGS = {
     re.IGNORECASE: "ignore_case",
@@ -18,25 +17,6 @@ _FLAGS = {
     re.ASCII: "ascii",
     re.VERBOSE: "verbose",
 }
-
-
-class Group(NamedTuple):
-    """A capture group of a pattern.
-
-    Attributes
-    ----------
-    number
-        Counted from 1, by opening parenthesis.
-    name
-        The name, or None.
-    start, end
-        Where it stands in the pattern, in characters.
-    """
-
-    number: int
-    name: str | None
-    start: int
-    end: int
 
 
 class Regex(Language):
@@ -101,12 +81,6 @@ class Regex(Language):
     def dialect(self) -> str:
         """``"python"`` or ``"ecma"``."""
         return str(self._arguments[2])
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """The capture groups, in order of their numbers."""
-        groups = self.expression().groups
-        return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
 
     def _build(self) -> _core.Expression:
         options = {name: bool(self.flags & flag) for flag, name in _FLAGS.items()}

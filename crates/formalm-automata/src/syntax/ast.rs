@@ -3,6 +3,7 @@
 //! Dialect, flags and case folding are resolved by the parser, so that the tree needs no
 //! context to be read: a class is a set of characters, an anchor is one of four assertions.
 
+use super::Dialect;
 use crate::charset::CharSet;
 use crate::error::Span;
 
@@ -13,6 +14,8 @@ pub struct Pattern {
     pub root: Node,
     /// Capturing groups in the order of their opening parentheses; group 1 is at index 0.
     pub groups: Vec<Group>,
+    /// Whose rules decide what the groups capture.
+    pub dialect: Dialect,
 }
 
 /// A capturing group. Groups do not change the language; their names and places are kept.
@@ -33,9 +36,9 @@ pub enum Node {
     Class(CharSet),
     /// One after the other.
     Concat(Vec<Node>),
-    /// One of several, in order of preference (the order matters only inside [`Node::Atomic`]).
+    /// One of several, in order of preference, which matters to groups and in [`Node::Atomic`].
     Alternation(Vec<Node>),
-    /// `min` to `max` times; `max: None` is unbounded. `lazy` matters only inside `Atomic`.
+    /// `min` to `max` times; `max: None` is unbounded. `lazy` matters where order does.
     Repeat {
         /// What is repeated.
         node: Box<Node>,

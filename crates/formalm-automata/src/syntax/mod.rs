@@ -9,6 +9,7 @@
 
 pub mod ast;
 mod branches;
+pub(crate) mod captures;
 mod classes;
 mod cursor;
 mod ecma;

@@ -59,7 +59,7 @@ pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, E
             Some("write \\\\ for a backslash"),
         ));
     }
-    result.map(|root| Pattern { root, groups: parser.groups })
+    result.map(|root| Pattern { root, groups: parser.groups, dialect })
 }
 
 /// What an opening parenthesis began.

@@ -1,91 +1,177 @@
 //! What a tree means, by trying everything: the slow definition that faster machines are
 //! tested against.
 //!
-//! Exponential in bad cases, like the backtracking engines whose order of preference it follows;
-//! inside [`Node::Atomic`] that order decides.
+//! Exponential in bad cases, like the backtracking engines whose order of preference it follows.
+//! That order decides inside [`Node::Atomic`], and it decides what groups capture.
 
+use super::Dialect;
 use super::ast::{Node, Pattern};
+
+/// What the groups captured so far; a way that is given up takes its own along.
+pub(crate) type Captures = Vec<Option<(usize, usize)>>;
 
 /// Whether the pattern matches the whole text.
 pub(crate) fn matches(pattern: &Pattern, text: &str) -> bool {
-    let characters: Vec<char> = text.chars().collect();
-    let end = characters.len();
-    Text(&characters).ends(&pattern.root, 0, &mut |at| at == end)
+    captures(pattern, text).is_some()
 }
 
-/// A text's characters.
-struct Text<'a>(&'a [char]);
+/// What the groups capture, in characters, when the pattern matches the whole text.
+pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<Captures> {
+    let text: Vec<char> = text.chars().collect();
+    let whole = Text { text: &text, dialect: pattern.dialect, back: false };
+    let mut found = None;
+    whole.ends(&pattern.root, 0, &vec![None; pattern.groups.len()], &mut |end, captures| {
+        found = (end == text.len()).then(|| captures.clone());
+        found.is_some()
+    });
+    found
+}
 
-/// Is told where a match ends; `true` stops the search.
-type Then<'a> = &'a mut dyn FnMut(usize) -> bool;
+/// A text's characters and how they are read.
+#[derive(Clone, Copy)]
+struct Text<'a> {
+    text: &'a [char],
+    dialect: Dialect,
+    /// From right to left.
+    back: bool,
+}
+
+/// Is told where a match ends and what was captured; `true` stops the search.
+type Then<'a> = &'a mut dyn FnMut(usize, &Captures) -> bool;
 
 impl Text<'_> {
     /// Offers the ends of matches of `node` that begin at `at`, best first.
-    fn ends(&self, node: &Node, at: usize, then: Then) -> bool {
+    fn ends(&self, node: &Node, at: usize, captures: &Captures, then: Then) -> bool {
         match node {
-            Node::Empty => then(at),
-            Node::Class(class) => {
-                self.0.get(at).is_some_and(|&c| class.contains(c)) && then(at + 1)
+            Node::Empty => then(at, captures),
+            Node::Class(class) if self.back => {
+                self.before(at).is_some_and(|c| class.contains(c)) && then(at - 1, captures)
             }
-            Node::Concat(parts) => self.sequence(parts, at, then),
-            Node::Alternation(parts) => parts.iter().any(|part| self.ends(part, at, then)),
-            Node::Group { node, .. } => self.ends(node, at, then),
-            Node::Repeat { .. } => self.repeat(node, 0, None, at, then),
+            Node::Class(class) => {
+                self.text.get(at).is_some_and(|&c| class.contains(c)) && then(at + 1, captures)
+            }
+            Node::Concat(parts) => self.sequence(parts, at, captures, then),
+            Node::Alternation(parts) => {
+                parts.iter().any(|part| self.ends(part, at, captures, then))
+            }
+            Node::Group { index, node } => self.ends(node, at, captures, &mut |end, captures| {
+                let mut captures = captures.clone();
+                captures[*index as usize - 1] = Some((at.min(end), at.max(end)));
+                then(end, &captures)
+            }),
+            Node::Repeat { .. } => self.repeat(node, 0, None, at, captures, then),
             Node::Atomic(node) => {
-                let mut first = None;
-                self.ends(node, at, &mut |end| {
-                    first = Some(end);
-                    true
-                });
-                first.is_some_and(then)
+                self.first(node, at, captures).is_some_and(|(end, captures)| then(end, &captures))
             }
             Node::Look { ahead, negative, node } => {
-                let found = if *ahead {
-                    self.ends(node, at, &mut |_| true)
-                } else {
-                    (0..=at).any(|start| self.ends(node, start, &mut |end| end == at))
-                };
-                found != *negative && then(at)
+                match (self.look(node, *ahead, at, captures), negative) {
+                    (Some(captures), false) => then(at, &captures),
+                    (None, true) => then(at, captures),
+                    _ => false,
+                }
             }
-            Node::TextStart => at == 0 && then(at),
-            Node::TextEnd => at == self.0.len() && then(at),
+            Node::TextStart => at == 0 && then(at, captures),
+            Node::TextEnd => at == self.text.len() && then(at, captures),
             Node::WordBoundary { negative, word, empty_fails } => {
-                let is_word = |c: Option<&char>| c.is_some_and(|&c| word.contains(c));
-                let before = at.checked_sub(1).and_then(|index| self.0.get(index));
-                let boundary = is_word(before) != is_word(self.0.get(at));
-                let fails = *negative && *empty_fails && self.0.is_empty();
-                boundary != *negative && !fails && then(at)
+                let is_word = |c: Option<char>| c.is_some_and(|c| word.contains(c));
+                let boundary = is_word(self.before(at)) != is_word(self.text.get(at).copied());
+                let fails = *negative && *empty_fails && self.text.is_empty();
+                boundary != *negative && !fails && then(at, captures)
             }
         }
     }
 
-    fn sequence(&self, parts: &[Node], at: usize, then: Then) -> bool {
-        match parts.split_first() {
-            None => then(at),
-            Some((first, rest)) => self.ends(first, at, &mut |end| self.sequence(rest, end, then)),
+    fn before(&self, at: usize) -> Option<char> {
+        at.checked_sub(1).map(|index| self.text[index])
+    }
+
+    /// The best end of `node` by itself.
+    fn first(&self, node: &Node, at: usize, captures: &Captures) -> Option<(usize, Captures)> {
+        let mut first = None;
+        self.ends(node, at, captures, &mut |end, captures| {
+            first = Some((end, captures.clone()));
+            true
+        });
+        first
+    }
+
+    /// What is captured by looking for `node` ahead of `at` or behind it.
+    fn look(&self, node: &Node, ahead: bool, at: usize, captures: &Captures) -> Option<Captures> {
+        let forwards = Text { back: false, ..*self };
+        if ahead {
+            return forwards.first(node, at, captures).map(|(_, captures)| captures);
+        }
+        if self.dialect == Dialect::Ecma {
+            let backwards = Text { back: true, ..*self };
+            return backwards.first(node, at, captures).map(|(_, captures)| captures);
+        }
+        // The width is fixed, so only one start can lead here.
+        let mut found = (0..=at).rev().filter_map(|start| {
+            forwards.first(node, start, captures).filter(|&(end, _)| end == at)
+        });
+        found.next().map(|(_, captures)| captures)
+    }
+
+    fn sequence(&self, parts: &[Node], at: usize, captures: &Captures, then: Then) -> bool {
+        let split = if self.back { parts.split_last() } else { parts.split_first() };
+        match split {
+            None => then(at, captures),
+            Some((first, rest)) => self.ends(first, at, captures, &mut |end, captures| {
+                self.sequence(rest, end, captures, then)
+            }),
         }
     }
 
-    /// Continues a repetition that has been through `count` times, the last one from `last`.
-    /// Beyond the least count, a time that reads nothing does not count.
+    /// Continues a repetition that has been through `count` times. Once that is enough, `last` is
+    /// where the last time began: one that reads nothing is the last one in Python, and none at
+    /// all in ECMAScript.
     fn repeat(
         &self,
         repeat: &Node,
         count: u32,
         last: Option<usize>,
         at: usize,
+        captures: &Captures,
         then: Then,
     ) -> bool {
         let Node::Repeat { node, min, max, lazy } = repeat else { return false };
-        if *lazy && count >= *min && then(at) {
+        let is_empty = last == Some(at);
+        if is_empty && self.dialect == Dialect::Ecma {
+            return false;
+        }
+        let is_enough = count >= *min;
+        if *lazy && is_enough && then(at, captures) {
             return true;
         }
-        let may_go_on = max.is_none_or(|max| count < max) && (count < *min || last != Some(at));
-        if may_go_on
-            && self.ends(node, at, &mut |end| self.repeat(repeat, count + 1, Some(at), end, then))
-        {
-            return true;
+        if max.is_none_or(|max| count < max) && !is_empty {
+            let mut captures = captures.clone();
+            if self.dialect == Dialect::Ecma {
+                forget(node, &mut captures);
+            }
+            let last = is_enough.then_some(at);
+            if self.ends(node, at, &captures, &mut |end, captures| {
+                self.repeat(repeat, count + 1, last, end, captures, then)
+            }) {
+                return true;
+            }
         }
-        !*lazy && count >= *min && then(at)
+        !*lazy && is_enough && then(at, captures)
+    }
+}
+
+/// ECMAScript: an iteration begins without what the one before captured.
+fn forget(node: &Node, captures: &mut Captures) {
+    match node {
+        Node::Group { index, node } => {
+            captures[*index as usize - 1] = None;
+            forget(node, captures);
+        }
+        Node::Concat(parts) | Node::Alternation(parts) => {
+            parts.iter().for_each(|part| forget(part, captures));
+        }
+        Node::Repeat { node, .. } | Node::Atomic(node) | Node::Look { node, .. } => {
+            forget(node, captures);
+        }
+        _ => {}
     }
 }

@@ -29,7 +29,7 @@ impl Expression {
             ));
         }
         if let Some(name) = &edits.group {
-            let Some(pattern) = self.as_pattern() else {
+            let Node::Pattern(pattern) = self.node() else {
                 return Err(refused(
                     "a region is a group of one pattern, not of a combination",
                     "edit the pattern before combining it",

@@ -10,7 +10,7 @@ use crate::syntax::{Node, Pattern};
 /// [`Error::Language`] for atomic groups and possessive quantifiers: what they give up depends on
 /// the direction of reading.
 pub(crate) fn reversed_pattern(pattern: &Pattern) -> Result<Pattern, Error> {
-    Ok(Pattern { root: reversed(&pattern.root)?, groups: pattern.groups.clone() })
+    Ok(Pattern { root: reversed(&pattern.root)?, ..pattern.clone() })
 }
 
 fn reversed(node: &Node) -> Result<Node, Error> {

@@ -1,0 +1,134 @@
+"""Groups of a language, and what they capture in a member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from formalm import _core
+from formalm.errors import ArgumentError
+
+__all__ = ["STEP_LIMIT", "Captures", "Group", "captures_of"]
+
+STEP_LIMIT = 100_000_000
+"""Steps that :meth:`Language.captures` may take unless told otherwise: about a second."""
+
+Span = tuple[int, int]
+T = TypeVar("T")
+
+
+class Group(NamedTuple):
+    """A capture group of a pattern.
+
+    Attributes
+    ----------
+    number
+        Counted from 1, by opening parenthesis.
+    name
+        The name, or None.
+    start, end
+        Where it stands in the pattern, in characters.
+    """
+
+    number: int
+    name: str | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, repr=False)
+class Captures:
+    """What the groups of a language captured in a member.
+
+    A group is asked for by number, from 1, or by name; 0 is the whole text. A name that several
+    parts of a language have, as in ``date + date``, stands for the group in the last of them that
+    was matched.
+
+    Attributes
+    ----------
+    text
+        The member, as it was handed in.
+    spans
+        Where each group begins and ends, in characters of a ``str`` and in bytes of ``bytes``;
+        None for a group that took no part.
+    numbers
+        The names, in the order written, each with the number of the group it stands for.
+
+    Examples
+    --------
+    >>> from formalm import Regex
+    >>> found = Regex(r"(?P<year>[0-9]{4})(-(?P<month>[0-9]{2}))?").captures("1984")
+    >>> found["year"], found.span("year"), found["month"], found.groups()
+    ('1984', (0, 4), None, ('1984', None, None))
+    """
+
+    text: str | bytes
+    spans: tuple[Span | None, ...]
+    numbers: tuple[tuple[str, int], ...]
+
+    def groups(self, default: T | None = None) -> tuple[str | T | None, ...]:
+        """The texts of all groups, ``default`` for those that took no part."""
+        return tuple(self._slice(span, default) for span in self.spans)
+
+    def groupdict(self, default: T | None = None) -> dict[str, str | T | None]:
+        """The texts of the groups with a name, ``default`` for those that took no part."""
+        return {name: self._slice(self.spans[number - 1], default) for name, number in self.numbers}
+
+    def span(self, group: int | str = 0) -> Span | None:
+        """Where a group begins and ends, or None if it took no part.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such group.
+        """
+        number = dict(self.numbers).get(group) if isinstance(group, str) else group
+        if type(number) is not int or not 0 <= number <= len(self.spans):
+            names = ", ".join(name for name, _ in self.numbers)
+            raise ArgumentError(
+                f"there is no group {group!r}",
+                hint=f"numbers go up to {len(self.spans)}, names are {names or 'none'}",
+            )
+        return self.spans[number - 1] if number else (0, len(self.text))
+
+    def __getitem__(self, group: int | str) -> str | None:
+        """The text of a group, or None if it took no part; errors are those of :meth:`span`."""
+        return self._slice(self.span(group), None)
+
+    def _slice(self, span: Span | None, default: T | None) -> str | T | None:
+        if span is None:
+            return default
+        piece = self.text[span[0] : span[1]]
+        return piece if isinstance(piece, str) else piece.decode(errors="replace")
+
+    def __repr__(self) -> str:
+        return f"<Captures of {self.text!r}: {self.groups()!r}>"
+
+
+def captures_of(
+    text: str | bytes,
+    data: bytes,
+    groups: Sequence[Group],
+    grouping: _core.Grouping,
+    step_limit: int,
+) -> Captures | None:
+    """What the groups capture in ``text``, whose UTF-8 bytes are ``data``; None if not a member."""
+    captured = grouping.captured(data, step_limit)
+    if captured is None:
+        return None
+    spans, asked = captured
+    if isinstance(text, str) and len(text) != len(data):
+        spans = [
+            None if span is None else (_characters(data, span[0]), _characters(data, span[1]))
+            for span in spans
+        ]
+    numbers: dict[str, int] = {}
+    for group in groups:
+        if group.name is not None and (asked[group.number - 1] or group.name not in numbers):
+            numbers[group.name] = group.number
+    return Captures(text, tuple(spans), tuple(numbers.items()))
+
+
+def _characters(data: bytes, end: int) -> int:
+    return len(data[:end].decode())
