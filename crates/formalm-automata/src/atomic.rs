@@ -6,8 +6,10 @@
 //! preference are dropped, and what follows the group may be read under the condition that no
 //! thread of higher preference will match a prefix of the same remaining text.
 
+use std::rc::Rc;
+
 use crate::derive::{Context, Exhausted, Work};
-use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms};
+use crate::term::{EMPTY, FULL, MARK, Term, TermId, Terms};
 
 /// A way through the group from here: the condition on the remaining text under which it is open,
 /// and what it reads next (`None`: it ends here).
@@ -22,6 +24,31 @@ struct Split {
     ends: Vec<TermId>,
     /// Threads that read on, by preference.
     reading: Vec<TermId>,
+}
+
+/// A way through the group that is still to be divided.
+struct Way {
+    id: TermId,
+    condition: TermId,
+    entered: Option<Rc<Entered>>,
+}
+
+/// The repetitions entered since the last byte, innermost first.
+struct Entered {
+    repetition: (TermId, TermId),
+    outside: Option<Rc<Entered>>,
+}
+
+impl Entered {
+    fn has(mut entered: Option<&Rc<Entered>>, repetition: (TermId, TermId)) -> bool {
+        while let Some(one) = entered {
+            if one.repetition == repetition {
+                return true;
+            }
+            entered = one.outside.as_ref();
+        }
+        false
+    }
 }
 
 impl Terms {
@@ -70,10 +97,7 @@ impl Terms {
         context: Context,
         work: &mut Work,
     ) -> Result<Split, Exhausted> {
-        let mut expanded = Vec::new();
-        for &thread in threads {
-            self.expand(thread, FULL, context, work, &mut Vec::new(), &mut expanded)?;
-        }
+        let expanded = self.expand(threads, context, work)?;
         let mut split = Split { ends: Vec::new(), reading: Vec::new() };
         // No thread so far has ended here.
         let mut open = FULL;
@@ -107,25 +131,46 @@ impl Terms {
         Ok(split)
     }
 
-    /// Pushes the ways through `id`, by preference. `path` holds the repetitions entered since the
-    /// last byte: entering one again means that an iteration read nothing, which ends it.
+    /// The ways through the threads, by preference.
+    ///
+    /// Depth first with a stack of its own: required iterations that read nothing can be as many
+    /// as a pattern asks for.
     fn expand(
         &mut self,
-        id: TermId,
-        condition: TermId,
+        threads: &[TermId],
         context: Context,
         work: &mut Work,
-        path: &mut Vec<(TermId, TermId)>,
-        threads: &mut Vec<Thread>,
+    ) -> Result<Vec<Thread>, Exhausted> {
+        let mut found = Vec::new();
+        let start = |&id: &TermId| Way { id, condition: FULL, entered: None };
+        let mut stack: Vec<Way> = threads.iter().rev().map(start).collect();
+        while let Some(way) = stack.pop() {
+            work.step()?;
+            // Ways are pushed in order and turned round: the preferred one is popped first.
+            let from = stack.len();
+            self.expand_way(way, context, work, &mut stack, &mut found)?;
+            stack[from..].reverse();
+        }
+        Ok(found)
+    }
+
+    /// Pushes the ways that `way` divides into, or the thread that it is.
+    fn expand_way(
+        &mut self,
+        way: Way,
+        context: Context,
+        work: &mut Work,
+        ways: &mut Vec<Way>,
+        found: &mut Vec<Thread>,
     ) -> Result<(), Exhausted> {
-        work.step()?;
-        let (head, tail) = match *self.get(id) {
-            Term::Cat(head, tail) => (head, tail),
-            _ => (id, EPSILON),
+        let Way { id, condition, entered } = way;
+        let (head, tail) = self.head_and_tail(id);
+        let mut go = |id, condition, entered: &Option<Rc<Entered>>| {
+            ways.push(Way { id, condition, entered: entered.clone() });
         };
         match self.get(head).clone() {
             Term::Empty => {}
-            Term::Mark => threads.push(Thread { condition, next: None }),
+            Term::Mark => found.push(Thread { condition, next: None }),
             Term::And(list) => {
                 // A guarded thread: conditions, and the one member that has the mark.
                 let (marked, mut all): (Vec<_>, Vec<_>) =
@@ -133,75 +178,67 @@ impl Terms {
                 all.push(condition);
                 let condition = self.and(all);
                 for id in marked {
-                    self.expand(id, condition, context, work, path, threads)?;
+                    go(id, condition, &entered);
                 }
             }
             Term::Alt(list) | Term::Ordered(list) => {
                 for &id in list.iter() {
-                    let id = self.cat(id, tail);
-                    self.expand(id, condition, context, work, path, threads)?;
+                    go(self.cat(id, tail), condition, &entered);
                 }
             }
             Term::Repeat { body, min, max, lazy } => {
-                if path.contains(&(body, tail)) {
-                    return self.expand(tail, condition, context, work, path, threads);
+                // Entering a repetition again means that an iteration read nothing. That counts
+                // while more are required, and ends the repetition when none are.
+                let again = Entered::has(entered.as_ref(), (body, tail));
+                if again && min == 0 {
+                    go(tail, condition, &entered);
+                    return Ok(());
                 }
                 if lazy && min == 0 {
-                    self.expand(tail, condition, context, work, path, threads)?;
+                    go(tail, condition, &entered);
                 }
                 let rest = self.fewer(body, min, max, lazy);
                 let rest = self.cat(rest, tail);
-                let iterate = self.cat(body, rest);
-                path.push((body, tail));
-                self.expand(iterate, condition, context, work, path, threads)?;
-                path.pop();
+                let inside = if again {
+                    entered.clone()
+                } else {
+                    let outside = entered.clone();
+                    Some(Rc::new(Entered { repetition: (body, tail), outside }))
+                };
+                go(self.cat(body, rest), condition, &inside);
                 if !lazy && min == 0 {
-                    self.expand(tail, condition, context, work, path, threads)?;
+                    go(tail, condition, &entered);
                 }
             }
             Term::Assert(_) | Term::Behind { .. } => {
                 let here = self.zero(head, context, work)?;
                 let condition = self.and(vec![condition, here]);
                 if condition != EMPTY {
-                    self.expand(tail, condition, context, work, path, threads)?;
+                    go(tail, condition, &entered);
                 }
             }
-            Term::Atomic(body) => {
-                let thread = self.cat(body, MARK);
-                self.expand_run(&[thread], tail, condition, context, work, path, threads)?;
+            Term::Atomic(_) | Term::Run(_) => {
+                // An atomic group inside another one. Its reading threads and its ends exclude
+                // each other, so their order does not matter.
+                let inner = match self.get(head).clone() {
+                    Term::Run(inner) => inner,
+                    Term::Atomic(body) => [self.cat(body, MARK)].into(),
+                    _ => return Ok(()),
+                };
+                let split = self.split(&inner, context, work)?;
+                let run = self.run(split.reading);
+                if run != EMPTY {
+                    let next = Some(self.cat(run, tail));
+                    found.push(Thread { condition, next });
+                }
+                for end in split.ends {
+                    let condition = self.and(vec![condition, end]);
+                    if condition != EMPTY {
+                        go(tail, condition, &entered);
+                    }
+                }
             }
-            Term::Run(inner) => {
-                self.expand_run(&inner, tail, condition, context, work, path, threads)?;
-            }
-            _ => threads.push(Thread { condition, next: Some(id) }),
-        }
-        Ok(())
-    }
-
-    /// An atomic group inside another one. Its reading threads and its ends exclude each other,
-    /// so their order does not matter.
-    #[expect(clippy::too_many_arguments, reason = "the state of one expansion, passed down")]
-    fn expand_run(
-        &mut self,
-        inner: &[TermId],
-        tail: TermId,
-        condition: TermId,
-        context: Context,
-        work: &mut Work,
-        path: &mut Vec<(TermId, TermId)>,
-        threads: &mut Vec<Thread>,
-    ) -> Result<(), Exhausted> {
-        let split = self.split(inner, context, work)?;
-        let run = self.run(split.reading);
-        if run != EMPTY {
-            let next = Some(self.cat(run, tail));
-            threads.push(Thread { condition, next });
-        }
-        for end in split.ends {
-            let condition = self.and(vec![condition, end]);
-            if condition != EMPTY {
-                self.expand(tail, condition, context, work, path, threads)?;
-            }
+            _ => found.push(Thread { condition, next: Some(id) }),
         }
         Ok(())
     }

@@ -58,6 +58,8 @@ fn atomic_groups() {
     check("(?>a|ab)c", &["ac"], &["abc"]);
     check("(?>ab|a)c", &["ac", "abc"], &["ab"]);
     check("(?>a+?)b", &["ab"], &["aab"]);
+    check("(?>(?:(?!a)b??){2,}a)", &["ba", "bba"], &["a", "b"]);
+    check("(?>(?:b??){20000}a)c", &["ac", "bac"], &["bc"]);
     check("(?:(?>a|ab)c?)*", &["aac", "aa"], &["ab"]);
     check("(?>a*)b|a+", &["aab", "b", "aa"], &["c"]);
     check("(?>(?:a?)+?)b?", &["", "a", "ab", "b"], &["aab"]);
