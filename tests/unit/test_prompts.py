@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from formalm import (
     stream,
 )
 from formalm.models import LanguageModel, Session
-from formalm.models.canary import canary
+from formalm.models.canary import WEIGHTS, canary
 
 TOKENS = [b"a", b"b", b"ab", b".", b" ", None]
 END = 5
@@ -39,8 +41,6 @@ PROMPTS: list[Any] = ["ab", [1, 0, 2], None, "", "ab", [4], "bbbb"]
 
 class ChatVocabulary(Vocabulary):
     """A vocabulary whose template writes ``a`` before a user's message and ``b`` at the end."""
-
-    can_chat = True
 
     def encode_chat(self, messages: Sequence[Mapping[str, Any]], **_: Any) -> list[int]:
         ids = [END]
@@ -150,7 +150,7 @@ def test_what_is_returned_follows_what_is_written() -> None:
         (np.array([0.5]), "token id"),
         (3, "int"),
         (True, "bool"),
-        ({"role": "user", "content": "a"}, "token id"),
+        ({"role": "user", "content": "a"}, "one message"),
     ],
 )
 def test_what_is_no_prompt(prompt: Any, words: str) -> None:
@@ -230,7 +230,7 @@ CHAT = [{"role": "user", "content": "ab"}, {"role": "assistant", "content": "b"}
 
 
 def test_chats() -> None:
-    vocabulary = ChatVocabulary(VOCABULARY.core, encode=VOCABULARY.encode)
+    vocabulary = ChatVocabulary.from_tokens(TOKENS, [END], VOCABULARY.encode)
     model, calls = recording(vocabulary, bos_token_id=END)
     written = (END, 0, 0, 1, 0, 1, 1)
     for prompt, bos, prefix in [
@@ -260,6 +260,23 @@ def test_chats() -> None:
 def test_chats_without_a_template_are_refused() -> None:
     with pytest.raises(VocabularyError, match="chat template"):
         generate(RANDOM, CHAT, WORD, max_tokens=4)
+
+
+def test_a_real_template(tmp_path: Path) -> None:
+    """The embedded network with a tokenizer whose template begins with the same token."""
+    pytest.importorskip("jinja2")
+    template = "{{ eos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    (tmp_path / "tokenizer.json").write_bytes((WEIGHTS / "tokenizer.json").read_bytes())
+    config = {"eos_token": "<|endoftext|>", "chat_template": template}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    vocabulary = Vocabulary.from_pretrained(tmp_path)
+    model, calls = recording(vocabulary, bos_token_id=0)
+    answers = generate(model, [CHAT, CHAT[:1]], ["yes", "no"], max_tokens=3, seed=0)
+    assert all(answer.text in ("yes", "no") for answer in answers)
+    written = (0, *vocabulary.encode("user: ab\nassistant: b\n"))
+    assert answers[0].prompt_token_ids == calls[0][0] == written
+    with pytest.raises(ArgumentError, match="content"):
+        generate(model, [{"role": "user"}], ["yes", "no"], max_tokens=3)
 
 
 def test_a_batch_where_one_prompt_is_taken() -> None:

@@ -110,7 +110,7 @@ class _Candidates:
             [
                 np.empty(0),
                 *(
-                    draft.score + outlook.logprobs[tokens]
+                    draft.score + np.minimum(outlook.logprobs[tokens], 0.0)
                     for (draft, outlook), tokens in zip(parents, allowed, strict=True)
                 ),
             ]

@@ -110,12 +110,13 @@ class Draft:
             self.reason = "dead_end"
             return None
         mass = top + float(np.log(np.exp(logprobs - top).sum()))
-        return Outlook(np.minimum(logprobs, 0.0), min(0.0, mass))
+        return Outlook(logprobs, min(0.0, mass))
 
     def take(self, token_id: int, outlook: Outlook) -> None:
         """Read the next token."""
         self.token_ids.append(token_id)
-        self.logprobs.append(float(outlook.logprobs[token_id]))
+        # Rounding can leave a certain token a little above.
+        self.logprobs.append(min(0.0, float(outlook.logprobs[token_id])))
         self.log_allowed_mass.append(outlook.log_allowed_mass)
         if token_id in self.plan.vocabulary.end_token_ids:
             self.reason = "end_token"

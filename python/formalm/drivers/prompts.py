@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from formalm.drivers.arguments import is_token_id, token_ids_of
-from formalm.errors import ArgumentError, VocabularyError
+from formalm.errors import ArgumentError
 from formalm.models import Session
 
 __all__ = ["Message", "Prompt", "Prompts", "batch_of", "prefix_token_ids"]
@@ -57,6 +57,8 @@ def prefix_token_ids(
     start with it already. A chat gets none, since its template writes its own. An integer names
     another token, for every kind of prompt; None puts none.
     """
+    if isinstance(prompt, Mapping):
+        raise ArgumentError(f"{name} is one message, not a chat", hint="write [message]")
     vocabulary = session.vocabulary
     items = list(prompt) if isinstance(prompt, (list, tuple)) else []
     is_chat = bool(items) and all(isinstance(item, Mapping) for item in items)
@@ -65,7 +67,7 @@ def prefix_token_ids(
             f"{name} is a list of prompts, where one prompt is taken",
             hint="formalm.generate takes a batch; elsewhere ask for each prompt by itself",
         )
-    ids = _chat(session, items) if is_chat else token_ids_of(name, prompt, vocabulary)
+    ids = vocabulary.encode_chat(items) if is_chat else token_ids_of(name, prompt, vocabulary)
     if bos == "auto":
         first = session.model.bos_token_id
         repeated = not isinstance(prompt, str) and ids[:1] == [first]
@@ -75,15 +77,3 @@ def prefix_token_ids(
     if type(bos) is not int:
         raise ArgumentError(f"bos is 'auto', None or a token id, not {bos!r}")
     return (*token_ids_of("bos", [bos], vocabulary), *ids)
-
-
-def _chat(session: Session, messages: list[Any]) -> list[int]:
-    """The token ids of a conversation, by the template that came with the tokenizer."""
-    vocabulary: Any = session.vocabulary
-    if not getattr(vocabulary, "can_chat", False):
-        raise VocabularyError(
-            "the model's vocabulary has no chat template, so messages cannot be a prompt",
-            hint="write the prompt as a text or as token ids",
-        )
-    token_ids: list[int] = vocabulary.encode_chat(messages)
-    return token_ids
