@@ -41,6 +41,8 @@ def test_token_ids(matcher: Matcher, token_id: Any) -> None:
         matcher.advance(token_id)
     with pytest.raises(ArgumentError):
         matcher.advance_many([3, token_id])
+    with pytest.raises(ArgumentError):
+        matcher.allows(token_id)
     assert matcher.text == b""
     assert matcher.allowed_token_ids().tolist() == [3]
 

@@ -107,6 +107,9 @@ impl Matcher {
         let cursor = self.lock(py)?;
         let cursor = &*cursor;
         let id = self::token_id(token_id)?;
+        if id as usize >= self.width {
+            return Err(refused(py, cursor, &formalm_constraint::Refusal::OutOfRange, id));
+        }
         py.detach(|| cursor.allows(id)).map_err(|error| errors::failure(py, &error, None))
     }
 

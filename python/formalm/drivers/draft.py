@@ -169,7 +169,6 @@ class Draft:
         language = None if self.plan.constraint is None else self.plan.constraint.language
         is_accepting = language is None or language.matches(data)
         text = data.decode(errors="replace")
-        value = text if language is None else language.value(data) if is_accepting else None
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
         return Generation(
             text=text,
@@ -180,7 +179,7 @@ class Draft:
             reason=reason,
             complete=self.is_complete,
             is_accepting=is_accepting,
-            value=value,
+            language=language,
             stop_text=stop_text,
             prompt_token_ids=self.plan.prompt,
             seed=self.plan.seed,

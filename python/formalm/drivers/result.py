@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from formalm.languages import Language
 
 __all__ = ["Generation", "Reason"]
 
@@ -41,9 +44,8 @@ class Generation:
         With ``finish=True`` a text that the budget ended inside the language is whole.
     is_accepting
         Whether the text is in the language; always True without one.
-    value
-        What the text stands for in the language, by its :meth:`~formalm.Language.value`: named
-        groups as a dictionary, the text itself without any; None if not accepting.
+    language
+        The language that was asked for, or None.
     stop_text
         The stop that was found, or None.
     prompt_token_ids
@@ -61,11 +63,25 @@ class Generation:
     reason: Reason
     complete: bool
     is_accepting: bool
-    value: object = field(repr=False)
+    language: Language | None = field(repr=False)
     stop_text: str | None = field(repr=False)
     prompt_token_ids: tuple[int, ...] = field(repr=False)
     seed: int | None = field(repr=False)
     index: int = field(repr=False)
+
+    @cached_property
+    def value(self) -> object:
+        """What the text stands for in the language, by its :meth:`~formalm.Language.value`: named
+        groups as a dictionary, the text itself without any; None if not accepting.
+
+        Raises
+        ------
+        LimitError
+            If telling the groups takes too many steps. The rest of the generation stays.
+        """
+        if not self.is_accepting:
+            return None
+        return self.text if self.language is None else self.language.value(self.data)
 
     @property
     def logprob(self) -> float:
