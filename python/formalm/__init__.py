@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from formalm.languages import Regex as Regex
     from formalm.models import FunctionModel as FunctionModel
     from formalm.models import TableModel as TableModel
+    from formalm.models import TransformersModel as TransformersModel
+    from formalm.models import from_transformers as from_transformers
     from formalm.vocabulary import Vocabulary as Vocabulary
 
 _ROOMS = {
@@ -38,7 +40,7 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "languages": "Choice Language Literal Regex",
-    "models": "FunctionModel TableModel",
+    "models": "FunctionModel TableModel TransformersModel from_transformers",
     "vocabulary": "Vocabulary",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -73,11 +73,14 @@ def prefix_token_ids(session: Session, prompt: Any, bos: object) -> list[int]:
     """The tokens a query starts with: the beginning of sequence, then the prompt.
 
     ``bos="auto"`` puts the model's own token in front, unless the prompt is given as token ids that
-    start with it already; an integer names another token, None puts none.
+    start with it already; an integer names another token, None puts none. A model that needs a
+    first token although texts have none in front, such as GPT-2, has its own one for empty prompts.
     """
     ids = token_ids_of("prompt", prompt, session.vocabulary)
     if bos == "auto":
         first = session.model.bos_token_id
+        if first is None and not ids:
+            first = getattr(session.model, "empty_prompt_token_id", None)
         repeated = not isinstance(prompt, str) and ids[:1] == [first]
         return ids if first is None or repeated else [first, *ids]
     if bos is None:
