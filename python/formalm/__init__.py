@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
     from formalm.errors import *  # noqa: F403
+    from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
+    from formalm.integrations import logits_processors as logits_processors
+    from formalm.integrations import pipeline as pipeline
     from formalm.languages import Choice as Choice
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
@@ -39,6 +42,7 @@ _ROOMS = {
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
+    "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Choice Language Literal Regex",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "vocabulary": "Vocabulary",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Decoding", "streams"]
+__all__ = ["Decoding", "random_numbers", "streams"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,6 +98,15 @@ def streams(seed: int | None, count: int) -> tuple[int, list[np.random.Generator
     entropy: Any = root.entropy
     children = [np.random.SeedSequence(entropy, spawn_key=(i,)) for i in range(count)]
     return int(entropy), [np.random.default_rng(child) for child in children]
+
+
+def random_numbers(seed: int, index: int) -> np.random.Generator:
+    """The random numbers of the sample ``index``.
+
+    They depend on these two numbers alone, so the first three of ten samples are the three of
+    three, and a prompt's samples are the same in a batch as by themselves.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
 
 
 def _number(name: str, value: object) -> None:

@@ -30,7 +30,7 @@ Part = tuple[Any, Sequence[int]]
 
 def is_known(cache: Any) -> bool:
     """Whether rows of this cache can be selected and joined."""
-    layers = getattr(cache, "layers", None)
+    layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer).__name__ in ATTENTION | RECURRENT for layer in layers)
 
 
@@ -59,8 +59,7 @@ def join(parts: Sequence[Part]) -> Any:
     chosen = [rows for _, rows in parts]
     result = copy.copy(caches[0])
     result.layers = [
-        _joined(layers, chosen)
-        for layers in zip(*(cache.layers for cache in caches), strict=True)
+        _joined(layers, chosen) for layers in zip(*(cache.layers for cache in caches), strict=True)
     ]
     return result
 

@@ -16,8 +16,8 @@ from formalm.errors import FormalmError, ModelError
 from formalm.models.transformers.cache import is_recurrent
 
 if TYPE_CHECKING:
-    from formalm.models.transformers.network import Network
     from formalm.models.transformers.model import TransformersModel
+    from formalm.models.transformers.network import Network
 
 __all__ = ["compare"]
 
@@ -99,9 +99,7 @@ def _steps(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
     return both[0]
 
 
-def _difference(
-    model: TransformersModel, rows: Callable[[], Rows], alone: Rows
-) -> str | None:
+def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows) -> str | None:
     """What is wrong with the answers of ``rows``; None if nothing is."""
     try:
         answer = rows()

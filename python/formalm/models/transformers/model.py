@@ -133,7 +133,8 @@ class TransformersModel:
                 result[place] = TransformersState(self, prefix, row.copy(), None, 0)
         for batch in self._cached_batches(states):
             for place, state in zip(
-                batch, self._step([states[p] for p in batch], [token_ids[p] for p in batch]),
+                batch,
+                self._step([states[p] for p in batch], [token_ids[p] for p in batch]),
                 strict=True,
             ):
                 result[place] = state
