@@ -29,6 +29,7 @@ transformers = pytest.importorskip("transformers", reason="these models are tran
 torch.set_num_threads(1)
 
 RANDOM = np.random.default_rng(7)
+BEGIN = {"bos_token": "<s>"}
 PREFIXES = [RANDOM.integers(len(VOCABULARY), size=size).tolist() for size in (1, 5, 12, 5, 2, 9)]
 
 
@@ -138,10 +139,11 @@ def test_the_embedded_model_from_its_folder_is_the_embedded_model() -> None:
         two = generate(ours, prompt, Regex("[a-z ]{20}"), bos=None, **options)
         assert one.token_ids == two.token_ids
         np.testing.assert_allclose(one.logprobs, two.logprobs, atol=1e-4)
-    options = Choice(["George Washington", "Abraham Lincoln", "Marie Curie"])
-    found = [[hit.text for hit in search(m, options, prompt=[0], bos=None)] for m in (model, ours)]
+    found = [
+        [hit.text for hit in search(m, Choice(["he", "it"]), prompt="")] for m in (model, ours)
+    ]
     assert found[0] == found[1]
-    assert len(found[0]) == 3
+    assert len(found[0]) == 2
 
 
 def llama(**changes):
@@ -150,9 +152,9 @@ def llama(**changes):
 
 def test_the_beginning_is_what_the_tokenizer_writes() -> None:
     """GPT-2's names a beginning and writes none; Llama's writes one."""
-    named = from_transformers(llama(), byte_tokenizer(bos_token="<s>"))
+    named = from_transformers(llama(), byte_tokenizer(**BEGIN))
     assert (named.bos_token_id, named.empty_prompt_token_id) == (None, 0)
-    written = from_transformers(llama(), byte_tokenizer("<s> $A", bos_token="<s>"))
+    written = from_transformers(llama(), byte_tokenizer("<s> $A", **BEGIN))
     assert written.bos_token_id == 0
     assert generate(written, "ab", max_tokens=1).prompt_token_ids[0] == 0
     assert generate(named, "ab", max_tokens=1).prompt_token_ids[0] != 0
@@ -161,7 +163,7 @@ def test_the_beginning_is_what_the_tokenizer_writes() -> None:
     assert generate(named, None, max_tokens=1).prompt_token_ids == (0,)
     with pytest.raises(ModelError, match="at least one token"):
         generate(named, "", max_tokens=1, bos=None)
-    several = from_transformers(llama(), byte_tokenizer("<s> <x> $A", bos_token="<s>"))
+    several = from_transformers(llama(), byte_tokenizer("<s> <x> $A", **BEGIN))
     assert several.bos_token_id is None
     assert any("more than one token" in note for note in several.notes)
     behind = from_transformers(llama(), byte_tokenizer("$A </s>"))
@@ -281,7 +283,7 @@ def test_calls_that_are_refused(small) -> None:
 
 
 def test_answers_that_are_refused(monkeypatch) -> None:
-    network = tiny("gpt2")
+    network = tiny("gpt2", tie_word_embeddings=False)
     model = from_transformers(network, vocabulary=VOCABULARY)
     state = model.start([1])
     network.train()
@@ -289,9 +291,9 @@ def test_answers_that_are_refused(monkeypatch) -> None:
         model.next_logprobs([[1]])
     network.eval()
     with torch.no_grad():
-        network.transformer.wpe.weight[1] = float("nan")
-    with pytest.raises(ModelError, match="row 1 of the batch, a prefix of 2 tokens"):
-        model.next_logprobs([[1], [1, 7]])
+        network.transformer.wte.weight[7] = float("nan")
+    with pytest.raises(ModelError, match="row 1 of the batch, a prefix of 3 tokens"):
+        model.next_logprobs([[5, 6, 8], [1, 7, 9]])
     with pytest.raises(ModelError, match="NaN"):
         model.extend([state], [7])
 
