@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.bitmask import apply_bitmask, new_bitmask
+from formalm.bitmask import masked_scores, new_bitmask
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import compiled
 from formalm.drivers.sampling import Decoding, random_numbers
@@ -130,8 +130,7 @@ class ConstraintLogitsProcessor:
         bitmask = new_bitmask(len(texts), self.constraint.width)
         # Rows that may only end get scores of their own: the model's may be minus infinity there.
         over = [row for row, text in enumerate(texts) if not self._fill(text, bitmask, row)]
-        result = scores.clone()
-        apply_bitmask(result, bitmask)
+        result = masked_scores(scores, bitmask)
         for row in over:
             result[row, self._ends] = 0.0
         self._check(result, texts)
@@ -146,14 +145,14 @@ class ConstraintLogitsProcessor:
         return True
 
     def _check(self, result: Any, texts: npt.NDArray[np.int64]) -> None:
-        lost = (result.amax(dim=-1) == float("-inf")).nonzero().flatten().tolist()
-        if lost:
-            text = self.constraint.vocabulary.decode_text(texts[lost[0]].tolist())
-            raise TokenError(
-                f"row {lost[0]}: no token that is allowed after {text[-40:]!r} has any probability",
-                hint="either the vocabulary lacks tokens that the language needs, or another "
-                "option, such as min_new_tokens or bad_words_ids, forbids the ones that remain",
-            )
+        for row, top in enumerate(result.amax(dim=-1).tolist()):
+            if top == -np.inf:
+                text = self.constraint.vocabulary.decode_text(texts[row].tolist())
+                raise TokenError(
+                    f"row {row}: no token that is allowed after {text[-40:]!r} has any probability",
+                    hint="either the vocabulary lacks tokens that the language needs, or another "
+                    "option, such as min_new_tokens or bad_words_ids, forbids the ones that remain",
+                )
 
     def _drawn(self, scores: Any, masked: Any, texts: npt.NDArray[np.int64]) -> Any:
         """Nothing but the token that :func:`formalm.generate` would draw in each row."""
