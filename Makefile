@@ -8,6 +8,8 @@ BIN = $(VENV)/bin
 KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 INSTALLED = .installed-$(KEY)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# The tests that compare with these must not be skipped here.
+COMPARED = gguf, jinja2, sentencepiece, tiktoken, torch, transformers
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
@@ -21,12 +23,12 @@ demo: $(VENV)/$(INSTALLED)-base build ## install into .venv, then generate and s
 
 test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and Python (fetches PyTorch once)
 	cargo test --quiet
-	@$(BIN)/python -c "import torch, transformers" # the tests that compare with them must not be skipped
+	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest -m "not slow"
 
 test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
 	cargo test --quiet
-	@$(BIN)/python -c "import torch, transformers"
+	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest
 	$(MAKE) docs
 

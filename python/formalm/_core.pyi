@@ -71,9 +71,12 @@ class Automaton:
 class Vocabulary:
     @staticmethod
     def from_tokens(
-        tokens: Sequence[bytes | None], end_token_ids: Sequence[int] = ...
+        tokens: Sequence[bytes | None],
+        end_token_ids: Sequence[int] = ...,
+        names: Sequence[tuple[str, int]] = ...,
+        notes: Sequence[str] = ...,
     ) -> Vocabulary:
-        """``None`` marks a special token: an id without bytes."""
+        """``None`` marks a special token: an id without bytes; ``names`` are special tokens'."""
     @staticmethod
     def from_tokenizer_json(
         text: bytes, end_token_ids: Sequence[int] | None = None

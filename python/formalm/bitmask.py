@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, ConcurrencyError
 
 if TYPE_CHECKING:
     from formalm.constraint import Matcher
@@ -97,7 +97,20 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
     for matcher in matchers:
         if not hasattr(matcher, "core"):
             raise ArgumentError(f"matchers are a list of Matcher, not of {type(matcher).__name__}")
-    _core.fill_bitmasks([matcher.core for matcher in matchers], as_bitmask(out), rows)
+    cores = [matcher.core for matcher in matchers]
+    try:
+        _core.fill_bitmasks(cores, as_bitmask(out), rows)
+    except ConcurrencyError:
+        # Looked for only now: the core finds a matcher in use and cannot tell by whom.
+        places: dict[int, int] = {}
+        for place, core in enumerate(cores):
+            first = places.setdefault(id(core), place)
+            if first != place:
+                raise ConcurrencyError(
+                    f"matchers[{first}] and matchers[{place}] are one matcher",
+                    hint="for the same mask in two rows, fill one and copy it, or fork()",
+                ) from None
+        raise
 
 
 def apply_bitmask(logits: Any, bitmask: Any) -> None:

@@ -58,3 +58,11 @@ def test_an_example_runs(script: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_an_example_is_short_and_on_its_page(script: Path) -> None:
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    assert script.name in page
+    if script.name != "demo.py":
+        assert len(script.read_text(encoding="utf-8").splitlines()) <= 60

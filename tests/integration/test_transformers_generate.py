@@ -293,7 +293,7 @@ def test_arguments_that_are_refused(tokenizer) -> None:
         ({"prompt": 1, "memory_limit_bytes": 0}, "memory_limit_bytes"),
         ({"prompt": 1, "tokenizer": None}, "vocabulary is needed"),
         ({"prompt": 1, "tokenizer": endless}, "no end of sequence"),
-        ({"prompt": 1, "tokenizer": 5}, "not int"),
+        ({"prompt": 1, "tokenizer": 5}, "not builtins.int"),
     ]:
         given = {"tokenizer": tokenizer, **options}
         with pytest.raises(ArgumentError, match=match):

@@ -33,7 +33,7 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    made = byte_tokenizer(padding_side="left", bos_token="<s>")  # noqa: S106
+    made = byte_tokenizer(padding_side="left", bos_token="<s>")
     made.chat_template = TEMPLATE
     return made
 

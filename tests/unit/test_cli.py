@@ -50,6 +50,23 @@ def test_generate() -> None:
     assert len(objects(run("generate", "-c", "a", "-c", "b", "-n", "3", "--json").stdout)) == 3
 
 
+def test_generate_with_beams() -> None:
+    done = run("generate", "ab", "-r", "[ab]{3}b*", "--beams", "3", "-n", "2", "--json")
+    first, second = objects(done.stdout)
+    assert first["logprob"] >= second["logprob"]
+    assert first["seed"] is None
+    shown = run("generate", "ab", "-r", "[ab]{3}b*", "--beams", "3")
+    assert shown.stdout.strip() == first["text"]
+    assert run("generate", "ab", "-r", "[ab]{3}", "--beams", "3", "--seed", "1").exit_code == 1
+
+
+def test_an_error_halfway_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = TableModel(VOCABULARY, {(): [1, 0, 0, 0, 0, 0]}, context_length=50)
+    monkeypatch.setattr("formalm.cli.generate.chosen_model", lambda name: model)
+    (told,) = objects(run("generate", "-r", "[ab]{3}", "--json").stdout)
+    assert told["error"]["kind"] == "ModelError"
+
+
 def test_a_text_cut_short_has_its_exit_code() -> None:
     done = run("generate", "-r", "a+b", "--max-tokens", "2", "--temperature", "0")
     assert done.exit_code == outcome.NOTHING

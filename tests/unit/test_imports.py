@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 HEAVY = ["torch", "transformers", "tokenizers", "safetensors", "typer", "rich", "click", "pydantic"]
+HEAVY += ["jinja2", "tiktoken", "sentencepiece", "gguf"]
 
 
 def run(code: str) -> str:

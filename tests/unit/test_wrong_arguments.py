@@ -9,9 +9,15 @@ import pytest
 
 from formalm import (
     ArgumentError,
+    Choice,
+    ConcurrencyError,
     Constraint,
     FunctionModel,
+    Language,
     LanguageError,
+    LimitError,
+    Limits,
+    Literal,
     Matcher,
     ModelError,
     Regex,
@@ -19,6 +25,7 @@ from formalm import (
     Vocabulary,
     VocabularyError,
     fill_bitmasks,
+    search,
 )
 
 
@@ -81,3 +88,41 @@ def test_models_and_prompts() -> None:
         Constraint(Regex("a"), vocabulary, memory_limit_bytes=1 << 70)
     with pytest.raises(ArgumentError):
         Constraint(Regex("a"), vocabulary, state_limit=1 << 70)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), 0, -1, True, "1"])
+def test_limits_of_time(seconds: Any) -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", None], end_token_ids=[1])
+    model = TableModel(vocabulary, {}, default=[0.5, 0.5])
+    with pytest.raises(ArgumentError, match="seconds"):
+        search(model, Regex("a"), limits=Limits(seconds=seconds))
+
+
+def test_one_matcher_twice(matcher: Matcher) -> None:
+    with pytest.raises(ConcurrencyError, match=r"matchers\[0\] and matchers\[2\] are one"):
+        fill_bitmasks([matcher, matcher.fork(), matcher], np.zeros((3, 1), np.int32))
+
+
+@pytest.mark.parametrize("texts", [None, 5, [["a"]], [5], [None], ["a", {}]])
+def test_choices_of_what_is_no_text(texts: Any) -> None:
+    with pytest.raises(LanguageError):
+        Choice(texts)
+
+
+@pytest.mark.parametrize(
+    "deeper", [lambda x: ~x, lambda x: x.optional(), lambda x: (x + Literal("a")) | Literal("b")]
+)
+def test_languages_nest_as_deep_as_they_can_be_used(deeper: Any) -> None:
+    language: Language = Literal("x")
+    while language._depth <= 198:
+        language = deeper(language)
+    assert len(repr(language)) < 10_000
+    assert isinstance(language.matches("x"), bool)
+    assert language == type(language)(*language._arguments)
+    with pytest.raises(LimitError) as refused:
+        deeper(deeper(language))
+    assert (refused.value.needed, refused.value.allowed) == (201, 200)
+
+
+def test_a_long_sum_is_not_deep() -> None:
+    assert sum([Literal("a")] * 300, start=Literal("b")).matches("b" + 300 * "a")

@@ -3,7 +3,7 @@
 use formalm_automata::Error;
 use formalm_constraint::Refusal;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 
 /// An exception of `formalm.errors` made from a message and keywords.
 fn exception(
@@ -26,13 +26,15 @@ pub(crate) fn argument(py: Python<'_>, message: &str, hint: Option<&str>) -> PyE
     exception(py, "ArgumentError", message, |keywords| keywords.set_item("hint", hint))
 }
 
-/// A non-negative integer from Python, or an error that names it.
+/// A non-negative integer from Python, or an error that names it. A truth value is none, although
+/// Python counts with it: `True` as token 1 is a mistake of the caller's.
 pub(crate) fn integer<'py, T: FromPyObject<'py, 'py>>(
     value: &'py Bound<'py, PyAny>,
     name: &str,
 ) -> PyResult<T> {
-    value.extract::<T>().map_err(|_| {
-        let is_integer = value.hasattr("__index__").unwrap_or(false);
+    let is_bool = value.is_instance_of::<PyBool>();
+    value.extract::<T>().ok().filter(|_| !is_bool).ok_or_else(|| {
+        let is_integer = !is_bool && value.hasattr("__index__").unwrap_or(false);
         let shown = if is_integer { value.str() } else { value.get_type().name() };
         let shown = shown.map(|shown| shown.to_string()).unwrap_or_default();
         let message = if is_integer {

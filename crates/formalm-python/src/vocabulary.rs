@@ -30,13 +30,15 @@ fn made(py: Python<'_>, result: Result<Inner, Error>) -> PyResult<Vocabulary> {
 #[pymethods]
 impl Vocabulary {
     #[staticmethod]
-    #[pyo3(signature = (tokens, end_token_ids=Vec::new()))]
+    #[pyo3(signature = (tokens, end_token_ids=Vec::new(), names=Vec::new(), notes=Vec::new()))]
     fn from_tokens(
         py: Python<'_>,
         tokens: Vec<Option<Vec<u8>>>,
         end_token_ids: Vec<u32>,
+        names: Vec<(String, u32)>,
+        notes: Vec<String>,
     ) -> PyResult<Vocabulary> {
-        made(py, py.detach(|| Inner::from_tokens(tokens, end_token_ids)))
+        made(py, py.detach(|| Inner::from_named_tokens(tokens, end_token_ids, names, notes)))
     }
 
     #[staticmethod]

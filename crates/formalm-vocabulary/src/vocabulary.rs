@@ -47,6 +47,27 @@ impl Vocabulary {
         Vocabulary::build(Tokens::new(given)?, end_token_ids)
     }
 
+    /// The same, with names of special tokens and sentences for [`Vocabulary::notes`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Vocabulary::from_tokens`], and a name for something that is not an id.
+    pub fn from_named_tokens(
+        tokens: Vec<Option<Vec<u8>>>,
+        end_token_ids: Vec<u32>,
+        mut names: Vec<(String, u32)>,
+        notes: Vec<String>,
+    ) -> Result<Vocabulary, Error> {
+        let mut tokens = Tokens::new(tokens.iter().map(Option::as_deref))?;
+        if let Some((name, id)) = names.iter().find(|(_, id)| *id as usize >= tokens.len()) {
+            return Err(Error::new(format!("{name:?} names {id}, which is not an id")));
+        }
+        names.sort_by_key(|(_, id)| *id);
+        tokens.names = names;
+        tokens.notes.splice(0..0, notes);
+        Vocabulary::build(tokens, end_token_ids)
+    }
+
     /// The same with the ends of text replaced. The tables are shared unless an end token has
     /// bytes, which it loses.
     ///

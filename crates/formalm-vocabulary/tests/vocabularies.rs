@@ -30,6 +30,23 @@ fn tokens_and_special_tokens() {
 }
 
 #[test]
+fn names_and_notes_are_kept() {
+    let tokens = || bytes(&[None, Some("a"), None, Some("")]);
+    let named = |names: &[(&str, u32)]| {
+        let names = names.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect();
+        Vocabulary::from_named_tokens(tokens(), vec![0], names, vec!["from a test".to_owned()])
+    };
+    let vocabulary = named(&[("<b>", 2), ("<a>", 0)]).unwrap();
+    assert_eq!(vocabulary.special_tokens(), [("<a>".to_owned(), 0), ("<b>".to_owned(), 2)]);
+    assert_eq!(vocabulary.notes(), ["from a test", "tokens without bytes, never allowed: 3"]);
+    let plain = Vocabulary::from_tokens(tokens(), vec![0]).unwrap();
+    assert_eq!(vocabulary.fingerprint(), plain.fingerprint());
+    let saved = Vocabulary::from_saved(&vocabulary.save()).unwrap();
+    assert_eq!(saved.special_tokens(), vocabulary.special_tokens());
+    assert!(named(&[("<c>", 4)]).expect_err("no id").message.contains("not an id"));
+}
+
+#[test]
 fn tokens_without_progress_are_special() {
     let vocabulary = Vocabulary::from_tokens(bytes(&[Some("a"), Some("")]), vec![]).unwrap();
     assert_eq!(vocabulary.special_token_ids().collect::<Vec<_>>(), [1]);

@@ -32,6 +32,9 @@ def generate(
     dialect: Dialect = "python",
     model: Model = "canary",
     n: Annotated[int, typer.Option("-n", help="Number of texts.")] = 1,
+    beams: Annotated[
+        int | None, typer.Option(help="Search with this many beams instead of drawing.")
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a text.")] = None,
     stop: Annotated[list[str] | None, typer.Option(help="End before this; repeat it.")] = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
@@ -60,10 +63,10 @@ def generate(
             "finish": finish,
         }
         source = chosen_model(model)
-        if n == 1 and not json:
+        if n == 1 and beams is None and not json:
             texts = [_shown(drivers.stream(source, prompt, language, **settings))]
         else:
-            texts = drivers.generate(source, prompt, language, n=n, **settings)
+            texts = drivers.generate(source, prompt, language, n=n, beams=beams, **settings)
             for text in texts:
                 if json:
                     print_json(_described(text))

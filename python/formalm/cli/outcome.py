@@ -41,4 +41,5 @@ def print_json(value: object) -> None:
 def _described(error: FormalmError) -> dict[str, object]:
     """Kind, message and whatever numbers and places the error has."""
     fields = {name: value for name, value in vars(error).items() if value is not None}
+    fields.pop("generations", None)  # texts finished before the error are no part of it
     return {"kind": type(error).__name__, **fields}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -9,15 +10,16 @@ from typing import Any
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, ModelError
 from formalm.languages import Language, as_language
-from formalm.models import Session
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["compiled", "positive", "prefix_token_ids", "token_ids_of"]
+__all__ = ["compiled", "is_token_id", "positive", "token_ids_of"]
 
 
-def positive(name: str, value: object, *, least: int = 1) -> None:
-    """Refuse ``value`` unless it is None or an integer from ``least``."""
-    if value is not None and (type(value) is not int or value < least):
+def positive(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
+    """Refuse ``value`` unless it is an integer from ``least``, or None if that is an option."""
+    if value is None and optional:
+        return
+    if type(value) is not int or value < least:
         raise ArgumentError(f"{name} must be an integer from {least}, not {value!r}")
 
 
@@ -48,43 +50,36 @@ def _compiled(language: Language, vocabulary: Vocabulary, tokenization: str) -> 
     return Constraint(language, vocabulary, tokenization=tokenization)
 
 
+def is_token_id(value: Any) -> bool:
+    """Whether ``value`` is an integer of any kind, truth values excepted."""
+    # A tensor of one truth value would pass for an index, and one of one integer for that.
+    if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
+        return False
+    if hasattr(value, "ndim") and value.ndim > 0:
+        return False
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
+
+
 def token_ids_of(name: str, value: Any, vocabulary: Vocabulary) -> list[int]:
     """Token ids of a text or a sequence of token ids."""
-    if isinstance(value, (bytes, bytearray)):
-        raise ArgumentError(f"{name} is a text or a sequence of token ids, not bytes")
     if value is None:
         return []
     if isinstance(value, str):
         return vocabulary.encode(value) if value else []
-    try:
-        ids = [index(token_id) for token_id in value]
-    except TypeError:
-        kind = type(value).__name__
-        raise ArgumentError(f"{name} is a text or a sequence of token ids, not {kind}") from None
-    for token_id in ids:
-        if not 0 <= token_id < len(vocabulary):
+    kind = type(value).__name__
+    if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
+        raise ArgumentError(f"{name} is a text or a sequence of token ids, not {kind}")
+    ids = []
+    for item in value:
+        if not is_token_id(item):
+            raise ArgumentError(f"{name} has {item!r:.40} where a token id is wanted")
+        ids.append(index(item))
+        if not 0 <= ids[-1] < len(vocabulary):
             raise ArgumentError(
-                f"token id {token_id} in {name} is outside the vocabulary of {len(vocabulary)}"
+                f"token id {ids[-1]} in {name} is outside the vocabulary of {len(vocabulary)}"
             )
     return ids
-
-
-def prefix_token_ids(session: Session, prompt: Any, bos: object) -> list[int]:
-    """The tokens a query starts with: the beginning of sequence, then the prompt.
-
-    ``bos="auto"`` puts the model's own token in front, unless the prompt is given as token ids that
-    start with it already; an integer names another token, None puts none. A model that needs a
-    first token although texts have none in front, such as GPT-2, has its own one for empty prompts.
-    """
-    ids = token_ids_of("prompt", prompt, session.vocabulary)
-    if bos == "auto":
-        first = session.model.bos_token_id
-        if first is None and not ids:
-            first = getattr(session.model, "empty_prompt_token_id", None)
-        repeated = not isinstance(prompt, str) and ids[:1] == [first]
-        return ids if first is None or repeated else [first, *ids]
-    if bos is None:
-        return ids
-    if type(bos) is not int:
-        raise ArgumentError(f"bos is 'auto', None or a token id, not {bos!r}")
-    return [*token_ids_of("bos", [bos], session.vocabulary), *ids]

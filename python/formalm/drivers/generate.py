@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict, overload
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.batch import advance, prepare
+from formalm.drivers.batch import Sample, Writer, advance, prepare
+from formalm.drivers.beam import Beam
+from formalm.drivers.prompts import Prompt, Prompts, batch_of
 from formalm.drivers.result import Generation
-from formalm.drivers.sampling import Decoding
+from formalm.drivers.sampling import Decoding, chosen_seed
+from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 
@@ -20,8 +24,9 @@ __all__ = ["Options", "generate"]
 
 
 class Options(TypedDict, total=False):
-    """The keywords of :func:`generate` other than ``n``, and those of :func:`~formalm.stream`."""
+    """The keywords of :func:`generate` other than ``n``."""
 
+    beams: int | None
     tokenization: str
     max_tokens: int | None
     stop: str | Sequence[str] | Language | None
@@ -32,32 +37,53 @@ class Options(TypedDict, total=False):
     seed: int | None
     finish: bool
     bos: str | int | None
+    batch_size: int
 
 
+# A str is a sequence of str too; the first overload that fits is the one that counts.
 @overload
-def generate(
+def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
-    prompt: str | Sequence[int] | None,
+    prompt: Prompt,
     language: Language | Constraint | Sequence[str] | None = ...,
     *,
     n: None = ...,
     **options: Unpack[Options],
 ) -> Generation: ...
 @overload
-def generate(
+def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
-    prompt: str | Sequence[int] | None,
+    prompt: Prompt,
     language: Language | Constraint | Sequence[str] | None = ...,
     *,
     n: int,
     **options: Unpack[Options],
 ) -> list[Generation]: ...
+@overload
 def generate(
     model: LanguageModel,
-    prompt: str | Sequence[int] | None,
+    prompt: Prompts,
+    language: Language | Constraint | Sequence[str] | None = ...,
+    *,
+    n: None = ...,
+    **options: Unpack[Options],
+) -> list[Generation]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: Language | Constraint | Sequence[str] | None = ...,
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[list[Generation]]: ...
+def generate(
+    model: LanguageModel,
+    prompt: Prompt | Prompts,
     language: Language | Constraint | Sequence[str] | None = None,
     *,
     n: int | None = None,
+    beams: int | None = None,
     tokenization: str = "all",
     max_tokens: int | None = None,
     stop: str | Sequence[str] | Language | None = None,
@@ -68,48 +94,68 @@ def generate(
     seed: int | None = None,
     finish: bool = False,
     bos: str | int | None = "auto",
-) -> Generation | list[Generation]:
+    batch_size: int = 64,
+) -> Generation | list[Generation] | list[list[Generation]]:
     r"""Let a model write a text, inside a language if one is given.
 
     At each step the tokens after which no member is left are masked, and one of the others is
-    drawn. The samples of one call advance together: a batch of ``n`` is one call of the model a
-    step, and each sample has random numbers of its own, so that it does not depend on the others.
+    drawn. The texts of one call advance together, one call of the model a step, and each sample
+    has random numbers of its own, so that it does not depend on the others.
 
     Parameters
     ----------
     model
         The model.
     prompt
-        What stands before the text, outside the language: a text, token ids, or None.
+        What stands before the text, outside the language: a text, token ids, a chat (a list of
+        messages, dictionaries that the tokenizer's template makes into tokens), or None. A list of
+        these is a batch: a list of strings, of lists of token ids, of chats, or mixed. A flat list
+        of integers is one prompt, a flat list of dictionaries one chat; an empty list could be
+        either and is refused.
     language
         A language, a list of strings, or a :class:`~formalm.Constraint`; None leaves the model
         free.
     n
-        Number of samples. Without it one :class:`~formalm.Generation` is returned, with it a list,
-        of one if ``n=1``: what comes back depends on what was written, not on a number's value.
+        Number of texts a prompt. Without it one :class:`~formalm.Generation` a prompt is returned,
+        with it a list, of one if ``n=1``: what comes back depends on what was written, not on a
+        number's value.
+    beams
+        Search instead of drawing: at each step the ``beams`` best beginnings go on. The score is
+        the sum of the model's own log-probabilities of the tokens, :attr:`Generation.logprob`.
+        Whole texts come first, best first, then those cut short; there are fewer than ``n`` if the
+        search found fewer. At least ``n``. ``beams=1`` is greedy.
     tokenization
         ``"all"``: any token sequence that spells a member.
     max_tokens
-        Most tokens to draw, an end token included. None is what the model's context has room for.
+        Most tokens of a text, an end token included. None is what the model's context has room
+        for.
     stop
         Strings, or a language. The text ends where the first of them *ends*; it is left out of
         ``text`` and stands in ``stop_text``.
     temperature, top_k, top_p, min_p
         How a token is drawn, see :class:`~formalm.drivers.sampling.Decoding`. ``temperature=0`` is
-        greedy.
+        greedy. With ``beams`` nothing is drawn: a temperature other than 1 or 0 and every other
+        one of these is refused.
     seed
-        Integer from 0; None draws one. Equal seeds give equal samples.
+        Integer from 0; None draws one for each prompt. Equal seeds give equal samples. A prompt of
+        a batch draws what it would draw by itself with that seed; so with a seed, equal prompts of
+        a batch have equal samples, and ``n`` is the way to different ones.
     finish
         Steer so that the text is in the language when ``max_tokens`` is used up: at each step only
         tokens after which a shortest completion still fits. Each step then looks behind every
         allowed token.
     bos
-        ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
+        ``"auto"``: the model's own beginning of sequence in front, except of a chat, whose
+        template writes it; a token id; or None for nothing.
+    batch_size
+        Most prefixes a call of the model, and most texts under way at a time. It changes the work,
+        not the texts.
 
     Returns
     -------
-    Generation or list of Generation
-        With the reason it ended; a text cut short has ``complete=False``.
+    Generation, list of Generation, or list of lists of Generation
+        One for a prompt, a list for a batch of prompts or with ``n``, a list of lists for both.
+        With the reason each ended; a text cut short has ``complete=False``.
 
     Raises
     ------
@@ -121,6 +167,13 @@ def generate(
         If ``finish`` is asked and ``max_tokens`` is below the shortest member.
     ModelError
         If the model does not fit its vocabulary or answers nonsense.
+    VocabularyError
+        If there is nothing to encode a text or a chat with.
+
+    Notes
+    -----
+    Any exception that ends a call halfway, a keyboard interrupt too, has what was finished as its
+    attribute ``generations``: the result in the form asked for, with None in place of what was not.
 
     Examples
     --------
@@ -132,22 +185,70 @@ def generate(
     ('1.2', 'length', True, [0.25, 0.25])
     """
     positive("n", n)
+    positive("beams", beams)
+    positive("batch_size", batch_size, optional=False)
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
-    plan, drafts = prepare(
+    batch = batch_of(prompt)
+    prompts = [prompt] if batch is None else batch
+    count = 1 if n is None else n
+    if beams is not None:
+        _check_beams(beams, count, decoding, seed)
+    seeds = [None if beams is not None else chosen_seed(seed) for _ in prompts]
+    plans = prepare(
         session,
-        prompt,
+        prompts,
         language,
-        tokenization,
-        1 if n is None else n,
-        max_tokens,
-        stop,
-        decoding,
-        seed,
-        finish,
-        bos,
+        tokenization=tokenization,
+        max_tokens=max_tokens,
+        stop=stop,
+        seeds=seeds,
+        finish=finish,
+        bos=bos,
     )
-    for _ in advance(session, plan, drafts):
-        pass
-    generations = [draft.generation() for draft in drafts]
-    return generations[0] if n is None else generations
+    groups: list[list[Writer]] = [
+        [Sample(plan, index, decoding, chosen) for index in range(count)]
+        if chosen is not None
+        else [Beam(plan, beams or 1, count)]
+        for plan, chosen in zip(plans, seeds, strict=True)
+    ]
+    try:
+        for _ in advance(session, [writer for group in groups for writer in group], batch_size):
+            pass
+    except BaseException as error:
+        # What is finished has cost its time; whoever catches the error can have it.
+        with suppress(AttributeError):
+            error.generations = _shaped(groups, batch, n)  # type: ignore[attr-defined]
+        raise
+    result: Generation | list[Generation] | list[list[Generation]] = _shaped(groups, batch, n)
+    return result
+
+
+def _shaped(groups: list[list[Writer]], batch: list[object] | None, n: int | None) -> Any:
+    """The result in the form that was asked for, with None for what is not finished."""
+    results: list[Any] = []
+    for group in groups:
+        row: list[Generation | None] = []
+        for writer in group:
+            row += [None] if writer.live else [draft.generation() for draft in writer.drafts]
+        results.append(row if n is not None else row[0])
+    return results[0] if batch is None else results
+
+
+def _check_beams(beams: int, count: int, decoding: Decoding, seed: int | None) -> None:
+    """Refuse what a beam search has no use for."""
+    if count > beams:
+        raise ArgumentError(f"n={count} texts cannot come from beams={beams}", hint="raise beams")
+    given = {
+        "temperature": None if decoding.temperature in (0, 1) else decoding.temperature,
+        "top_k": decoding.top_k,
+        "top_p": decoding.top_p,
+        "min_p": decoding.min_p,
+        "seed": seed,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(
+                f"{name}={value!r} does not apply to beams: a beam search draws nothing",
+                hint=f"leave out {name}, or leave out beams to sample",
+            )

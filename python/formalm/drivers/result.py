@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import fsum
 from typing import Literal
 
 import numpy as np
@@ -48,7 +49,8 @@ class Generation:
     prompt_token_ids
         What stood in front, the beginning of sequence included.
     seed, index
-        What the random numbers depended on: the seed, and the number of the sample.
+        What the random numbers depended on: the seed, and the number of the sample. With beams
+        nothing was drawn: the seed is None, and the index is the place among the results.
     """
 
     text: str
@@ -62,13 +64,13 @@ class Generation:
     value: object = field(repr=False)
     stop_text: str | None = field(repr=False)
     prompt_token_ids: tuple[int, ...] = field(repr=False)
-    seed: int = field(repr=False)
+    seed: int | None = field(repr=False)
     index: int = field(repr=False)
 
     @property
     def logprob(self) -> float:
-        """Sum of :attr:`logprobs`, in nats."""
-        return float(self.logprobs.sum())
+        """Sum of :attr:`logprobs`, in nats; what a beam search orders texts by."""
+        return fsum(self.logprobs)
 
     @property
     def allowed_mass(self) -> npt.NDArray[np.float64]:
@@ -85,6 +87,6 @@ class Generation:
         With temperature 1 and no truncation, tokens are drawn from the model restricted at each
         step, so the model's own probability of this token sequence over the probability it was
         drawn with is the product of the allowed masses: averages weighted by it are the model's,
-        not the sampler's.
+        not the sampler's. Texts of a beam search were not drawn, and weigh nothing.
         """
         return float(self.log_allowed_mass.sum())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Decoding", "random_numbers", "streams"]
+__all__ = ["Decoding", "chosen_seed", "random_numbers"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,18 +86,12 @@ class Decoding:
         return max(1, kept)
 
 
-def streams(seed: int | None, count: int) -> tuple[int, list[np.random.Generator]]:
-    """A seed (drawn if None) and ``count`` independent generators from it.
-
-    The ``i``-th depends on the seed and ``i`` alone, so the first three of ten samples are the
-    three of three.
-    """
+def chosen_seed(seed: int | None) -> int:
+    """The seed as given, or one from the system's source of randomness."""
     if seed is not None and (type(seed) is not int or seed < 0):
         raise ArgumentError(f"seed must be an integer from 0 or None, not {seed!r}")
-    root = np.random.SeedSequence(seed)
-    entropy: Any = root.entropy
-    children = [np.random.SeedSequence(entropy, spawn_key=(i,)) for i in range(count)]
-    return int(entropy), [np.random.default_rng(child) for child in children]
+    entropy: Any = np.random.SeedSequence(seed).entropy
+    return int(entropy)
 
 
 def random_numbers(seed: int, index: int) -> np.random.Generator:

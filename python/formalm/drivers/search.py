@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from formalm.constraint import Constraint, Matcher
-from formalm.drivers.arguments import compiled, positive, prefix_token_ids, token_ids_of
+from formalm.drivers.arguments import compiled, positive, token_ids_of
 from formalm.drivers.frontier import Found, Limits, Task, Truncated, by_tokens
 from formalm.drivers.marginal import by_strings
+from formalm.drivers.prompts import Prompt, prefix_token_ids
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages import Language, text_bytes
 from formalm.models import LanguageModel, Session
@@ -141,7 +142,7 @@ def search(
     model: LanguageModel,
     query: Language | Constraint | Sequence[str],
     *,
-    prompt: str | Sequence[int] | None = None,
+    prompt: Prompt = None,
     given: str | Sequence[int] | None = None,
     duplicates: Literal["merge", "show"] = "merge",
     event: Literal["prefix", "complete"] = "prefix",
@@ -162,7 +163,7 @@ def search(
     query
         A language, a list of strings, or a :class:`~formalm.Constraint`.
     prompt
-        What stands in front, outside the language: a text, token ids, or None.
+        What stands in front, outside the language: a text, token ids, a chat, or None.
     given
         A beginning of members, inside the language, that is taken for granted: log-probabilities
         are conditional on it. It is tokenized by itself, so members start on a token boundary
@@ -218,7 +219,7 @@ def search(
     _check_choices(duplicates, event, tolerance, limits, tokenization)
     positive("top_k", top_k)
     positive("max_tokens", max_tokens, least=0)
-    positive("batch_size", batch_size)
+    positive("batch_size", batch_size, optional=False)
     session = Session(model)
     constraint = compiled(query, session.vocabulary, tokenization)
     if event == "complete" and not session.vocabulary.end_token_ids:
@@ -226,7 +227,7 @@ def search(
             "event='complete' needs an end token, and the vocabulary has none",
             hint="pass end_token_ids to the vocabulary, or event='prefix'",
         )
-    matcher, data, given_ids = _start(constraint, given)
+    matcher, data, given_ids = _start(session, constraint, given)
     prefix = (*prefix_token_ids(session, prompt, bos), *given_ids)
     context = model.context_length
     if context is not None and len(prefix) > context:
@@ -248,10 +249,11 @@ def search(
 
 
 def _start(
-    constraint: Constraint, given: str | Sequence[int] | None
+    session: Session, constraint: Constraint, given: str | Sequence[int] | None
 ) -> tuple[Matcher, bytes, list[int]]:
     """The matcher after ``given``, its bytes and its tokens."""
-    token_ids = token_ids_of("given", given, constraint.vocabulary)
+    # The model's vocabulary: the constraint's is equal, but may have another tokenizer or none.
+    token_ids = token_ids_of("given", given, session.vocabulary)
     # A tokenizer may put a space in front of what it encodes; the text is what was written.
     written = text_bytes(given) if isinstance(given, str) else None
     data = constraint.vocabulary.decode(token_ids) if written is None else written
@@ -288,5 +290,7 @@ def _check_choices(
     positive("limits.hits", limits.hits)
     positive("limits.forwards", limits.forwards)
     seconds: object = limits.seconds
-    if seconds is not None and (not isinstance(seconds, (int, float)) or seconds <= 0):
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    # Not `<= 0`, which a NaN is not either.
+    if seconds is not None and not (is_number and seconds > 0):  # type: ignore[operator]
         raise ArgumentError(f"limits.seconds must be a positive number, not {seconds!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from formalm.errors import ArgumentError
@@ -44,6 +45,12 @@ class Scan:
         self._machine = language.automaton()
         self._starts: list[int] = []
         self._read = 0
+
+    def fork(self) -> Scan:
+        """An independent scan that has read the same."""
+        twin = copy(self)
+        twin._starts = list(self._starts)
+        return twin
 
     def feed(self, data: bytes | bytearray) -> tuple[int, int] | None:
         """Read what was appended to ``data`` since; the first stop's start and end, or None."""

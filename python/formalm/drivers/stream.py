@@ -6,10 +6,10 @@ import codecs
 from collections.abc import Iterator, Sequence
 
 from formalm.constraint import Constraint
-from formalm.drivers.batch import advance, prepare
-from formalm.drivers.draft import Draft, Plan
+from formalm.drivers.batch import Sample, advance, prepare
+from formalm.drivers.prompts import Prompt
 from formalm.drivers.result import Generation
-from formalm.drivers.sampling import Decoding
+from formalm.drivers.sampling import Decoding, chosen_seed
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 
@@ -18,7 +18,7 @@ __all__ = ["Stream", "stream"]
 
 def stream(
     model: LanguageModel,
-    prompt: str | Sequence[int] | None,
+    prompt: Prompt,
     language: Language | Constraint | Sequence[str] | None = None,
     *,
     tokenization: str = "all",
@@ -33,6 +33,9 @@ def stream(
     bos: str | int | None = "auto",
 ) -> Stream:
     """:func:`~formalm.generate` for one text, piece by piece.
+
+    A batch of prompts is refused: pieces of several texts would come mixed. Nor is there a beam
+    search, which knows no piece of its text before it knows the whole.
 
     Returns
     -------
@@ -53,18 +56,27 @@ def stream(
     """
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
-    plan, drafts = prepare(
-        session, prompt, language, tokenization, 1, max_tokens, stop, decoding, seed, finish, bos
+    seed = chosen_seed(seed)
+    (plan,) = prepare(
+        session,
+        [prompt],
+        language,
+        tokenization=tokenization,
+        max_tokens=max_tokens,
+        stop=stop,
+        seeds=[seed],
+        finish=finish,
+        bos=bos,
     )
-    return Stream(session, plan, drafts[0])
+    return Stream(session, Sample(plan, 0, decoding, seed))
 
 
 class Stream:
     """The pieces of one text, and the whole of it so far."""
 
-    def __init__(self, session: Session, plan: Plan, draft: Draft) -> None:
-        self._draft = draft
-        self._pieces = self._produce(session, plan)
+    def __init__(self, session: Session, sample: Sample) -> None:
+        self._sample = sample
+        self._pieces = self._produce(session)
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -75,17 +87,18 @@ class Stream:
     @property
     def generation(self) -> Generation:
         """The text so far, or the whole of it once the iterator is exhausted."""
-        return self._draft.generation()
+        return self._sample.draft.generation()
 
-    def _produce(self, session: Session, plan: Plan) -> Iterator[str]:
+    def _produce(self, session: Session) -> Iterator[str]:
+        draft = self._sample.draft
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         shown = 0
-        for _ in advance(session, plan, [self._draft]):
-            safe = max(shown, self._draft.safe_length)
-            piece = decoder.decode(bytes(self._draft.data[shown:safe]))
+        for _ in advance(session, [self._sample], 1):
+            safe = max(shown, draft.safe_length)
+            piece = decoder.decode(bytes(draft.data[shown:safe]))
             shown = safe
             if piece:
                 yield piece
-        rest = decoder.decode(bytes(self._draft.data[shown:]), True)
+        rest = decoder.decode(bytes(draft.data[shown:]), True)
         if rest:
             yield rest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from formalm import _core
 from formalm.errors import LanguageError
@@ -31,11 +31,14 @@ class Choice(Language):
     def __init__(self, texts: Sequence[str | bytes]) -> None:
         if isinstance(texts, (str, bytes)):
             raise LanguageError("a choice is a list of texts", hint="one text is Literal(text)")
-        unique = tuple(dict.fromkeys(texts))
+        if not isinstance(texts, Iterable):
+            raise LanguageError(f"a choice is a list of texts, not {type(texts).__name__}")
+        listed = list(texts)
+        for text in listed:
+            _checked_bytes(text)
+        unique = tuple(dict.fromkeys(listed))
         if not unique:
             raise LanguageError("a choice of nothing is the empty language")
-        for text in unique:
-            _checked_bytes(text)
         super().__init__(unique)
 
     @property

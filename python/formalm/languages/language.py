@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.errors import ArgumentError, LanguageError, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
 __all__ = ["Language", "text_bytes"]
+
+# What the core allows as well. Refused where it is written, before anything has to recurse.
+MAX_DEPTH = 200
 
 
 class Language(ABC):
@@ -41,9 +44,14 @@ class Language(ABC):
     (True, False, True)
     """
 
-    __slots__ = ("_arguments", "_automata", "_expression", "_hash")
+    __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_hash")
 
     def __init__(self, *arguments: Hashable) -> None:
+        depths: list[int] = [part._depth for part in arguments if isinstance(part, Language)]
+        self._depth: int = 1 + max(depths, default=0)
+        if self._depth > MAX_DEPTH:
+            hint = "sums and unions of many languages are no nesting: a | b | c is one level"
+            raise LimitError("levels of nesting", self._depth, MAX_DEPTH, hint=hint)
         self._arguments = arguments
         # Kept, because parts may be shared: each would be hashed anew for every use.
         self._hash = hash((type(self).__name__, arguments))

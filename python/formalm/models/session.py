@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,7 @@ class Session:
             )
         self.model = model
         self.vocabulary = model.vocabulary
+        self._check_facts()
         self.incremental = isinstance(model, IncrementalModel)
         self.width: int | None = None
         self.forwards = 0
@@ -71,17 +73,28 @@ class Session:
 
     def start(self, prefix: Sequence[int]) -> Position:
         """Evaluate a prefix."""
-        token_ids = self._checked_ids(prefix)
-        self._checked_length(len(token_ids))
-        self.calls += 1
-        self.forwards += 1
+        return self.start_many([prefix])[0]
+
+    def start_many(self, prefixes: Sequence[Sequence[int]]) -> list[Position]:
+        """Evaluate prefixes: in one call, or one by one if the model is incremental."""
+        if not prefixes:
+            return []
+        rows = [self._checked_ids(prefix) for prefix in prefixes]
+        self._checked_length(max(map(len, rows)))
+        self.forwards += len(rows)
         if isinstance(self.model, IncrementalModel):
-            state = self.model.start(token_ids)
-            self._check(np.asarray(state.logprobs)[None], 1)
-            return Position(token_ids, state.logprobs, state)
-        rows = np.asarray(self.model.next_logprobs([token_ids]))
-        self._check(rows, 1)
-        return Position(token_ids, rows[0], None)
+            self.calls += len(rows)
+            states = [self.model.start(row) for row in rows]
+            for state in states:
+                self._check(np.asarray(state.logprobs)[None], 1)
+            return [
+                Position(row, state.logprobs, state)
+                for row, state in zip(rows, states, strict=True)
+            ]
+        self.calls += 1
+        answers = np.asarray(self.model.next_logprobs(rows))
+        self._check(answers, len(rows))
+        return [Position(row, answer, None) for row, answer in zip(rows, answers, strict=True)]
 
     def extend(self, positions: Sequence[Position], token_ids: Sequence[int]) -> list[Position]:
         """Read one more token after each position, in one call."""
@@ -108,6 +121,17 @@ class Session:
         rows = np.asarray(self.model.next_logprobs(prefixes))
         self._check(rows, len(prefixes))
         return [Position(prefix, row, None) for prefix, row in zip(prefixes, rows, strict=True)]
+
+    def _check_facts(self) -> None:
+        """Refuse what a model says of itself if it cannot be: both end up among token ids."""
+        first: Any = self.model.bos_token_id
+        size = len(self.vocabulary)
+        wrong = isinstance(first, bool) or not hasattr(first, "__index__")
+        if first is not None and (wrong or not 0 <= first < size):
+            raise ModelError(f"bos_token_id is a token id below {size} or None, not {first!r}")
+        length: object = self.model.context_length
+        if length is not None and (type(length) is not int or length < 1):
+            raise ModelError(f"context_length is a positive integer or None, not {length!r}")
 
     def _checked_ids(self, token_ids: Sequence[int]) -> tuple[int, ...]:
         result = tuple(int(token_id) for token_id in token_ids)

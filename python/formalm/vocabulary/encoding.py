@@ -1,38 +1,152 @@
-"""Text → token ids, through the ``tokenizers`` package and only when asked."""
+"""Text → token ids, through the library that the vocabulary came from and only when asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Collection, Sequence
+from operator import index
+from typing import Any, Protocol
 
 from formalm.errors import ArgumentError, VocabularyError
 
-__all__ = ["tokenizers_encode"]
+__all__ = ["Encode", "FunctionTokenizer", "JsonTokenizer", "Tokenizer", "restored"]
+
+Encode = Callable[[str], Sequence[int]]
 
 
-def tokenizers_encode(tokenizer_json: bytes) -> Callable[[str], list[int]]:
-    """The encoder of a ``tokenizer.json``, without the tokens that it would add by itself."""
+class Tokenizer(Protocol):
+    """What turns text into token ids; a description in bytes, and a library behind it."""
+
+    @property
+    def kind(self) -> str:
+        """The name under which it is saved; empty if it cannot be."""
+
+    @property
+    def data(self) -> bytes:
+        """The description; with ``kind`` it is all there is to save."""
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, in which no special token is recognised."""
+
+
+class FunctionTokenizer:
+    """A function of the user's."""
+
+    kind = ""
+    data = b""
+
+    def __init__(self, function: Encode) -> None:
+        if not callable(function):
+            kind = type(function).__name__
+            raise ArgumentError(f"encode is a function from text to token ids, not {kind}")
+        self.function = function
+
+    def encode(self, text: str) -> list[int]:
+        """What the function says."""
+        ids = self.function(text)
+        try:
+            return [index(token_id) for token_id in ids]
+        except TypeError:
+            raise ArgumentError(f"encode gave {ids!r:.80} instead of a list of token ids") from None
+
+
+class JsonTokenizer:
+    """A ``tokenizer.json``, read by the ``tokenizers`` package when it is first needed."""
+
+    kind = "tokenizer.json"
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._text: Any = None
+        self._marked: Any = None
+        self._plain: dict[frozenset[str], Any] = {}
+        self._added: list[tuple[str, int, bool]] | None = None
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, without the tokens that the tokenizer would add by itself."""
+        if self._text is None:
+            tokenizer = _tokenizer(self.data)
+            # Else "<|endoftext|>" in a user's text would turn into the token that ends it.
+            tokenizer.encode_special_tokens = True
+            self._text = tokenizer
+        return _ids(self._text, text)
+
+    def encode_marked(self, text: str) -> list[int]:
+        """Ids of a text in which the names of special tokens stand for the tokens."""
+        if self._marked is None:
+            self._marked = _tokenizer(self.data)
+        return _ids(self._marked, text)
+
+    def encode_plain(self, text: str, control: Collection[str]) -> list[int]:
+        """Ids of a text in which the added tokens ``control``, special or not, are letters."""
+        key = frozenset(control)
+        if key not in self._plain:
+            file = json.loads(self.data)
+            for token in file["added_tokens"]:
+                token["special"] = token.get("special") or token["content"] in key
+            tokenizer = _tokenizer(json.dumps(file).encode())
+            tokenizer.encode_special_tokens = True
+            self._plain = {key: tokenizer}
+        return _ids(self._plain[key], text)
+
+    def added_tokens(self) -> list[tuple[str, int, bool]]:
+        """Text, id and whether it is special, of each token beside the model's."""
+        if self._added is None:
+            added = json.loads(self.data).get("added_tokens") or []
+            self._added = [(one["content"], one["id"], bool(one.get("special"))) for one in added]
+        return self._added
+
+
+def restored(kind: str, data: bytes) -> Tokenizer:
+    """A tokenizer from what was saved of it."""
+    if kind == JsonTokenizer.kind:
+        return JsonTokenizer(data)
+    if kind == "tiktoken":
+        from formalm.vocabulary.tiktoken import TiktokenTokenizer
+
+        return TiktokenTokenizer(data)
+    if kind == "sentencepiece":
+        from formalm.vocabulary.sentencepiece import SentencePieceTokenizer
+
+        return SentencePieceTokenizer(data)
+    raise VocabularyError(
+        f"it encodes with {kind!r}, which this version does not know", hint="upgrade formalm"
+    )
+
+
+def missing(package: str) -> VocabularyError:
+    """The error of a package that encoding needs."""
+    return VocabularyError(
+        f"encoding this text needs the {package} package", hint=f"pip install {package}"
+    )
+
+
+def _tokenizer(data: bytes) -> Any:
     try:
-        from tokenizers import Tokenizer
+        from tokenizers import Tokenizer as Library
     except ImportError:
-        raise VocabularyError(
-            "encoding text needs the tokenizers package", hint="pip install tokenizers"
-        ) from None
+        raise missing("tokenizers") from None
     try:
-        tokenizer = Tokenizer.from_str(tokenizer_json.decode())
+        tokenizer = Library.from_str(data.decode())
     except Exception as error:  # the package raises bare Exception
         raise VocabularyError(f"tokenizers cannot read this tokenizer: {error}") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    # Without this, "<|endoftext|>" in a user's text would turn into the token that ends it.
-    tokenizer.encode_special_tokens = True
+    return tokenizer
 
-    def encode(text: str) -> list[int]:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            what = f"character {error.start} of the text is a lone surrogate"
-            raise ArgumentError(what, hint="such a text has no UTF-8 form") from None
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
 
-    return encode
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return ids
+
+
+def checked_text(text: object) -> str:
+    """A text that has a UTF-8 form, or an error."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"only a str is encoded, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        what = f"character {error.start} of the text is a lone surrogate"
+        raise ArgumentError(what, hint="such a text has no UTF-8 form") from None
+    return text

@@ -1,8 +1,8 @@
 """Reading tokenizer files, and the format of a saved vocabulary.
 
-A saved vocabulary is one line of JSON, ``{"format": "formalm-vocabulary", "version": 1, "prepared":
-n, "tokenizer": m}`` and then ``n`` bytes of the prepared vocabulary and ``m`` of the gzipped
-``tokenizer.json``. Nothing in it is executed.
+A saved vocabulary is one line of JSON and then its parts, whose sizes the line states: the prepared
+vocabulary, what it encodes with (gzipped), and facts beside it (gzipped JSON). Nothing in it is
+executed; chat templates are text here and run in a sandbox when a chat is encoded.
 """
 
 from __future__ import annotations
@@ -13,20 +13,29 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from formalm import _core
 from formalm.errors import ArgumentError, LimitError, VocabularyError
+from formalm.vocabulary.encoding import JsonTokenizer, restored
+from formalm.vocabulary.parts import UNKNOWN, Parts
+from formalm.vocabulary.template import ChatTemplate
 
-__all__ = ["read_saved", "read_tokenizer_json", "write_saved"]
+__all__ = ["read_bytes", "read_saved", "read_tokenizer_json", "write_saved"]
 
 FORMAT = "formalm-vocabulary"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
 MAX_TOKENIZER_BYTES = 1 << 28
 
 
 def read_tokenizer_json(source: object) -> bytes:
     """The bytes of a ``tokenizer.json`` given as path, text, bytes or parsed object."""
     if isinstance(source, Mapping):
-        return json.dumps(source).encode()
+        try:
+            return json.dumps(source).encode()
+        except (TypeError, ValueError) as error:
+            raise VocabularyError(f"this tokenizer is no JSON: {error}") from None
     if isinstance(source, bytes):
         return _unpack(source, "the tokenizer") if source[:2] == b"\x1f\x8b" else source
     if isinstance(source, str) and source.lstrip()[:1] == "{":
@@ -36,48 +45,101 @@ def read_tokenizer_json(source: object) -> bytes:
     path = Path(source)
     if path.is_dir():
         path /= "tokenizer.json"
-    data = _read(path)
+    data = read_bytes(path)
     return _unpack(data, str(path)) if data[:2] == b"\x1f\x8b" else data
 
 
-def write_saved(
-    path: str | os.PathLike[str], prepared: bytes, tokenizer_json: bytes | None
-) -> None:
+def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> None:
     """Write a saved vocabulary."""
-    packed = b"" if tokenizer_json is None else gzip.compress(tokenizer_json, 6, mtime=0)
-    sizes = {"prepared": len(prepared), "tokenizer": len(packed)}
-    header = json.dumps({"format": FORMAT, "version": VERSION, **sizes}).encode()
-    Path(path).write_bytes(header + b"\n" + prepared + packed)
+    encoder = parts.tokenizer if tokenizer else None
+    if encoder is not None and not encoder.kind:
+        raise VocabularyError(
+            "this vocabulary encodes with a Python function, which no file can hold",
+            hint="save(path, tokenizer=False) leaves it out",
+        )
+    facts: dict[str, Any] = {"end_source": parts.end_source}
+    if not tokenizer and parts.tokenizer is not None:
+        facts["cannot_encode"] = "it was saved without its tokenizer"
+    elif encoder is None:
+        facts["cannot_encode"] = parts.cannot_encode
+    if tokenizer and parts.chat is not None:
+        facts["chat"] = {"templates": parts.chat.templates, "variables": parts.chat.variables}
+    prepared = parts.core.save()
+    packed = b"" if encoder is None else gzip.compress(encoder.data, 6, mtime=0)
+    told = gzip.compress(json.dumps(facts).encode(), 6, mtime=0)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "prepared": len(prepared),
+        "tokenizer": len(packed),
+        "kind": encoder.kind if encoder is not None else None,
+        "facts": len(told),
+    }
+    try:
+        Path(path).write_bytes(json.dumps(header).encode() + b"\n" + prepared + packed + told)
+    except TypeError:
+        raise ArgumentError(f"a path is a text or a Path, not {path!r:.80}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise VocabularyError(f"cannot write {path}: {reason}") from None
 
 
-def read_saved(path: str | os.PathLike[str]) -> tuple[bytes, bytes | None]:
-    """The prepared vocabulary and the ``tokenizer.json`` of a saved one."""
-    data = _read(Path(path))
+def read_saved(path: str | os.PathLike[str]) -> Parts:
+    """What :func:`write_saved` wrote, of this version or an older one."""
+    try:
+        data = read_bytes(Path(path))
+    except TypeError:
+        raise ArgumentError(f"a path is a text or a Path, not {path!r:.80}") from None
     line, newline, body = data.partition(b"\n")
     try:
         header = json.loads(line) if newline and len(line) < 1000 else None
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise VocabularyError(f"{path} is not a saved vocabulary", hint="see Vocabulary.save")
-    if header.get("version") != VERSION:
+    if header.get("version") not in READABLE:
         raise VocabularyError(
-            f"{path} has version {header.get('version')}, readable is {VERSION}",
+            f"{path} has version {header.get('version')}, readable are 1 to {VERSION}",
             hint="save it again from the tokenizer file",
         )
-    prepared, packed = header.get("prepared"), header.get("tokenizer")
-    if not (
-        isinstance(prepared, int) and isinstance(packed, int) and prepared + packed == len(body)
-    ):
+    header = {"facts": 0, "kind": JsonTokenizer.kind, **header}
+    sizes: list[Any] = [header.get(name) for name in ("prepared", "tokenizer", "facts")]
+    if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(body):
         raise VocabularyError(f"{path} is damaged: its parts do not have the sizes it states")
-    return body[:prepared], _unpack(body[prepared:], str(path)) if packed else None
+    prepared, packed, told = (
+        body[sum(sizes[:at]) : sum(sizes[: at + 1])]  # the parts follow each other
+        for at in range(3)
+    )
+    tokenizer = restored(header["kind"], _unpack(packed, str(path))) if packed else None
+    parts = Parts(_core.Vocabulary.from_saved(prepared), tokenizer)
+    return _with_facts(parts, _unpack(told, str(path)), path) if told else parts
 
 
-def _read(path: Path) -> bytes:
+def _with_facts(parts: Parts, told: bytes, path: object) -> Parts:
+    try:
+        facts = json.loads(told)
+        chat = facts.get("chat")
+        made = ChatTemplate(_texts(chat["templates"]), _texts(chat["variables"])) if chat else None
+        source = str(facts.get("end_source", UNKNOWN))
+        cannot = str(facts.get("cannot_encode", parts.cannot_encode))
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+        raise VocabularyError(f"{path} is damaged: its facts cannot be read") from None
+    return parts._replace(chat=made, end_source=source, cannot_encode=cannot)
+
+
+def _texts(value: Any) -> dict[str, str]:
+    if not all(isinstance(each, str) for each in value.values()):
+        raise TypeError
+    return dict(value)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file whole."""
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise VocabularyError(f"cannot read {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise VocabularyError(f"cannot read {path}: {reason}") from None
 
 
 def _unpack(data: bytes, name: str) -> bytes:

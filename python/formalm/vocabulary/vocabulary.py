@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import index
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from formalm import _core
-from formalm.errors import ArgumentError, VocabularyError
-from formalm.vocabulary import encoding, files
+from formalm.errors import VocabularyError
+from formalm.vocabulary import files
+from formalm.vocabulary.encoding import JsonTokenizer, checked_text, restored
+from formalm.vocabulary.parts import Parts, token_ids
+from formalm.vocabulary.sources import Sources
+from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["Vocabulary"]
 
-Encode = Callable[[str], Sequence[int]]
 
-
-class Vocabulary:
+class Vocabulary(Sources):
     """Token id → bytes, with the ids that end a sequence.
 
-    Build one with :meth:`from_tokenizer_json`, :meth:`from_tokens` or :meth:`load`. Vocabularies
-    are immutable, picklable, shared freely between threads, and equal when every mask over them is
-    (same token bytes, same end tokens): see :attr:`fingerprint`.
+    Build one with :meth:`from_tokenizer` (a tokenizer object), :meth:`from_pretrained` (a model's
+    folder), :meth:`from_tokenizer_json`, :meth:`from_tiktoken`, :meth:`from_sentencepiece`,
+    :meth:`from_gguf`, :meth:`from_tokens` or :meth:`load`. Vocabularies are immutable, picklable,
+    shared freely between threads, and equal when every mask over them is (same token bytes, same
+    end tokens): see :attr:`fingerprint`.
 
     Examples
     --------
@@ -30,91 +33,30 @@ class Vocabulary:
     (5, b'.2', b'1.2')
     """
 
-    __slots__ = ("_encode", "_tokenizer_json", "core")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        core: _core.Vocabulary,
-        *,
-        tokenizer_json: bytes | None = None,
-        encode: Encode | None = None,
-    ) -> None:
-        self.core = core
-        self._tokenizer_json = tokenizer_json
-        self._encode = encode
-
-    @classmethod
-    def from_tokens(
-        cls,
-        tokens: Sequence[bytes | None],
-        end_token_ids: Iterable[int] = (),
-        encode: Encode | None = None,
-    ) -> Vocabulary:
-        """A vocabulary from the bytes of every token, in order of ids.
+    def save(self, path: str | PathLike[str], *, tokenizer: bool = True) -> None:
+        """Write the prepared vocabulary; :meth:`load` reads it faster than the original.
 
         Parameters
         ----------
-        tokens
-            One entry an id; None marks a special token, an id without bytes.
-        end_token_ids
-            Ids that end a sequence.
-        encode
-            Text → token ids, if the vocabulary is to tokenize.
-        """
-        try:
-            entries = list(tokens)
-        except TypeError:
-            kind = type(tokens).__name__
-            raise VocabularyError(f"tokens are a list of bytes, not {kind}") from None
-        for position, token in enumerate(entries):
-            if token is not None and not isinstance(token, bytes):
-                kind = type(token).__name__
-                raise VocabularyError(
-                    f"token {position} is {kind}, not bytes",
-                    hint="text tokens: [t.encode() for t in tokens]",
-                )
-        return cls(_core.Vocabulary.from_tokens(entries, _ids(end_token_ids)), encode=encode)
-
-    @classmethod
-    def from_tokenizer_json(
-        cls,
-        source: str | PathLike[str] | bytes | Mapping[str, Any],
-        end_token_ids: Iterable[int | str] | int | str | None = None,
-    ) -> Vocabulary:
-        """A vocabulary from a Hugging Face ``tokenizer.json``.
-
-        Parameters
-        ----------
-        source
-            A path (``.gz`` is unpacked), the file's text or bytes, or the parsed object. A string
-            that starts with ``{`` is the text itself.
-        end_token_ids
-            Ids or names, such as ``"<|endoftext|>"``, of the tokens that end a sequence. The file
-            does not say which they are.
+        path
+            The file, in a folder that exists.
+        tokenizer
+            Whether what encodes text and chats is written too.
 
         Raises
         ------
         VocabularyError
-            If the file is unreadable, of a kind we do not know, or lacks a token that was named.
+            If the file cannot be written, or the vocabulary encodes with a Python function, which
+            no file can hold, and ``tokenizer`` is not False.
         """
-        data = files.read_tokenizer_json(source)
-        core = _core.Vocabulary.from_tokenizer_json(data)
-        if end_token_ids is not None:
-            several = [end_token_ids] if isinstance(end_token_ids, (int, str)) else end_token_ids
-            core = core.with_end_token_ids(_ids([_named(core, value) for value in several]))
-        return cls(core, tokenizer_json=data)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the prepared vocabulary, its tokenizer with it; :meth:`load` reads it faster than
-        the original. A function given as ``encode`` is not saved.
-        """
-        files.write_saved(path, self.core.save(), self._tokenizer_json)
+        files.write_saved(path, self._parts, tokenizer)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Vocabulary:
-        """Read what :meth:`save` wrote."""
-        prepared, tokenizer_json = files.read_saved(path)
-        return cls(_core.Vocabulary.from_saved(prepared), tokenizer_json=tokenizer_json)
+        """Read what :meth:`save` wrote, also by an older version of this library."""
+        return cls(files.read_saved(path))
 
     def __len__(self) -> int:
         return len(self.core)
@@ -128,8 +70,15 @@ class Vocabulary:
         return self.core.all_token_bytes()
 
     def decode(self, token_ids: Iterable[int]) -> bytes:
-        """The bytes of a token sequence; special tokens add none."""
-        return b"".join(self.core.token_bytes(token_id) or b"" for token_id in token_ids)
+        """The bytes of a token sequence; special tokens add none.
+
+        Raises
+        ------
+        ArgumentError
+            If it is no list of integers, or one of them is not an id of the vocabulary.
+        """
+        ids = _integers(token_ids)
+        return b"".join(self.core.token_bytes(token_id) or b"" for token_id in ids)
 
     def decode_text(self, token_ids: Iterable[int]) -> str:
         """The text of a token sequence; bytes that are not UTF-8 become U+FFFD."""
@@ -145,26 +94,83 @@ class Vocabulary:
         VocabularyError
             If the vocabulary came without a tokenizer.
         """
-        if not isinstance(text, str):
-            raise ArgumentError(f"only a str is encoded, not {type(text).__name__}")
-        if self._encode is None:
-            if self._tokenizer_json is None:
-                raise VocabularyError(
-                    "this vocabulary has no tokenizer, so it cannot encode text",
-                    hint="pass token ids, or give from_tokens(..., encode=function)",
-                )
-            self._encode = encoding.tokenizers_encode(self._tokenizer_json)
-        return [index(token_id) for token_id in self._encode(text)]
+        checked_text(text)
+        tokenizer = self._parts.tokenizer
+        if tokenizer is None:
+            raise VocabularyError(
+                f"this vocabulary has no tokenizer to encode text: {self._parts.cannot_encode}",
+                hint="pass token ids, or give from_tokens(..., encode=function)",
+            )
+        return tokenizer.encode(text)
 
     @property
     def can_encode(self) -> bool:
         """Whether :meth:`encode` has a tokenizer."""
-        return self._encode is not None or self._tokenizer_json is not None
+        return self._parts.tokenizer is not None
+
+    def encode_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        **template_arguments: Any,
+    ) -> list[int]:
+        """The token ids of a conversation, written by the tokenizer's own chat template.
+
+        The names of special tokens that the template writes become those tokens. In a message they
+        are only letters: no message can end itself and begin another.
+
+        Parameters
+        ----------
+        messages
+            Dicts with ``role`` and ``content``, and whatever else the template reads.
+        tools
+            JSON Schemas of functions that the model may call, if the template has a place for them.
+        add_generation_prompt
+            Whether the beginning of the assistant's answer is written at the end.
+        template_arguments
+            Further variables of the template.
+
+        Raises
+        ------
+        VocabularyError
+            If there is no template, or it is broken.
+        ArgumentError
+            If a message is malformed, the template refuses it or has no such argument, or a message
+            names a special token and this tokenizer cannot be made to read it as letters exactly.
+        """
+        from formalm.vocabulary.chat import encode_chat
+
+        chat, tokenizer = self._parts.chat, self._parts.tokenizer
+        if chat is None:
+            raise VocabularyError(
+                "this vocabulary has no chat template",
+                hint="from_pretrained reads the template of a folder, from_tokenizer of an object",
+            )
+        if not isinstance(tokenizer, JsonTokenizer):
+            raise VocabularyError(
+                "a chat needs a tokenizer.json, to tell special tokens from their names",
+                hint=f"{self._parts.cannot_encode}" if tokenizer is None else None,
+            )
+        return encode_chat(
+            chat, tokenizer, messages, tools, add_generation_prompt, template_arguments
+        )
+
+    @property
+    def can_chat(self) -> bool:
+        """Whether :meth:`encode_chat` has a template and a tokenizer for it."""
+        return self._parts.chat is not None and isinstance(self._parts.tokenizer, JsonTokenizer)
 
     @property
     def end_token_ids(self) -> tuple[int, ...]:
         """Ids that end a sequence."""
         return tuple(self.core.end_token_ids)
+
+    @property
+    def end_token_source(self) -> str:
+        """Where the end tokens came from, such as ``"generation_config.json"`` or ``"given"``."""
+        return self._parts.end_source
 
     @property
     def special_token_ids(self) -> tuple[int, ...]:
@@ -194,38 +200,37 @@ class Vocabulary:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Vocabulary:
+        return self
+
     def __reduce__(self) -> tuple[object, ...]:
-        encode = None if self._tokenizer_json is not None else self._encode
-        return _restore, (self.core.save(), self._tokenizer_json, encode)
+        parts = self._parts
+        tokenizer: object = parts.tokenizer
+        if parts.tokenizer is not None and parts.tokenizer.kind:
+            tokenizer = (parts.tokenizer.kind, parts.tokenizer.data)
+        rest = (parts.chat, parts.end_source, parts.cannot_encode)
+        return _restore, (self.core.save(), tokenizer, *rest)
 
     def __repr__(self) -> str:
         ends = list(self.end_token_ids)
         return f"<Vocabulary of {len(self):,} tokens, end tokens {ends}, {self.fingerprint[:8]}>"
 
-
-def _named(core: _core.Vocabulary, value: int | str) -> int:
-    """The id of a token given by name; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    special = core.special_tokens
-    if value in special:
-        return special[value]
-    try:
-        return core.all_token_bytes().index(value.encode())
-    except ValueError:
-        raise VocabularyError(f"the tokenizer has no token {value!r}") from None
+    @property
+    def _tokenizer_json(self) -> bytes | None:
+        """The ``tokenizer.json`` that encodes, if it is one that does."""
+        tokenizer = self._parts.tokenizer
+        return tokenizer.data if isinstance(tokenizer, JsonTokenizer) else None
 
 
-def _restore(prepared: bytes, tokenizer_json: bytes | None, encode: Encode | None) -> Vocabulary:
+_integers = token_ids  # parameters of the same name hide it
+
+
+def _restore(
+    prepared: bytes, tokenizer: Any, chat: ChatTemplate | None, source: str, cannot_encode: str
+) -> Vocabulary:
     core = _core.Vocabulary.from_saved(prepared)
-    return Vocabulary(core, tokenizer_json=tokenizer_json, encode=encode)
-
-
-def _ids(values: Iterable[int]) -> list[int]:
-    try:
-        ids = [index(value) for value in values]
-    except TypeError as error:
-        raise VocabularyError(f"a token id is an integer: {error}") from None
-    if any(not 0 <= token_id < 1 << 32 for token_id in ids):
-        raise VocabularyError("a token id is from 0 to 4,294,967,295")
-    return ids
+    made = restored(*tokenizer) if isinstance(tokenizer, tuple) else tokenizer
+    return Vocabulary(Parts(core, made, chat, source, cannot_encode))

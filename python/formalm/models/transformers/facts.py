@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from formalm.errors import ArgumentError, ModelError, VocabularyError
+from formalm.errors import ModelError
 from formalm.vocabulary import Vocabulary
 
 __all__ = [
@@ -24,12 +24,12 @@ _vocabularies: WeakKeyDictionary[Any, dict[tuple[object, ...], Vocabulary]] = We
 
 
 def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabulary:
-    """The vocabulary of a ``transformers`` tokenizer; a vocabulary is returned as it is.
+    """The vocabulary of a tokenizer, read once; a vocabulary is returned as it is.
 
     Parameters
     ----------
     tokenizer
-        A tokenizer, or a :class:`~formalm.Vocabulary`.
+        What :meth:`formalm.Vocabulary.from_tokenizer` takes, or a :class:`~formalm.Vocabulary`.
     end_token_ids
         Ends of a sequence; none takes the tokenizer's own.
 
@@ -42,32 +42,16 @@ def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabu
     """
     if isinstance(tokenizer, Vocabulary):
         return tokenizer
-    if not hasattr(tokenizer, "eos_token_id") or not callable(tokenizer):
-        kind = type(tokenizer).__name__
-        raise ArgumentError(
-            f"a tokenizer is one of transformers or a Vocabulary, not {kind}",
-            hint="AutoTokenizer.from_pretrained(folder) loads one",
-        )
-    ends = end_token_ids or listed(tokenizer.eos_token_id)
     # A tokenizer may be given tokens later, which changes its length.
-    key = (len(tokenizer), ends)
-    known = _vocabularies.setdefault(tokenizer, {})
+    size = len(tokenizer) if hasattr(tokenizer, "__len__") else 0
+    try:
+        known = _vocabularies.setdefault(tokenizer, {})
+    except TypeError:  # it cannot be referred to weakly
+        known = {}
+    key = (size, end_token_ids)
     if key not in known:
-        known[key] = _read(tokenizer, ends)
+        known[key] = Vocabulary.from_tokenizer(tokenizer, list(end_token_ids) or None)
     return known[key]
-
-
-def _read(tokenizer: Any, end_token_ids: tuple[int, ...]) -> Vocabulary:
-    if hasattr(Vocabulary, "from_tokenizer"):
-        read: Vocabulary = Vocabulary.from_tokenizer(tokenizer, end_token_ids=list(end_token_ids))
-        return read
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        raise VocabularyError(
-            f"{type(tokenizer).__name__} has no tokenizer.json behind it",
-            hint="pass vocabulary=Vocabulary.from_tokens(…), or a fast tokenizer",
-        )
-    return Vocabulary.from_tokenizer_json(backend.to_str(), end_token_ids=list(end_token_ids))
 
 
 def listed(token_ids: Any) -> tuple[int, ...]:

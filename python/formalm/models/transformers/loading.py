@@ -92,6 +92,11 @@ def from_transformers(
             "a model without a tokenizer is only numbers",
             hint="pass the tokenizer, or vocabulary=Vocabulary.from_tokens(…)",
         )
+    if tokenizer is not None and not (callable(tokenizer) and hasattr(tokenizer, "eos_token_id")):
+        raise ArgumentError(
+            f"a tokenizer is one of transformers, not {type(tokenizer).__name__}",
+            hint="of another library: vocabulary=Vocabulary.from_tokenizer(tokenizer)",
+        )
     _move(model, device, dtype)
     if vocabulary is None:
         vocabulary = facts.vocabulary_of(tokenizer, facts.end_token_ids_of(model, tokenizer))

@@ -1,0 +1,143 @@
+"""Beam search: the best texts among those that stay among the best at every step.
+
+The *score* of a draft is the sum of the model's own log-probabilities of its tokens, an end token
+included where one was read, nothing renormalised over the mask and nothing divided by a length.
+A draft's score never rises as it grows, so the search can stop exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.draft import Draft, Outlook, Plan
+
+__all__ = ["Beam"]
+
+Order = tuple[int, float, int, list[int]]
+
+
+class Beam:
+    """The beam search of one prompt.
+
+    At each step all continuations of the live drafts are ranked by score; ties go to the smaller
+    token ids. The first ``width`` that go on are the live drafts of the next step, and those that
+    end are kept if they rank among the first ``width`` of all. With ``width=1`` that is greedy
+    decoding.
+
+    The search is done when ``count`` texts have ended and no live draft scores above the last of
+    them, or when nothing is live.
+    """
+
+    def __init__(self, plan: Plan, width: int, count: int) -> None:
+        self.plan = plan
+        self.rows = width
+        self.count = count
+        start = plan.draft(0)
+        self._live: list[Draft] = [] if start.reason is not None else [start]
+        self._ended: list[Draft] = [] if start.reason is None else [start]
+
+    @property
+    def live(self) -> list[Draft]:
+        """The drafts that go on, in order of their token ids."""
+        return self._live
+
+    @property
+    def drafts(self) -> list[Draft]:
+        """The best ``count`` ended drafts: whole ones, then cut ones, by score.
+
+        Dead ends are among them only if there is nothing else.
+        """
+        alive = [draft for draft in self._ended if draft.reason != "dead_end"]
+        best = sorted(alive or self._ended, key=_order)[: self.count]
+        for index, draft in enumerate(best):
+            draft.index = index
+        return best
+
+    def step(self) -> None:
+        """Replace the live drafts by the best that go one token further."""
+        outlooks = [(draft, draft.look()) for draft in self._live]
+        open_ones = [(draft, outlook) for draft, outlook in outlooks if outlook is not None]
+        self._ended += [draft for draft, outlook in outlooks if outlook is None]
+        self._live = self._chosen(_Candidates(open_ones, self.rows))
+        self._ended = sorted(self._ended, key=_order)[: self.count]
+        for draft in self._ended:
+            draft.position = None
+        if self._live and max(draft.score for draft in self._live) <= self._bar():
+            self._live = []
+        self._live.sort(key=lambda draft: draft.token_ids)
+
+    def _chosen(self, candidates: _Candidates) -> list[Draft]:
+        """The live drafts of the next step; what ends on the way is noted."""
+        live: list[Draft] = []
+        cut = 0
+        for rank, (score, child) in enumerate(candidates.drafts()):
+            if child.reason is None:
+                live.append(child)
+            elif child.reason in ("length", "context"):
+                self._ended.append(child)
+                cut += 1
+            elif rank < self.rows:
+                self._ended.append(child)
+            # From here on nothing that ends is kept, and nothing that goes on can be returned.
+            if len(live) + cut == self.rows or (rank + 1 >= self.rows and score <= self._bar()):
+                break
+        return live
+
+    def _bar(self) -> float:
+        """The score of the last text sure to be returned; a live draft must be above it."""
+        whole = sorted(draft.score for draft in self._ended if draft.is_complete)
+        return whole[-self.count] if len(whole) >= self.count else -np.inf
+
+
+def _order(draft: Draft) -> Order:
+    rank = 0 if draft.is_complete else 1 if draft.reason != "dead_end" else 2
+    return rank, -draft.score, len(draft.token_ids), draft.token_ids
+
+
+class _Candidates:
+    """All ways to go one token further, best first."""
+
+    def __init__(self, parents: list[tuple[Draft, Outlook]], width: int) -> None:
+        self._parents = parents
+        self._first = 2 * width
+        allowed = [np.flatnonzero(outlook.logprobs > -np.inf) for _, outlook in parents]
+        self._tokens = np.concatenate([np.empty(0, np.int64), *allowed])
+        self._places = np.repeat(np.arange(len(parents)), [len(tokens) for tokens in allowed])
+        self._scores = np.concatenate(
+            [
+                np.empty(0),
+                *(
+                    draft.score + np.minimum(outlook.logprobs[tokens], 0.0)
+                    for (draft, outlook), tokens in zip(parents, allowed, strict=True)
+                ),
+            ]
+        )
+
+    def drafts(self) -> Iterator[tuple[float, Draft]]:
+        """Scores and drafts."""
+        for row in self._ranked():
+            parent, outlook = self._parents[int(self._places[row])]
+            child = parent.fork()
+            child.take(int(self._tokens[row]), outlook)
+            yield float(self._scores[row]), child
+
+    def _ranked(self) -> Iterator[np.int64]:
+        """Rows by score; more are sorted only as they are asked for."""
+        size, done = self._first, 0
+        while done < len(self._scores):
+            rows = self._best(size)
+            # Parents stand in order of their tokens and are equally long.
+            keys = (self._tokens[rows], self._places[rows], -self._scores[rows])
+            ranked = rows[np.lexsort(keys)]
+            yield from ranked[done:]
+            size, done = 2 * len(rows), len(rows)
+
+    def _best(self, size: int) -> npt.NDArray[np.int64]:
+        """The best ``size`` rows, and all that score as much as the last of them."""
+        if size >= len(self._scores):
+            return np.arange(len(self._scores))
+        place = len(self._scores) - size
+        return np.flatnonzero(self._scores >= np.partition(self._scores, place)[place])

@@ -1,0 +1,82 @@
+"""What stands in front of a text: a prompt, a conversation, or a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from formalm.drivers.arguments import is_token_id, token_ids_of
+from formalm.errors import ArgumentError
+from formalm.models import Session
+
+__all__ = ["Message", "Prompt", "Prompts", "batch_of", "prefix_token_ids"]
+
+Message: TypeAlias = Mapping[str, Any]
+Prompt: TypeAlias = str | Sequence[int] | Sequence[Message] | None
+Prompts: TypeAlias = Sequence[Prompt]
+
+
+def batch_of(prompt: object) -> list[object] | None:
+    """The prompts of a batch, or None if ``prompt`` is a single one.
+
+    A list (or tuple) of token ids is one prompt and a list of messages is one chat; any other list
+    is a batch.
+
+    Raises
+    ------
+    ArgumentError
+        For an empty list, which could be either, and for a list that is partly one and partly the
+        other.
+    """
+    if not isinstance(prompt, (list, tuple)):
+        return None
+    if not prompt:
+        raise ArgumentError(
+            "an empty list is a batch of no prompts or a prompt of no tokens",
+            hint="for an empty prompt write None; a batch has at least one prompt",
+        )
+    token_ids = sum(is_token_id(item) or isinstance(item, bool) for item in prompt)
+    messages = sum(isinstance(item, Mapping) for item in prompt)
+    if len(prompt) in (token_ids, messages):
+        return None
+    if token_ids or messages:
+        found = "token ids" if token_ids else "messages"
+        raise ArgumentError(
+            f"prompt mixes {found} with other things: it is neither one prompt nor a batch",
+            hint="in a batch, write each prompt of token ids and each chat as a list of its own",
+        )
+    return list(prompt)
+
+
+def prefix_token_ids(
+    session: Session, prompt: object, bos: object, name: str = "prompt"
+) -> tuple[int, ...]:
+    """The tokens a query starts with: the beginning of sequence, then the prompt.
+
+    ``bos="auto"`` puts the model's own token in front of a text, and of token ids unless they
+    start with it already. A chat gets none, since its template writes its own. An integer names
+    another token, for every kind of prompt; None puts none. A model that needs a first token
+    although texts have none in front, such as GPT-2, has its own one for empty prompts.
+    """
+    if isinstance(prompt, Mapping):
+        raise ArgumentError(f"{name} is one message, not a chat", hint="write [message]")
+    vocabulary = session.vocabulary
+    items = list(prompt) if isinstance(prompt, (list, tuple)) else []
+    is_chat = bool(items) and all(isinstance(item, Mapping) for item in items)
+    if any(isinstance(item, (str, list, tuple, Mapping)) for item in items) and not is_chat:
+        raise ArgumentError(
+            f"{name} is a list of prompts, where one prompt is taken",
+            hint="formalm.generate takes a batch; elsewhere ask for each prompt by itself",
+        )
+    ids = vocabulary.encode_chat(items) if is_chat else token_ids_of(name, prompt, vocabulary)
+    if bos == "auto":
+        first = session.model.bos_token_id
+        if first is None and not ids:
+            first = getattr(session.model, "empty_prompt_token_id", None)
+        repeated = not isinstance(prompt, str) and ids[:1] == [first]
+        return tuple(ids if first is None or is_chat or repeated else [first, *ids])
+    if bos is None:
+        return tuple(ids)
+    if type(bos) is not int:
+        raise ArgumentError(f"bos is 'auto', None or a token id, not {bos!r}")
+    return (*token_ids_of("bos", [bos], vocabulary), *ids)

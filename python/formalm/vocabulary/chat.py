@@ -1,0 +1,226 @@
+"""Chat messages → token ids, through the tokenizer's own template.
+
+The names of special tokens that the *template* writes become those tokens. The same names in a
+message are letters: whoever writes a message must not be able to end it and begin another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from formalm.errors import ArgumentError
+from formalm.vocabulary.encoding import JsonTokenizer, checked_text
+from formalm.vocabulary.template import ChatTemplate
+
+__all__ = ["encode_chat"]
+
+# Private-use characters around the names of tokens in messages, while a chat is rendered.
+OPEN, CLOSE = "\U000f0000", "\U000f0001"
+MAX_DEPTH = 64
+REASONING = ("reasoning_content", "thinking", "reasoning")
+
+
+class Inputs(NamedTuple):
+    """What a template is given."""
+
+    messages: list[Any]
+    tools: list[Any] | None
+    prompt: bool
+    given: dict[str, Any]
+
+
+def encode_chat(
+    template: ChatTemplate,
+    tokenizer: JsonTokenizer,
+    messages: object,
+    tools: object,
+    add_generation_prompt: object,
+    given: Mapping[str, Any],
+) -> list[int]:
+    """The token ids of a conversation; see :meth:`formalm.Vocabulary.encode_chat`."""
+    if not isinstance(add_generation_prompt, bool):
+        raise ArgumentError(
+            f"add_generation_prompt is True or False, not {add_generation_prompt!r}"
+        )
+    arguments = {name: _plain(value, f"argument {name}") for name, value in given.items()}
+    inputs = Inputs(_messages(messages), _tools(tools), add_generation_prompt, arguments)
+    text = checked_text(template.render(*inputs))
+    control = _control(template, tokenizer, inputs.tools)
+    # Few of a thousand special tokens are in a text: looking for those alone is quick.
+    pattern = _pattern([name for name in control if name in text])
+    ids = tokenizer.encode_marked(text)
+    if not any(pattern.search(each) for each in _strings(inputs)):
+        known = set(control.values())
+        if sum(token_id in known for token_id in ids) == len(pattern.findall(text)):
+            return ids
+        raise _unsafe("a special token appears where neither template nor messages name it")
+    if any(pattern.search(joined) for joined in _joined(inputs, pattern)):
+        raise _unsafe("its name is put together from several parts")
+    # Some message names a special token. The rendered text is cut at the tokens that the template
+    # wrote, and the parts are encoded as text. That is exact if cutting this very text at *every*
+    # such name gives what the tokenizer gives, which is checked and not assumed.
+    if _cut(tokenizer, control, pattern, text) != ids:
+        raise _unsafe("this tokenizer reads the text around special tokens in ways of its own")
+    marked = template.render(*_marked(inputs, pattern))
+    if marked.replace(OPEN, "").replace(CLOSE, "") != text:
+        raise _unsafe("the template decides by the token's name")
+    wrapped = re.compile(f"{OPEN}({pattern.pattern}){CLOSE}|{pattern.pattern}")
+    if {OPEN, CLOSE} & {*wrapped.sub("", marked)}:
+        raise _unsafe("the template cuts the token's name into pieces")
+    return _cut(tokenizer, control, wrapped, marked)
+
+
+def _cut(
+    tokenizer: JsonTokenizer, control: dict[str, int], pattern: re.Pattern[str], text: str
+) -> list[int]:
+    """Ids of a text cut at the names that the pattern finds, except those in its group."""
+    ids: list[int] = []
+    part, end = "", 0
+    for match in pattern.finditer(text):
+        part += text[end : match.start()]
+        end = match.end()
+        if match.lastindex:
+            part += match[1]
+            continue
+        ids += tokenizer.encode_plain(part, control) if part else []
+        ids.append(control[match[0]])
+        part = ""
+    part += text[end:]
+    return ids + (tokenizer.encode_plain(part, control) if part else [])
+
+
+def _control(template: ChatTemplate, tokenizer: JsonTokenizer, tools: object) -> dict[str, int]:
+    """Names and ids of the tokens that no message may make: the special ones, and those added
+    ones that the template itself writes.
+    """
+    literal = template.literal_text(tools)
+    return {
+        name: token_id
+        for name, token_id, special in tokenizer.added_tokens()
+        if name and (special or (name in literal and not name.isspace()))
+    }
+
+
+def _pattern(names: Sequence[str]) -> re.Pattern[str]:
+    """Finds names; of several at one place the longest, as tokenizers do."""
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+
+
+def _unsafe(why: str) -> ArgumentError:
+    return ArgumentError(
+        f"a message holds the name of a special token, and {why}",
+        hint="take the name out of the message; it would be read as the token, not as text",
+    )
+
+
+def _strings(value: object) -> list[str]:
+    """All texts in a value; the parts of one content also as one text."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for pair in value.items() for each in pair for text in _strings(each)]
+    if isinstance(value, (list, tuple)):
+        return ["".join(_parts(value)), *(text for each in value for text in _strings(each))]
+    return []
+
+
+def _parts(value: list[Any] | tuple[Any, ...]) -> list[str]:
+    """The texts of a content that is a list of parts."""
+    texts = [part.get("text") for part in value if isinstance(part, Mapping)]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _joined(value: object, pattern: re.Pattern[str]) -> list[str]:
+    """What is left of contents in several parts when the names that lie within one are cut out."""
+    if isinstance(value, Mapping):
+        return [text for each in value.values() for text in _joined(each, pattern)]
+    if isinstance(value, (list, tuple)):
+        whole = "".join(pattern.sub(OPEN, part) for part in _parts(value))
+        return [whole, *(text for each in value for text in _joined(each, pattern))]
+    return []
+
+
+def _marked(value: Any, pattern: re.Pattern[str]) -> Any:
+    """The same value with every name of a special token between marks."""
+    if isinstance(value, str):
+        if OPEN in value or CLOSE in value:
+            raise _unsafe("it holds the private-use characters that would mark it")
+        return pattern.sub(f"{OPEN}\\g<0>{CLOSE}", value)
+    if isinstance(value, Mapping):
+        return {_marked(key, pattern): _marked(each, pattern) for key, each in value.items()}
+    if isinstance(value, Inputs):
+        return Inputs(*(_marked(each, pattern) for each in value))
+    if isinstance(value, (list, tuple)):
+        return [_marked(each, pattern) for each in value]
+    return value
+
+
+def _messages(messages: object) -> list[Any]:
+    """Messages as plain data, without absent values; the first fault is named by its place."""
+    if not isinstance(messages, (list, tuple)):
+        kind = type(messages).__name__
+        raise ArgumentError(f"messages are a list of dicts, not {kind}")
+    if not messages:
+        raise ArgumentError("there are no messages")
+    return [_message(message, f"messages[{at}]") for at, message in enumerate(messages)]
+
+
+def _message(message: object, place: str) -> dict[str, Any]:
+    if not isinstance(message, Mapping):
+        raise ArgumentError(
+            f"{place} is a dict with role and content, not {type(message).__name__}"
+        )
+    plain: dict[str, Any] = {
+        key: value for key, value in _plain(message, place).items() if value is not None
+    }
+    role = plain.get("role")
+    if not isinstance(role, str) or not role:
+        raise ArgumentError(f"{place}['role'] is a name such as 'user', not {role!r}")
+    said = {"content", "tool_calls", *REASONING} & plain.keys()
+    if not said:
+        raise ArgumentError(f"{place}['content'] is missing")
+    content = plain.get("content", "")
+    if not isinstance(content, (str, list, tuple, dict)):
+        kind = type(content).__name__
+        raise ArgumentError(f"{place}['content'] is a text or a list of parts, not {kind}")
+    reasoning = next((plain[name] for name in REASONING if name in plain), None)
+    if reasoning is not None:  # templates read it under one of two names
+        plain = {"thinking": reasoning, **plain, "reasoning_content": reasoning}
+    return plain
+
+
+def _tools(tools: object) -> list[Any] | None:
+    if tools is None:
+        return None
+    if not isinstance(tools, (list, tuple)):
+        raise ArgumentError(f"tools are a list of dicts, not {type(tools).__name__}")
+    for at, tool in enumerate(tools):
+        if not isinstance(tool, Mapping):
+            raise ArgumentError(
+                f"tools[{at}] is a dict with the tool's JSON Schema, not {type(tool).__name__}"
+            )
+    return [_plain(tool, f"tools[{at}]") for at, tool in enumerate(tools)]
+
+
+def _plain(value: object, place: str, depth: int = 0) -> Any:
+    """A copy made of JSON's types only: templates must not meet objects with methods."""
+    if depth > MAX_DEPTH:
+        raise ArgumentError(f"{place} is nested more than {MAX_DEPTH} deep")
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if type(key) not in (str, int, float, bool, type(None)):
+                raise ArgumentError(f"{place} has a key that is {type(key).__name__}, not text")
+        return {key: _plain(each, f"{place}[{key!r}]", depth + 1) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each, f"{place}[{at}]", depth + 1) for at, each in enumerate(value)]
+    for kind in (str, int, float):
+        if isinstance(value, kind):  # an enum's member, for one
+            return kind.__str__(value) if kind is str else kind(value)
+    raise ArgumentError(
+        f"{place} is {type(value).__name__}, which JSON cannot write", hint="templates read JSON"
+    )

@@ -1,0 +1,206 @@
+"""Vocabularies of GGUF files, the model files of llama.cpp.
+
+Token bytes are those of llama.cpp's pieces. Text can be encoded only where the file's name for its
+pre-tokenizer leaves no doubt which one it is; otherwise the vocabulary says that it cannot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from formalm import _core
+from formalm.errors import ArgumentError, VocabularyError
+from formalm.vocabulary.encoding import JsonTokenizer
+from formalm.vocabulary.gguf_header import read_metadata
+from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.sentencepiece import (
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    piece_bytes,
+)
+from formalm.vocabulary.template import ChatTemplate
+from formalm.vocabulary.tiktoken import shown
+
+__all__ = ["read_gguf"]
+
+PREFIX = "tokenizer."
+GGML = "tokenizer.ggml."
+TEMPLATE = "tokenizer.chat_template"
+BYTE_LEVEL, PIECES = ("gpt2",), ("llama", "t5")
+END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+
+LLAMA3_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+BYTES_ONLY = {
+    "type": "ByteLevel",
+    "add_prefix_space": False,
+    "trim_offsets": True,
+    "use_regex": False,
+}
+# What the file calls its pre-tokenizer, where there is one tokenizer of that name and no other:
+# how text is cut, and whether a piece that is a token is taken without looking at merges.
+KNOWN_PRE: dict[str, tuple[dict[str, Any], bool]] = {
+    "gpt-2": ({**BYTES_ONLY, "use_regex": True}, False),
+    "llama-bpe": (
+        {
+            "type": "Sequence",
+            "pretokenizers": [
+                {
+                    "type": "Split",
+                    "pattern": {"Regex": LLAMA3_PATTERN},
+                    "behavior": "Isolated",
+                    "invert": False,
+                },
+                BYTES_ONLY,
+            ],
+        },
+        True,
+    ),
+}
+
+
+def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
+    """The vocabulary of a GGUF file; its tensors are not read."""
+    if not isinstance(source, (str, os.PathLike)):
+        raise ArgumentError(f"a GGUF file is given by its path, not {type(source).__name__}")
+    metadata = read_metadata(Path(source), PREFIX)
+    model = metadata.get(GGML + "model")
+    if model is None:
+        raise VocabularyError(f"{source} has no tokenizer (no {GGML}model)")
+    if model not in (*BYTE_LEVEL, *PIECES):
+        raise VocabularyError(
+            f"tokenizers of type {model!r} are not read, only {', '.join((*BYTE_LEVEL, *PIECES))}",
+            hint="pass the bytes of each token to Vocabulary.from_tokens if you know them",
+        )
+    pieces, kinds = _pieces(metadata)
+    spelled = _byte_level(pieces, kinds) if model in BYTE_LEVEL else _spaced(pieces, kinds)
+    names = [(pieces[at], at) for at, kind in enumerate(kinds) if kind in (CONTROL, UNKNOWN)]
+    tokenizer, cannot = _tokenizer(metadata, pieces, kinds)
+    unused = [at for at, kind in enumerate(kinds) if kind == UNUSED]
+    notes = [f"tokens marked unused, never allowed: {shown(unused)}"] if unused else []
+    notes += [f"text cannot be encoded: {cannot}"] if cannot else []
+    core = _core.Vocabulary.from_tokens(spelled, [], names, notes)
+    ends = [_id(metadata, key) for key in END_KEYS]
+    place = ", ".join(
+        key for key, token_id in zip(END_KEYS, ends, strict=True) if token_id is not None
+    )
+    known = [token_id for token_id in ends if token_id is not None]
+    core, found = ended(core, end_token_ids, [(place, sorted({*known}))])
+    return Parts(core, tokenizer, _chat(metadata, pieces), found, cannot)
+
+
+def _pieces(metadata: dict[str, Any]) -> tuple[list[str], list[int]]:
+    pieces = metadata.get(GGML + "tokens")
+    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+        raise VocabularyError(f"{GGML}tokens is not a list of texts")
+    kinds = metadata.get(GGML + "token_type", [NORMAL] * len(pieces))
+    if not isinstance(kinds, list) or len(kinds) != len(pieces):
+        raise VocabularyError(f"{GGML}token_type is not a list with a type for each token")
+    return pieces, kinds
+
+
+def _byte_level(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
+    """Bytes of byte-level pieces, spelled by the reader of ``tokenizer.json``."""
+    normal = sorted({piece for piece, kind in zip(pieces, kinds, strict=True) if kind == NORMAL})
+    if not normal:
+        raise VocabularyError(f"{GGML}tokens has no ordinary token")
+    file = {
+        "model": {"type": "BPE", "vocab": {piece: at for at, piece in enumerate(normal)}},
+        "decoder": {"type": "ByteLevel"},
+    }
+    core = _core.Vocabulary.from_tokenizer_json(json.dumps(file).encode())
+    bytes_of = dict(zip(normal, core.all_token_bytes(), strict=True))
+    tokens = []
+    for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True)):
+        if kind == NORMAL:
+            tokens.append(bytes_of[piece])
+        elif kind == USER_DEFINED:
+            tokens.append(piece.encode())  # llama.cpp prints these as they are
+        else:
+            tokens.append(piece_bytes(piece, kind, f"{GGML}tokens[{at}]"))
+    return tokens
+
+
+def _spaced(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
+    """Bytes of SentencePiece's pieces, whose types are the same numbers."""
+    return [
+        piece_bytes(piece, kind, f"{GGML}tokens[{at}]")
+        for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
+    ]
+
+
+def _tokenizer(
+    metadata: dict[str, Any], pieces: list[str], kinds: list[int]
+) -> tuple[JsonTokenizer | None, str]:
+    """What encodes, or why nothing does."""
+    model, pre = metadata[GGML + "model"], metadata.get(GGML + "pre")
+    if model not in BYTE_LEVEL:
+        return None, f"a GGUF file of type {model!r} does not say how text is normalised"
+    if pre not in KNOWN_PRE:
+        return None, f"which pre-tokenizer the file means by {pre!r} is not certain"
+    merges = metadata.get(GGML + "merges")
+    if not isinstance(merges, list) or not all(isinstance(merge, str) for merge in merges):
+        return None, f"the file has no {GGML}merges"
+    if len({*pieces}) != len(pieces):
+        return None, "two of its tokens have the same text"
+    ids = {piece: at for at, piece in enumerate(pieces) if kinds[at] == NORMAL}
+    pairs = [merge.split(" ") for merge in merges]
+    if not all(len(pair) == 2 and {*pair, "".join(pair)} <= ids.keys() for pair in pairs):
+        return None, f"{GGML}merges has pairs that are not made of its tokens"
+    split, whole_pieces = KNOWN_PRE[pre]
+    added: list[dict[str, Any]] = [
+        {
+            "id": at,
+            "content": pieces[at],
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": kind != USER_DEFINED,
+        }
+        for at, kind in enumerate(kinds)
+        if kind in (CONTROL, UNKNOWN, USER_DEFINED) and pieces[at]
+    ]
+    file = {
+        "version": "1.0",
+        "added_tokens": added,
+        "pre_tokenizer": split,
+        "decoder": BYTES_ONLY,
+        "model": {
+            "type": "BPE",
+            "vocab": {**ids, **{token["content"]: token["id"] for token in added}},
+            "merges": pairs,
+            "ignore_merges": whole_pieces,
+        },
+    }
+    return JsonTokenizer(json.dumps(file).encode()), ""
+
+
+def _chat(metadata: dict[str, Any], pieces: list[str]) -> ChatTemplate | None:
+    templates = {
+        key.removeprefix(TEMPLATE).removeprefix(".") or "default": value
+        for key, value in metadata.items()
+        if (key == TEMPLATE or key.startswith(TEMPLATE + ".")) and isinstance(value, str)
+    }
+    ids = {name: _id(metadata, f"{name}_token_id") for name in ("bos", "eos")}
+    variables = {
+        f"{name}_token": pieces[at]
+        for name, at in ids.items()
+        if at is not None and 0 <= at < len(pieces)
+    }
+    return ChatTemplate(templates, variables) if templates else None
+
+
+def _id(metadata: dict[str, Any], key: str) -> int | None:
+    value = metadata.get(GGML + key)
+    if value is not None and type(value) is not int:
+        raise VocabularyError(f"{GGML}{key} is not a number of a token")
+    return value

@@ -1,0 +1,111 @@
+"""What a vocabulary is made of, and how a loader finds the tokens that end a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import index
+from typing import NamedTuple
+
+from formalm import _core
+from formalm.errors import ArgumentError, VocabularyError
+from formalm.vocabulary.encoding import Tokenizer
+from formalm.vocabulary.template import ChatTemplate
+
+__all__ = ["GIVEN", "UNKNOWN", "EndTokens", "Parts", "ended", "token_ids"]
+
+EndTokens = int | str | Iterable[int | str]
+"""Ids or names of the tokens that end a sequence."""
+
+GIVEN = "given"
+UNKNOWN = "not known"
+
+
+class Parts(NamedTuple):
+    """What a loader found."""
+
+    core: _core.Vocabulary
+    tokenizer: Tokenizer | None = None
+    chat: ChatTemplate | None = None
+    end_source: str = UNKNOWN
+    """Where the end tokens came from."""
+    cannot_encode: str = "it came without a tokenizer"
+    """Why there is no tokenizer, if there is none."""
+
+
+def ended(
+    core: _core.Vocabulary,
+    given: EndTokens | None,
+    found: Iterable[tuple[str, EndTokens | None]] = (),
+) -> tuple[_core.Vocabulary, str]:
+    """The tokens with their ends, and where those came from.
+
+    Parameters
+    ----------
+    core
+        The tokens.
+    given
+        What the user said; it wins, even if it is none at all.
+    found
+        What the files say: name of a place and ids or names there. The first that says something
+        is taken.
+    """
+    if given is not None:
+        return core.with_end_token_ids(_ends(core, given)), GIVEN
+    for place, value in found:
+        if value is not None and value not in ([], ""):
+            try:
+                return core.with_end_token_ids(_ends(core, value)), place
+            except VocabularyError as error:
+                raise VocabularyError(
+                    f"the end tokens of {place} do not fit: {error.message}",
+                    hint="pass end_token_ids",
+                ) from None
+    return core.with_end_token_ids([]), UNKNOWN
+
+
+def token_ids(values: object, what: str = "token ids") -> list[int]:
+    """Integers from a user's list of token ids; an :class:`ArgumentError` otherwise."""
+    if isinstance(values, (str, bytes, bytearray)) or not isinstance(values, Iterable):
+        kind = type(values).__name__
+        raise ArgumentError(f"{what} are a list of integers, not {kind}")
+    try:
+        return [_integer(value) for value in values]
+    except TypeError as error:
+        raise ArgumentError(f"a token id is an integer: {error}") from None
+
+
+def _ends(core: _core.Vocabulary, value: EndTokens) -> list[int]:
+    several = [value] if isinstance(value, (int, str)) else value
+    if isinstance(several, (Mapping, bytes)):
+        kind = type(several).__name__
+        raise VocabularyError(f"end tokens are ids or names, not {kind}")
+    try:
+        ids = [_integer(_named(core, each)) for each in several]
+    except TypeError as error:
+        raise VocabularyError(f"a token id is an integer: {error}") from None
+    for token_id in ids:
+        if not 0 <= token_id < len(core):
+            raise VocabularyError(
+                f"end token {token_id} is not an id of the vocabulary",
+                hint=f"ids are 0 to {len(core) - 1}",
+            )
+    return ids
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool):
+        raise TypeError(f"{value} is a truth value")
+    return index(value)  # type: ignore[arg-type]
+
+
+def _named(core: _core.Vocabulary, value: int | str) -> int:
+    """The id of a token given by name; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    special = core.special_tokens
+    if value in special:
+        return special[value]
+    try:
+        return core.all_token_bytes().index(value.encode())
+    except ValueError:
+        raise VocabularyError(f"the tokenizer has no token {value!r}") from None

@@ -1,0 +1,193 @@
+"""Where vocabularies come from: one constructor a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from formalm import _core
+from formalm.errors import VocabularyError
+from formalm.vocabulary import files
+from formalm.vocabulary.encoding import Encode, FunctionTokenizer
+from formalm.vocabulary.parts import EndTokens, Parts, ended
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Sources"]
+
+
+class Sources:
+    """The constructors of :class:`formalm.Vocabulary`, apart from what it does."""
+
+    __slots__ = ("_parts", "core")
+
+    def __init__(self, parts: Parts) -> None:
+        self.core = parts.core
+        self._parts = parts
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: object, end_token_ids: EndTokens | None = None) -> Self:
+        """A vocabulary from another library's tokenizer object.
+
+        Parameters
+        ----------
+        tokenizer
+            A fast tokenizer of transformers, a ``tokenizers.Tokenizer``, a ``tiktoken.Encoding`` or
+            a ``sentencepiece.SentencePieceProcessor``. It is read once; what is done to it later
+            does not show here.
+        end_token_ids
+            Ids or names of the tokens that end a sequence. By default those that the object knows;
+            :attr:`end_token_source` says which. Of the several ends in a model's
+            ``generation_config.json`` a tokenizer object knows only one.
+
+        Raises
+        ------
+        VocabularyError
+            If the bytes of its tokens are not known exactly.
+        ArgumentError
+            If it is no tokenizer object.
+        """
+        from formalm.vocabulary.objects import read_object
+
+        return cls(read_object(tokenizer, end_token_ids))
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | PathLike[str], end_token_ids: EndTokens | None = None
+    ) -> Self:
+        """A vocabulary from a local folder in the layout of Hugging Face.
+
+        Read are ``tokenizer.json`` (or ``tokenizer.model`` if there is none), the configurations
+        beside it, and the chat template. Nothing is downloaded and no code of the folder is run.
+
+        Parameters
+        ----------
+        folder
+            The folder.
+        end_token_ids
+            Ids or names. By default those of ``generation_config.json``, else of
+            ``tokenizer_config.json``, else of ``config.json``.
+
+        Raises
+        ------
+        VocabularyError
+            If a file is missing, unreadable, or contradicts another.
+        """
+        from formalm.vocabulary.folder import read_folder
+
+        return cls(read_folder(folder, end_token_ids))
+
+    @classmethod
+    def from_tiktoken(cls, encoding: Any, end_token_ids: EndTokens | None = None) -> Self:
+        """A vocabulary from a ``tiktoken.Encoding``.
+
+        Special tokens and ids that no token has get no bytes. The end of sequence is
+        ``<|endoftext|>`` if there is one and nothing else is given.
+        """
+        from formalm.vocabulary.tiktoken import read_tiktoken
+
+        return cls(read_tiktoken(encoding, end_token_ids))
+
+    @classmethod
+    def from_sentencepiece(
+        cls, model: str | PathLike[str] | bytes | Any, end_token_ids: EndTokens | None = None
+    ) -> Self:
+        """A vocabulary from a SentencePiece model of any type.
+
+        Parameters
+        ----------
+        model
+            A path, the bytes of a model, or a ``SentencePieceProcessor``. The sentencepiece package
+            is needed to encode, not to read the tokens.
+        end_token_ids
+            Ids or names; by default the model's own end of sequence.
+
+        Notes
+        -----
+        ``▁`` is a space. A token keeps the space that decoding drops at the start of a text.
+        Control, unknown and unused pieces have no bytes.
+        """
+        from formalm.vocabulary.sentencepiece import read_sentencepiece
+
+        return cls(read_sentencepiece(model, end_token_ids))
+
+    @classmethod
+    def from_gguf(cls, path: str | PathLike[str], end_token_ids: EndTokens | None = None) -> Self:
+        """A vocabulary from the metadata of a GGUF file; its tensors are not read.
+
+        Parameters
+        ----------
+        path
+            The file, with a tokenizer of type ``gpt2``, ``llama`` or ``t5``.
+        end_token_ids
+            Ids or names; by default the file's ``eos``, ``eot`` and ``eom`` tokens.
+
+        Notes
+        -----
+        It encodes text only if the file's pre-tokenizer is ``gpt-2`` or ``llama-bpe``: the other
+        names do not tell exactly how text is cut. :attr:`can_encode` says whether it does.
+        """
+        from formalm.vocabulary.gguf import read_gguf
+
+        return cls(read_gguf(path, end_token_ids))
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes | None],
+        end_token_ids: EndTokens | None = None,
+        encode: Encode | None = None,
+    ) -> Self:
+        """A vocabulary from the bytes of every token, in order of ids.
+
+        Parameters
+        ----------
+        tokens
+            One entry an id; None marks a special token, an id without bytes.
+        end_token_ids
+            Ids or names of the tokens that end a sequence; none by default.
+        encode
+            Text → token ids, if the vocabulary is to tokenize.
+        """
+        try:
+            entries = list(tokens)
+        except TypeError:
+            kind = type(tokens).__name__
+            raise VocabularyError(f"tokens are a list of bytes, not {kind}") from None
+        for position, token in enumerate(entries):
+            if token is not None and not isinstance(token, bytes):
+                kind = type(token).__name__
+                raise VocabularyError(
+                    f"token {position} is {kind}, not bytes",
+                    hint="text tokens: [t.encode() for t in tokens]",
+                )
+        core, source = ended(_core.Vocabulary.from_tokens(entries), end_token_ids)
+        return cls(Parts(core, None if encode is None else FunctionTokenizer(encode), None, source))
+
+    @classmethod
+    def from_tokenizer_json(
+        cls,
+        source: str | PathLike[str] | bytes | Mapping[str, Any],
+        end_token_ids: EndTokens | None = None,
+    ) -> Self:
+        """A vocabulary from a Hugging Face ``tokenizer.json``.
+
+        Parameters
+        ----------
+        source
+            A path (``.gz`` is unpacked), the file's text or bytes, or the parsed object. A string
+            that starts with ``{`` is the text itself.
+        end_token_ids
+            Ids or names, such as ``"<|endoftext|>"``, of the tokens that end a sequence. The file
+            does not say which they are.
+
+        Raises
+        ------
+        VocabularyError
+            If the file is unreadable, of a kind we do not know, or lacks a token that was named.
+        """
+        from formalm.vocabulary.objects import read_json
+
+        return cls(read_json(files.read_tokenizer_json(source), end_token_ids))
