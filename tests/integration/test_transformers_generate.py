@@ -194,6 +194,38 @@ def test_the_same_tokens_through_drafts(model, network, assistant, tokenizer) ->
     assert found == [generate(model, "one", WORDS, seed=4).text]
 
 
+@pytest.mark.parametrize("pattern", ["(ab|ba|c)*", "[a-c]{3}[a-z]*"])
+@pytest.mark.parametrize("beams", [2, 4])
+def test_our_beams_are_their_beams(model, network, tokenizer, pattern, beams) -> None:
+    """Texts that can always go on, so that both sides end one with the end token alone."""
+    inputs = tokenizer("one two", return_tensors="pt")
+    output = network.generate(
+        input_ids=inputs["input_ids"],
+        logits_processor=logits_processors(network, tokenizer, inputs, Regex(pattern)),
+        max_new_tokens=8,
+        do_sample=False,
+        num_beams=beams,
+        num_return_sequences=beams,
+        length_penalty=0.0,
+        early_stopping=False,
+        output_scores=True,
+        return_dict_in_generate=True,
+    )
+    theirs = dict(
+        zip(
+            texts(output.sequences, inputs, tokenizer),
+            output.sequences_scores.tolist(),
+            strict=True,
+        )
+    )
+    ours = generate(model, "one two", Regex(pattern), beams=beams, n=beams, max_tokens=8)
+    shared = [generation for generation in ours if generation.text in theirs]
+    # Which texts were cut by the budget, and rank behind whole ones, is each side's own affair.
+    assert ours[0] in shared
+    for generation in shared:
+        assert generation.logprob == pytest.approx(theirs[generation.text], abs=1e-4)
+
+
 # A pure function.
 
 
