@@ -342,6 +342,8 @@ def test_calls_that_are_refused(tokenizer, network) -> None:
     # Nothing that may follow has any probability: not a NaN, not a crash of the sampler.
     with pytest.raises(TokenError, match="any probability"):
         processor(torch.tensor([[1]]), torch.full((1, SIZE), -np.inf))
+    with pytest.raises(ModelError, match="NaN"):
+        processor(torch.tensor([[1]]), torch.full((1, SIZE), np.nan))
     with pytest.raises(TokenError, match="min_new_tokens"):
         run(network, tokenizer, ["a"], Choice(["x"]), {"min_new_tokens": 9})
     lacking = Vocabulary.from_tokens([b"a", None], end_token_ids=[1])

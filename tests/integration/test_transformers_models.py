@@ -170,6 +170,16 @@ def test_the_beginning_is_what_the_tokenizer_writes() -> None:
     assert behind.bos_token_id is None
 
 
+def test_a_chat_is_what_the_template_makes_of_it() -> None:
+    tokenizer = byte_tokenizer(**BEGIN)
+    tokenizer.chat_template = "<s>{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+    model = from_transformers(llama(max_position_embeddings=99), tokenizer)
+    chat = [{"role": "user", "content": "Which?"}]
+    answer = generate(model, chat, Choice(["a", "b"]), seed=1)
+    assert list(answer.prompt_token_ids) == tokenizer.apply_chat_template(chat)["input_ids"]
+    assert answer.text in ("a", "b")
+
+
 def test_the_ends_are_those_of_the_generation_configuration() -> None:
     network = llama()
     network.generation_config.eos_token_id = [3, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,9 @@ class ConstraintLogitsProcessor:
     seed
         Draw the tokens here, and leave nothing but the one drawn: the same as
         :func:`formalm.generate` draws with this seed. The samples of a prompt are its rows
-        (``num_return_sequences``). Other than with a seed, what is drawn is up to ``generate``.
+        (``num_return_sequences``); where only the prompt's length is known, all rows are of one
+        prompt. Not for beams, which need more than one token to choose from. Without a seed what
+        is drawn is up to ``generate``.
     temperature, top_k, top_p, min_p
         How to draw with a seed, as in :func:`formalm.generate`; ``temperature=0`` needs no seed.
     memory_limit_bytes
@@ -115,7 +118,7 @@ class ConstraintLogitsProcessor:
         ArgumentError
             If the rows do not begin with the prompt.
         ModelError
-            If there are fewer scores than tokens.
+            If there are fewer scores than tokens, or a NaN among them.
         TokenError
             If a text can go on by no token at all.
         """
@@ -146,6 +149,8 @@ class ConstraintLogitsProcessor:
 
     def _check(self, result: Any, texts: npt.NDArray[np.int64]) -> None:
         for row, top in enumerate(result.amax(dim=-1).tolist()):
+            if isnan(top):
+                raise ModelError(f"row {row} of the scores has a NaN")
             if top == -np.inf:
                 text = self.constraint.vocabulary.decode_text(texts[row].tolist())
                 raise TokenError(

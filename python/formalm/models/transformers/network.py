@@ -107,7 +107,7 @@ class Network:
         try:
             with torch.no_grad():
                 return self.model(input_ids=ids.to(device), return_dict=True, **inputs)
-        except torch.OutOfMemoryError:
+        except torch.cuda.OutOfMemoryError:
             raise ModelError(
                 f"{device} has no memory left for a batch of {ids.shape[0]}",
                 hint="lower batch_size, or drop states that are no longer needed",
