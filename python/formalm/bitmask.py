@@ -168,14 +168,21 @@ def masked_scores(scores: Any, bitmask: npt.NDArray[np.int32]) -> Any:
         result = scores.clone()
         _apply_torch(result, bitmask)
         return result
+    # Few calls: between two forward passes each one finds the processor's caches cold.
     torch = sys.modules["torch"]
-    octets = np.ascontiguousarray(bitmask, dtype="<i4").view(np.uint8)
+    octets = bitmask.view(np.uint8) if sys.byteorder == "little" else _octets(bitmask)
     bounds = _bounds().take(octets, axis=0).reshape(len(octets), -1)
     width = scores.shape[1]
     if bounds.shape[1] < width:
         missing = ((0, 0), (0, width - bounds.shape[1]))
         bounds = np.pad(bounds, missing, constant_values=-np.inf)
-    return torch.minimum(scores, torch.from_numpy(bounds[:, :width]).to(scores.dtype))
+    bound = torch.from_numpy(bounds[:, :width])
+    return torch.minimum(scores, bound if scores.dtype == bound.dtype else bound.to(scores.dtype))
+
+
+def _octets(bitmask: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    """The bytes of a bitmask in the order of their tokens."""
+    return bitmask.astype("<i4").view(np.uint8)
 
 
 @lru_cache(maxsize=1)

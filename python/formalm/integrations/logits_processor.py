@@ -128,8 +128,8 @@ class ConstraintLogitsProcessor:
                 f"the model has {scores.shape[-1]:,} logits, the vocabulary {size:,} tokens",
                 hint="this tokenizer belongs to another model",
             )
-        ids = np.ascontiguousarray(input_ids.detach().cpu().numpy(), dtype=np.int64)
-        texts = np.ascontiguousarray(self.prompt.rest(ids))
+        ids = np.asarray(input_ids if input_ids.device.type == "cpu" else input_ids.cpu(), np.int64)
+        texts = self.prompt.rest(ids)
         bitmask = new_bitmask(len(texts), self.constraint.width)
         # Rows that may only end get scores of their own: the model's may be minus infinity there.
         over = [row for row, text in enumerate(texts) if not self._fill(text, bitmask, row)]
@@ -148,7 +148,7 @@ class ConstraintLogitsProcessor:
         return True
 
     def _check(self, result: Any, texts: npt.NDArray[np.int64]) -> None:
-        for row, top in enumerate(result.amax(dim=-1).tolist()):
+        for row, top in enumerate(result.amax(-1).tolist()):
             if isnan(top):
                 raise ModelError(f"row {row} of the scores has a NaN")
             if top == -np.inf:

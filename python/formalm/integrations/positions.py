@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formalm.constraint import Constraint
+from formalm.errors import TokenError
 
 if TYPE_CHECKING:
     from formalm import _core
@@ -52,9 +54,10 @@ class Positions:
             return known[key]
         before = key[:-ID_BYTES]
         if key and before in known:
-            position = self._walk(known[before], np.frombuffer(key[-ID_BYTES:], np.int64))
+            last = int.from_bytes(key[-ID_BYTES:], sys.byteorder, signed=True)
+            position = self._walk(known[before], [last])
         else:
-            position = self._walk(self._core.matcher(), np.frombuffer(key, np.int64))
+            position = self._walk(self._core.matcher(), np.frombuffer(key, np.int64).tolist())
         known[key] = position
         self._used += len(key) + ENTRY_BYTES
         while self._used > self._limit and len(known) > 1:
@@ -62,15 +65,15 @@ class Positions:
             self._used -= len(oldest) + ENTRY_BYTES
         return position
 
-    def _walk(
-        self, start: _core.Matcher | None, token_ids: np.ndarray[tuple[int], np.dtype[np.int64]]
-    ) -> _core.Matcher | None:
+    def _walk(self, start: _core.Matcher | None, token_ids: list[int]) -> _core.Matcher | None:
         if start is None:
             return None
         matcher = start.fork()
-        for token_id in token_ids.tolist():
-            inside = 0 <= token_id < self._size and token_id not in self._ends
-            if not inside or not matcher.allows(token_id):
+        for token_id in token_ids:
+            if not 0 <= token_id < self._size or token_id in self._ends:
                 return None
-            matcher.advance(token_id)
+            try:
+                matcher.advance(token_id)
+            except TokenError:
+                return None
         return matcher
