@@ -124,6 +124,11 @@ def measure(model: Any, tokenizer: Any, runs: int, tokens: int) -> dict[str, Any
             results[name]["wall"].append(wall / drawn)
             results[name]["drawn"].append(drawn)
             results[name]["calls"] += [second for timed in made for second in timed.seconds]
+    for result in results.values():
+        calls = sorted(result["calls"])
+        result["calls"] = [calls[(len(calls) - 1) * part // 100] for part in range(101)][
+            : len(calls)
+        ]
     return results
 
 
@@ -158,10 +163,8 @@ def page(record: dict[str, Any], runs: int, tokens: int) -> str:
     for name, result in results.items():
         ratio = median(a / b for a, b in zip(result["cpu"], free, strict=True))
         worst = max(worst, ratio if name in PATTERNS else 0.0)
-        calls = sorted(result["calls"])
-        place = (
-            [f"{1e6 * calls[int(len(calls) * q)]:.1f}" for q in (0.5, 0.99)] if calls else [""] * 2
-        )
+        calls = result["calls"]  # percentiles
+        place = [f"{1e6 * calls[part]:.1f}" for part in (50, 99)] if calls else [""] * 2
         lines.append(
             f"| {name} | {1e3 * median(result['cpu']):.3f} | {1e3 * median(result['wall']):.3f} "
             f"| {ratio:.3f} | {place[0]} | {place[1]} |"
