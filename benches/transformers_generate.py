@@ -126,9 +126,8 @@ def measure(model: Any, tokenizer: Any, runs: int, tokens: int) -> dict[str, Any
             results[name]["calls"] += [second for timed in made for second in timed.seconds]
     for result in results.values():
         calls = sorted(result["calls"])
-        result["calls"] = [calls[(len(calls) - 1) * part // 100] for part in range(101)][
-            : len(calls)
-        ]
+        last = len(calls) - 1
+        result["calls"] = [calls[last * part // 100] for part in range(101)] if calls else []
     return results
 
 
