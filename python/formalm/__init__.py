@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
     from formalm.errors import *  # noqa: F403
+    from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
+    from formalm.integrations import logits_processors as logits_processors
+    from formalm.integrations import pipeline as pipeline
     from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
     from formalm.languages import Language as Language
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from formalm.languages import Regex as Regex
     from formalm.models import FunctionModel as FunctionModel
     from formalm.models import TableModel as TableModel
+    from formalm.models import TransformersModel as TransformersModel
+    from formalm.models import from_transformers as from_transformers
     from formalm.vocabulary import Vocabulary as Vocabulary
 
 _ROOMS = {
@@ -38,8 +43,9 @@ _ROOMS = {
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
+    "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Captures Choice Language Literal Regex",
-    "models": "FunctionModel TableModel",
+    "models": "FunctionModel TableModel TransformersModel from_transformers",
     "vocabulary": "Vocabulary",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

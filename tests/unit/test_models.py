@@ -144,3 +144,39 @@ def test_prefixes_are_checked() -> None:
 
 def test_log_softmax() -> None:
     assert np.allclose(np.exp(log_softmax([[1000.0, 1000.0]])), 0.5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bos_token_id": value} for value in (True, "0", 0.0, -1, 3, [0], np.int64(0))]
+    + [{"context_length": value} for value in (True, "8", 8.0, -1, 0, float("inf"))],
+    ids=str,
+)
+def test_beginnings_and_lengths_that_are_refused(options: dict[str, object]) -> None:
+    name, value = next(iter(options.items()))
+    for make in (
+        lambda: TableModel(VOCABULARY, {}, default=HALVES, **options),
+        lambda: FunctionModel(VOCABULARY, lambda prefixes: [[0.0] * 3], **options),
+    ):
+        with pytest.raises(ArgumentError, match=name) as caught:
+            make()
+        assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"seed": value} for value in (-1, True, 1.5, "1", None, np.int64(1))]
+    + [{"concentration": value} for value in (0, -1.0, float("inf"), float("nan"), "1", True)]
+    + [{"order": value} for value in (-1, True, 1.0, "1")],
+    ids=str,
+)
+def test_random_tables_that_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(options))):
+        TableModel.random(VOCABULARY, **{"seed": 1, **options})
+    with pytest.raises(ArgumentError, match="not str"):
+        TableModel.random("abc", seed=1)
+
+
+def test_a_function_that_is_none() -> None:
+    with pytest.raises(ArgumentError, match="function"):
+        FunctionModel(VOCABULARY, 5)

@@ -55,7 +55,8 @@ def prefix_token_ids(
 
     ``bos="auto"`` puts the model's own token in front of a text, and of token ids unless they
     start with it already. A chat gets none, since its template writes its own. An integer names
-    another token, for every kind of prompt; None puts none.
+    another token, for every kind of prompt; None puts none. A model that needs a first token
+    although texts have none in front, such as GPT-2, has its own one for empty prompts.
     """
     if isinstance(prompt, Mapping):
         raise ArgumentError(f"{name} is one message, not a chat", hint="write [message]")
@@ -70,6 +71,8 @@ def prefix_token_ids(
     ids = vocabulary.encode_chat(items) if is_chat else token_ids_of(name, prompt, vocabulary)
     if bos == "auto":
         first = session.model.bos_token_id
+        if first is None and not ids:
+            first = getattr(session.model, "empty_prompt_token_id", None)
         repeated = not isinstance(prompt, str) and ids[:1] == [first]
         return tuple(ids if first is None or is_chat or repeated else [first, *ids])
     if bos is None:

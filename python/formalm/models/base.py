@@ -18,7 +18,11 @@ State = TypeVar("State", bound="ModelState")
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """A distribution over the next token, for any token prefix."""
+    """A distribution over the next token, for any token prefix.
+
+    A model that cannot start from nothing, and whose texts have no token in front, may also name an
+    ``empty_prompt_token_id``: with ``bos="auto"`` it is put in front of an empty prompt.
+    """
 
     @property
     def vocabulary(self) -> Vocabulary:

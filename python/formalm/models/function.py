@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import ArgumentError, ModelError
+from formalm.models.arguments import check_model_arguments
 from formalm.models.base import LogProbs, log_softmax
 from formalm.vocabulary import Vocabulary
 
@@ -26,6 +27,11 @@ class FunctionModel:
         floating numbers, minus infinity allowed. They are normalised here.
     bos_token_id, context_length
         As in :class:`~formalm.models.LanguageModel`.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong type, a token id outside the vocabulary, or a length below 1.
 
     Examples
     --------
@@ -47,8 +53,9 @@ class FunctionModel:
         bos_token_id: int | None = None,
         context_length: int | None = None,
     ) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        check_model_arguments(vocabulary, bos_token_id, context_length)
+        if not callable(function):
+            raise ArgumentError(f"a function of prefixes is wanted, not {type(function).__name__}")
         self.vocabulary = vocabulary
         self.function = function
         self.bos_token_id = bos_token_id

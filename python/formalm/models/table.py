@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import ArgumentError, ModelError
+from formalm.models.arguments import check_model_arguments
 from formalm.models.base import LogProbs
 from formalm.vocabulary import Vocabulary
 
@@ -39,6 +41,11 @@ class TableModel:
     bos_token_id, context_length
         As in :class:`~formalm.models.LanguageModel`.
 
+    Raises
+    ------
+    ArgumentError
+        For a wrong type, a token id outside the vocabulary, or a length below 1.
+
     Examples
     --------
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
@@ -57,8 +64,7 @@ class TableModel:
         bos_token_id: int | None = None,
         context_length: int | None = None,
     ) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        check_model_arguments(vocabulary, bos_token_id, context_length)
         if order is not None and (type(order) is not int or order < 0):
             raise ArgumentError(f"order must be an integer from 0 or None, not {order!r}")
         if not isinstance(table, Mapping) and not callable(table):
@@ -84,8 +90,19 @@ class TableModel:
         order
             As above.
         concentration
-            Below 1 the distributions are spiky, above 1 flat.
+            Below 1 the distributions are spiky, above 1 flat; a finite number above 0.
+
+        Raises
+        ------
+        ArgumentError
+            For a value out of range.
         """
+        if type(seed) is not int or seed < 0:
+            raise ArgumentError(f"seed must be an integer from 0, not {seed!r}")
+        number = isinstance(concentration, Real) and not isinstance(concentration, bool)
+        if not number or not 0 < concentration < float("inf"):
+            raise ArgumentError(f"concentration must be above 0 and finite, not {concentration!r}")
+        check_model_arguments(vocabulary, None, None)
 
         def row(context: tuple[int, ...]) -> npt.NDArray[np.float64]:
             generator = np.random.default_rng([seed, len(context), *context])

@@ -1,0 +1,72 @@
+"""A text-generation pipeline of ``transformers`` that takes a language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from formalm.errors import ArgumentError
+
+__all__ = ["pipeline"]
+
+
+def pipeline(
+    task: str = "text-generation", model: Any = None, tokenizer: Any = None, **options: Any
+) -> Any:
+    """``transformers.pipeline`` whose calls take ``enforce``, a language to stay inside.
+
+    Parameters
+    ----------
+    task
+        ``"text-generation"``, the only one there is.
+    model, tokenizer
+        As ``transformers.pipeline`` takes them: objects, or a name or folder of a model.
+    **options
+        The other options of ``transformers.pipeline``; ``enforce`` here is the default for calls.
+
+    Returns
+    -------
+    transformers.TextGenerationPipeline
+        A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, or a
+        :class:`~formalm.Constraint`; everything else is as without. As ever with this pipeline,
+        ``generated_text`` repeats the prompt unless ``return_full_text=False``, and a text that
+        ``max_new_tokens`` cut off is not whole.
+
+    Raises
+    ------
+    ArgumentError
+        For another task, or a model object without its tokenizer.
+
+    Examples
+    --------
+    >>> from formalm import Choice
+    >>> from formalm.models.canary import WEIGHTS
+    >>> pipe = pipeline("text-generation", model=str(WEIGHTS))
+    >>> choice = Choice(["Option A", "Option B"])
+    >>> done = pipe("Input", enforce=choice, return_full_text=False)
+    >>> done[0]["generated_text"] in ("Option A", "Option B")
+    True
+    """
+    if task != "text-generation":
+        raise ArgumentError(f"the task is 'text-generation', not {task!r}")
+    if model is None:
+        raise ArgumentError("a pipeline needs a model: an object, or a name or folder")
+    if tokenizer is None and not isinstance(model, str):
+        raise ArgumentError(f"a {type(model).__name__} needs its tokenizer beside it")
+    if "pipeline_class" in options:
+        raise ArgumentError("pipeline_class is given already; subclass it instead")
+    try:
+        import transformers
+    except ImportError:
+        raise ArgumentError(
+            "a pipeline needs the transformers package",
+            hint="pip install 'formalm[transformers]'",
+        ) from None
+    from formalm.integrations.text_generation import ConstrainedTextGenerationPipeline
+
+    return transformers.pipeline(
+        task,
+        model=model,
+        tokenizer=tokenizer,
+        pipeline_class=ConstrainedTextGenerationPipeline,
+        **options,
+    )

@@ -1,0 +1,79 @@
+"""Where a constraint stands after a sequence of tokens: a pure function, remembered."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from formalm.constraint import Constraint
+from formalm.errors import TokenError
+
+if TYPE_CHECKING:
+    from formalm import _core
+
+__all__ = ["Positions"]
+
+# What an entry takes beside its key, about.
+ENTRY_BYTES = 600
+ID_BYTES = 8
+
+
+class Positions:
+    """From token sequences to positions in a constraint.
+
+    A sequence that extends a remembered one costs one step, any other a walk from the beginning.
+    So whoever asks may go on, go back, repeat and mix as he likes.
+
+    Parameters
+    ----------
+    constraint
+        What the tokens spell a member of.
+    memory_limit_bytes
+        About the most memory to use; what was not asked for longest is forgotten first.
+    """
+
+    def __init__(self, constraint: Constraint, memory_limit_bytes: int) -> None:
+        self._core = constraint.core
+        self._ends = frozenset(constraint.vocabulary.end_token_ids)
+        self._size = len(constraint.vocabulary)
+        self._known: OrderedDict[bytes, _core.Matcher | None] = OrderedDict()
+        self._limit = memory_limit_bytes
+        self._used = 0
+
+    def after(self, key: bytes) -> _core.Matcher | None:
+        """The matcher after a sequence, given as the bytes of its ids in int64; not to be moved.
+
+        None if an end token was read, or a token that was not allowed.
+        """
+        known = self._known
+        if key in known:
+            known.move_to_end(key)
+            return known[key]
+        before = key[:-ID_BYTES]
+        if key and before in known:
+            last = int.from_bytes(key[-ID_BYTES:], sys.byteorder, signed=True)
+            position = self._walk(known[before], [last])
+        else:
+            position = self._walk(self._core.matcher(), np.frombuffer(key, np.int64).tolist())
+        known[key] = position
+        self._used += len(key) + ENTRY_BYTES
+        while self._used > self._limit and len(known) > 1:
+            oldest, _ = known.popitem(last=False)
+            self._used -= len(oldest) + ENTRY_BYTES
+        return position
+
+    def _walk(self, start: _core.Matcher | None, token_ids: list[int]) -> _core.Matcher | None:
+        if start is None:
+            return None
+        matcher = start.fork()
+        for token_id in token_ids:
+            if not 0 <= token_id < self._size or token_id in self._ends:
+                return None
+            try:
+                matcher.advance(token_id)
+            except TokenError:
+                return None
+        return matcher

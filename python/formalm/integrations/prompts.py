@@ -1,0 +1,92 @@
+"""Where a prompt ends and the text begins, for hooks that see both as one row of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.errors import ArgumentError
+
+__all__ = ["Prompt"]
+
+Ids = npt.NDArray[np.int64]
+
+
+class Prompt:
+    """The part of every row that stands before the text.
+
+    Parameters
+    ----------
+    given
+        Its length in tokens, padding included, or the prompts themselves: ``input_ids``
+        ``(rows, length)``, or what a tokenizer returns.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.length: int
+        self.rows: int | None = None
+        self._known: frozenset[bytes] = frozenset()
+        if given is None:
+            raise ArgumentError(
+                "where the prompt ends cannot be seen from tokens alone",
+                hint="prompt=inputs, what model.generate is given, or its length in tokens",
+            )
+        if type(given) is int:
+            if given < 0:
+                raise ArgumentError(f"a prompt's length is an integer from 0, not {given}")
+            self.length = given
+            return
+        ids = _array(given)
+        self.rows, self.length = ids.shape
+        self._known = frozenset(row.tobytes() for row in ids)
+
+    def rest(self, ids: Ids) -> Ids:
+        """What follows the prompt in each row.
+
+        Raises
+        ------
+        ArgumentError
+            If a row is shorter than the prompt or begins with another one.
+        """
+        if ids.shape[1] < self.length:
+            raise ArgumentError(
+                f"rows of {ids.shape[1]} tokens are shorter than their prompt of {self.length}",
+                hint="make a processor for each call of generate, from its own inputs",
+            )
+        if self._known:
+            for number, row in enumerate(ids[:, : self.length]):
+                if row.tobytes() not in self._known:
+                    raise ArgumentError(
+                        f"row {number} does not begin with a prompt that was given",
+                        hint="make a processor for each call of generate, from its own inputs",
+                    )
+        return ids[:, self.length :]
+
+
+def _array(given: Any) -> Ids:
+    if isinstance(given, Mapping):
+        if "input_ids" not in given:
+            raise ArgumentError("a prompt given as a mapping has input_ids")
+        given = given["input_ids"]
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"prompts of different lengths are padded first: {error}") from None
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
+        raise ArgumentError(
+            f"a prompt is its length, or integers (rows, length), not {array.dtype}{array.shape}",
+            hint="an empty prompt becomes the beginning-of-sequence token in generate: prompt=1",
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)

@@ -1,0 +1,7 @@
+"""Causal language models of the ``transformers`` package, behind our protocol."""
+
+from formalm.models.transformers.loading import from_transformers
+from formalm.models.transformers.model import TransformersModel
+from formalm.models.transformers.state import TransformersState
+
+__all__ = ["TransformersModel", "TransformersState", "from_transformers"]

@@ -1,0 +1,103 @@
+"""Rows of a key-value cache: shared without copies, selected, joined.
+
+The library's own cache layers never write into the tensors of the attention's past: each forward
+makes longer ones. So a cache is forked by copying the small objects around the tensors, and what
+came before stays valid. Recurrent layers write in place; theirs are cloned, being of fixed size.
+
+Only layers known here are taken apart. A cache with any other is not used at all, and the model
+reads its prefixes anew: slower, and right.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["fork", "is_known", "is_recurrent", "join"]
+
+ATTENTION = {"DynamicLayer", "DynamicSlidingWindowLayer", "DummyLayer"}
+RECURRENT = {
+    "LinearAttentionLayer",
+    "LinearAttentionAndFullAttentionLayer",
+    "LinearAttentionAndSlidingWindowAttentionLayer",
+}
+PAST = ("keys", "values")
+STATES = ("conv_states", "recurrent_states")
+
+Part = tuple[Any, Sequence[int]]
+
+
+def is_known(cache: Any) -> bool:
+    """Whether rows of this cache can be selected and joined."""
+    layers = getattr(cache, "layers", ())
+    return bool(layers) and all(type(layer).__name__ in ATTENTION | RECURRENT for layer in layers)
+
+
+def is_recurrent(cache: Any) -> bool:
+    """Whether it holds states that every token changes, padding included."""
+    layers = getattr(cache, "layers", None)
+    return layers is None or any(type(layer).__name__ not in ATTENTION for layer in layers)
+
+
+def fork(cache: Any) -> Any:
+    """A cache with the same past, which may grow without changing this one."""
+    result = copy.copy(cache)
+    result.layers = [_copied(layer) for layer in cache.layers]
+    return result
+
+
+def join(parts: Sequence[Part]) -> Any:
+    """One cache of the given rows of several caches, all of one length.
+
+    Parameters
+    ----------
+    parts
+        Pairs of a cache and the rows to take from it, in order; a row may be taken repeatedly.
+    """
+    caches = [cache for cache, _ in parts]
+    chosen = [rows for _, rows in parts]
+    result = copy.copy(caches[0])
+    result.layers = [
+        _joined(layers, chosen) for layers in zip(*(cache.layers for cache in caches), strict=True)
+    ]
+    return result
+
+
+def _copied(layer: Any) -> Any:
+    result = copy.copy(layer)
+    for name, value in vars(layer).items():
+        if isinstance(value, dict):
+            setattr(result, name, {key: _cloned(item) for key, item in value.items()})
+    return result
+
+
+def _cloned(value: Any) -> Any:
+    return value.clone() if hasattr(value, "clone") else value
+
+
+def _joined(layers: Sequence[Any], chosen: Sequence[Sequence[int]]) -> Any:
+    result = _copied(layers[0])
+    for name in PAST:
+        if getattr(layers[0], name, None) is not None:
+            setattr(result, name, _rows([getattr(layer, name) for layer in layers], chosen))
+    for name in STATES:
+        for key, first in getattr(layers[0], name, {}).items():
+            if first is not None:
+                tensors = [getattr(layer, name)[key] for layer in layers]
+                getattr(result, name)[key] = _rows(tensors, chosen)
+    return result
+
+
+def _rows(tensors: Sequence[Any], chosen: Sequence[Sequence[int]]) -> Any:
+    """The chosen rows of each tensor, one after another, in new memory."""
+    import torch
+
+    if tensors[0].numel() == 0:  # a layer that was made and never filled
+        return tensors[0]
+    return torch.cat(
+        [
+            tensor.index_select(0, torch.tensor(list(rows), device=tensor.device))
+            for tensor, rows in zip(tensors, chosen, strict=True)
+        ]
+    )

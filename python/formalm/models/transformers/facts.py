@@ -1,0 +1,150 @@
+"""What a model and its tokenizer say about themselves: ends, beginnings, the longest text."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from formalm.errors import ModelError
+from formalm.vocabulary import Vocabulary
+
+__all__ = [
+    "check_fits",
+    "context_length_of",
+    "empty_prompt_token_id_of",
+    "end_token_ids_of",
+    "listed",
+    "prepended_token_ids",
+    "text_config",
+    "vocabulary_of",
+]
+
+LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
+_vocabularies: WeakKeyDictionary[Any, dict[tuple[object, ...], Vocabulary]] = WeakKeyDictionary()
+
+
+def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabulary:
+    """The vocabulary of a tokenizer, read once; a vocabulary is returned as it is.
+
+    Parameters
+    ----------
+    tokenizer
+        What :meth:`formalm.Vocabulary.from_tokenizer` takes, or a :class:`~formalm.Vocabulary`.
+    end_token_ids
+        Ends of a sequence; none takes the tokenizer's own.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither.
+    VocabularyError
+        If the bytes of its tokens cannot be known.
+    """
+    if isinstance(tokenizer, Vocabulary):
+        return tokenizer
+    # A tokenizer may be given tokens later, which changes its length.
+    size = len(tokenizer) if hasattr(tokenizer, "__len__") else 0
+    try:
+        known = _vocabularies.setdefault(tokenizer, {})
+    except TypeError:  # it cannot be referred to weakly
+        known = {}
+    key = (size, end_token_ids)
+    if key not in known:
+        known[key] = Vocabulary.from_tokenizer(tokenizer, list(end_token_ids) or None)
+    return known[key]
+
+
+def listed(token_ids: Any) -> tuple[int, ...]:
+    """Token ids from what a configuration may hold: nothing, one, a list, or a tensor."""
+    if token_ids is None:
+        return ()
+    if hasattr(token_ids, "tolist"):
+        token_ids = token_ids.tolist()
+    several = [token_ids] if isinstance(token_ids, int) else list(token_ids)
+    return tuple(dict.fromkeys(int(token_id) for token_id in several))
+
+
+def end_token_ids_of(model: Any, tokenizer: Any = None) -> tuple[int, ...]:
+    """The ends of a sequence: those that ``generate`` stops at, or else the tokenizer's.
+
+    A chat model often ends its turns with another token than the one its tokenizer names; the
+    generation configuration has all of them.
+    """
+    for source in (getattr(model, "generation_config", None), text_config(model), tokenizer):
+        ends = listed(getattr(source, "eos_token_id", None))
+        if ends:
+            return ends
+    return ()
+
+
+def prepended_token_ids(tokenizer: Any) -> tuple[int, ...]:
+    """What the tokenizer itself puts in front of a text, seen by letting it encode one.
+
+    Its ``bos_token_id`` does not tell: GPT-2's tokenizer names a beginning and never writes it.
+    """
+    plain = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    whole = list(tokenizer("a")["input_ids"])
+    for start in range(len(whole) - len(plain) + 1):
+        if whole[start : start + len(plain)] == plain:
+            return tuple(whole[:start])
+    return ()
+
+
+def empty_prompt_token_id_of(model: Any, tokenizer: Any = None) -> int | None:
+    """The token that stands in for an empty prompt: what ``generate`` itself would begin with."""
+    for source in (getattr(model, "generation_config", None), text_config(model), tokenizer):
+        token_id = getattr(source, "bos_token_id", None)
+        if token_id is not None:
+            return int(token_id)
+    return None
+
+
+def text_config(model: Any) -> Any:
+    """The configuration of the part that reads text."""
+    config = model.config
+    return config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
+
+
+def context_length_of(model: Any) -> int | None:
+    """The longest text the model was made for, in tokens; None if nothing bounds it."""
+    config = text_config(model)
+    attention = getattr(config, "attn_config", None)
+    # Without attention nothing bounds the text: RWKV states the length it was trained on.
+    if not hasattr(config, "num_attention_heads"):
+        return None
+    # Falcon keeps its default number of positions even where it uses none; MPT hides the switch.
+    if getattr(config, "alibi", False) or getattr(attention, "alibi", False):
+        return None
+    for name in LENGTHS:
+        length = getattr(config, name, None)
+        if isinstance(length, int) and length > 0:
+            return _stretched(config, length)
+    return None
+
+
+def _stretched(config: Any, length: int) -> int:
+    """The length after YaRN, whose configurations state the one before it.
+
+    Other scalings of rotary positions state the length that they reach, or do not say which of the
+    two it is; the number is taken as it stands then.
+    """
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None)
+    if not isinstance(rope, dict):
+        return length
+    # Models with several kinds of layers have one set of parameters for each kind.
+    for part in [part for part in rope.values() if isinstance(part, dict)] or [rope]:
+        factor = part.get("factor")
+        original = part.get("original_max_position_embeddings")
+        if part.get("rope_type", part.get("type")) == "yarn" and factor and original:
+            length = max(length, int(original * factor))
+    return length
+
+
+def check_fits(vocabulary: Vocabulary, width: int) -> None:
+    """Refuse a vocabulary that has more tokens than the model has logits."""
+    if len(vocabulary) > width:
+        raise ModelError(
+            f"the model has {width:,} logits, its vocabulary {len(vocabulary):,} tokens",
+            hint="this tokenizer belongs to another model, or the model's embeddings were not "
+            "resized when tokens were added",
+        )

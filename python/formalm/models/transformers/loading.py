@@ -1,0 +1,190 @@
+"""from_transformers: a model and its tokenizer, checked and put behind our protocol."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from formalm.errors import ArgumentError, ModelError
+from formalm.models.transformers import facts
+from formalm.models.transformers.check import compare
+from formalm.models.transformers.model import TransformersModel
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["from_transformers"]
+
+BATCH_SIZE = 32
+
+
+def from_transformers(
+    model: Any,
+    tokenizer: Any = None,
+    *,
+    vocabulary: Vocabulary | None = None,
+    device: Any = None,
+    dtype: Any = None,
+    batch_size: int = BATCH_SIZE,
+) -> TransformersModel:
+    """A causal model of the ``transformers`` package as a language model.
+
+    Any architecture with a language head serves. A handful of tokens are evaluated at once, to
+    see whether this model may be padded and cached; see :attr:`TransformersModel.notes`.
+
+    Parameters
+    ----------
+    model
+        A model of ``transformers`` in evaluation mode, or a local folder with one. Nothing is
+        downloaded.
+    tokenizer
+        The model's tokenizer, or a local folder; None is the one in the model's folder.
+    vocabulary
+        Instead of a tokenizer: what the token ids stand for, and which end a sequence.
+    device, dtype
+        Where and in what precision to compute, as ``torch`` names them or ``"bfloat16"``; None is
+        as the model is, or as its folder says. A model given as an object is itself changed, as by
+        its method ``to``.
+    batch_size
+        Most prefixes in one forward pass.
+
+    Returns
+    -------
+    TransformersModel
+        Its ends of sequence are those in the model's generation configuration, or else the
+        tokenizer's. Its ``bos_token_id`` is what the tokenizer itself puts in front of a text.
+
+    Raises
+    ------
+    ArgumentError
+        For arguments of a wrong type, or a device or precision that ``torch`` does not know.
+    ModelError
+        If the model is no causal language model, is in training mode, or does not fit the
+        vocabulary.
+    VocabularyError
+        If the bytes of the tokenizer's tokens cannot be known.
+
+    Examples
+    --------
+    >>> from transformers import GPT2Config, GPT2LMHeadModel
+    >>> from formalm import Choice, Vocabulary, generate
+    >>> config = GPT2Config(vocab_size=5, n_embd=8, n_layer=1, n_head=1, eos_token_id=4)
+    >>> vocabulary = Vocabulary.from_tokens([b"y", b"es", b"n", b"o", None], end_token_ids=[4])
+    >>> model = from_transformers(GPT2LMHeadModel(config).eval(), vocabulary=vocabulary)
+    >>> generate(model, [4], Choice(["yes", "no"]), seed=1).text in ("yes", "no")
+    True
+    """
+    if type(batch_size) is not int or batch_size < 1:
+        raise ArgumentError(f"batch_size must be an integer from 1, not {batch_size!r}")
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
+        raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+    if tokenizer is not None and vocabulary is not None:
+        raise ArgumentError("give a tokenizer or a vocabulary, not both")
+    if isinstance(model, (str, PathLike)):
+        folder = fspath(model)
+        tokenizer = folder if tokenizer is None and vocabulary is None else tokenizer
+        model = _opened("AutoModelForCausalLM", folder, {} if dtype is None else {"dtype": dtype})
+        dtype = None
+    if isinstance(tokenizer, (str, PathLike)):
+        tokenizer = _opened("AutoTokenizer", fspath(tokenizer), {})
+    _check_causal(model)
+    if tokenizer is None and vocabulary is None:
+        raise ArgumentError(
+            "a model without a tokenizer is only numbers",
+            hint="pass the tokenizer, or vocabulary=Vocabulary.from_tokens(…)",
+        )
+    if tokenizer is not None and not (callable(tokenizer) and hasattr(tokenizer, "eos_token_id")):
+        raise ArgumentError(
+            f"a tokenizer is one of transformers, not {type(tokenizer).__name__}",
+            hint="of another library: vocabulary=Vocabulary.from_tokenizer(tokenizer)",
+        )
+    _move(model, device, dtype)
+    if vocabulary is None:
+        vocabulary = facts.vocabulary_of(tokenizer, facts.end_token_ids_of(model, tokenizer))
+    return _checked(model, tokenizer, vocabulary, batch_size)
+
+
+def _checked(
+    model: Any, tokenizer: Any, vocabulary: Vocabulary, batch_size: int
+) -> TransformersModel:
+    head = model.get_output_embeddings()
+    rows = getattr(head, "out_features", None) or facts.text_config(model).vocab_size
+    facts.check_fits(vocabulary, int(rows))
+    prepended = () if tokenizer is None else facts.prepended_token_ids(tokenizer)
+    result = TransformersModel(
+        model,
+        tokenizer,
+        vocabulary,
+        width=int(rows),
+        bos_token_id=prepended[0] if len(prepended) == 1 else None,
+        empty_prompt_token_id=facts.empty_prompt_token_id_of(model, tokenizer),
+        context_length=facts.context_length_of(model),
+        batch_size=batch_size,
+    )
+    if len(prepended) > 1:
+        result.notes = (
+            f"its tokenizer puts {list(prepended)} in front of a text, more than one token: "
+            "drivers put none, so give prompts as token ids",
+        )
+    compare(result, result.network)
+    return result
+
+
+def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
+    """A model or tokenizer from a local folder; nothing is looked up elsewhere."""
+    try:
+        import transformers
+    except ImportError:
+        raise ModelError(
+            "opening this folder needs the transformers package",
+            hint="pip install 'formalm[transformers]'",
+        ) from None
+    if not Path(folder).is_dir():
+        raise ArgumentError(
+            f"{folder!r} is not a local folder", hint="nothing is downloaded: fetch the model first"
+        )
+    try:
+        opened = getattr(transformers, kind).from_pretrained(
+            folder, local_files_only=True, **options
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"transformers cannot open {folder!r}: {error}") from error
+    return opened
+
+
+def _check_causal(model: Any) -> None:
+    name = type(model).__name__
+    if not hasattr(model, "forward") or not hasattr(model, "config"):
+        raise ArgumentError(f"a model is one of transformers or a local folder, not {name}")
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{name} is an encoder-decoder model: its text does not follow its prompt",
+            hint="only causal models (AutoModelForCausalLM) can be used",
+        )
+    if not hasattr(model, "can_generate") or not model.can_generate():
+        raise ModelError(
+            f"{name} is not a causal language model",
+            hint="load it with AutoModelForCausalLM",
+        )
+    if model.training:
+        raise ModelError(
+            "the model is in training mode, in which dropout makes its answers random",
+            hint="call model.eval() first",
+        )
+
+
+def _move(model: Any, device: Any, dtype: Any) -> None:
+    if device is None and dtype is None:
+        return
+    import torch
+
+    if isinstance(dtype, str):
+        named = getattr(torch, dtype, None)
+        if not isinstance(named, torch.dtype):
+            raise ArgumentError(f"torch has no dtype {dtype!r}")
+        dtype = named
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ArgumentError(f"a dtype is a floating one of torch, not {dtype!r}")
+    try:
+        model.to(*(wanted for wanted in (device, dtype) if wanted is not None))
+    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+        raise ArgumentError(f"the model cannot be moved to {device or dtype}: {error}") from error

@@ -1,0 +1,214 @@
+"""A causal model of ``transformers`` as a language model."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from formalm.errors import LimitError, ModelError
+from formalm.models.transformers import cache as caches
+from formalm.models.transformers.network import PLACES, Floats, Network
+from formalm.models.transformers.state import Block, Thinned, TransformersState
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["TransformersModel"]
+
+
+class TransformersModel:
+    """A causal model of ``transformers``; :func:`~formalm.from_transformers` makes one.
+
+    A batch gives what each prefix gives alone, within the rounding of the model's own arithmetic.
+
+    Attributes
+    ----------
+    model
+        The model as it was given. It must stay in evaluation mode.
+    tokenizer
+        The tokenizer, or None if a vocabulary was given instead.
+    vocabulary
+        What the token ids stand for.
+    width
+        Number of logits; at least ``len(vocabulary)``, since models pad their embeddings.
+    bos_token_id
+        The token that the tokenizer itself puts in front of a text; None if it puts none.
+    empty_prompt_token_id
+        The token that an empty prompt begins with, since a model needs one to start from; drivers
+        put it in front then, and report it. None if the model names none.
+    context_length
+        The longest prefix, in tokens; None if nothing bounds it.
+    batch_size
+        Most prefixes in one forward pass.
+    is_padded
+        Whether prefixes of different lengths share a forward pass. Recurrent models take prefixes
+        of one length at a time, and so does a model that failed the comparison made at load.
+    is_cached
+        Whether ``extend`` goes on from a cache. If not, prefixes are read anew.
+    notes
+        Why, where one of these is False, and other things a user should know.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        vocabulary: Vocabulary,
+        *,
+        width: int,
+        bos_token_id: int | None,
+        empty_prompt_token_id: int | None,
+        context_length: int | None,
+        batch_size: int,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.width = width
+        self.bos_token_id = bos_token_id
+        self.empty_prompt_token_id = empty_prompt_token_id
+        self.context_length = context_length
+        self.batch_size = batch_size
+        self.is_padded = True
+        self.is_cached = True
+        self.notes: tuple[str, ...] = ()
+        self.network = Network(model)
+        self._thinned: Thinned = deque()
+
+    def __repr__(self) -> str:
+        return f"<TransformersModel {type(self.model).__name__}, {self.width:,} logits>"
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> Floats:
+        """See :meth:`formalm.models.LanguageModel.next_logprobs`; float32 in general.
+
+        Raises
+        ------
+        LimitError
+            If a prefix is longer than the context.
+        ModelError
+            If a prefix is empty, a token id is out of range, or the model answers NaN.
+        """
+        for prefix in prefixes:
+            self._check(prefix, len(prefix))
+        rows: Floats | None = None
+        for batch in self._batches([len(prefix) for prefix in prefixes]):
+            part = self.network.read([prefixes[place] for place in batch])
+            if rows is None:
+                rows = np.empty((len(prefixes), part.shape[1]), dtype=part.dtype)
+            rows[batch] = part
+        return np.empty((0, self.width), dtype=np.float32) if rows is None else rows
+
+    def start(self, prefix: Sequence[int]) -> TransformersState:
+        """Read a prefix; errors as in :meth:`next_logprobs`."""
+        self._check(prefix, len(prefix))
+        self._shrink()
+        if not self.is_cached:
+            return TransformersState(self, tuple(prefix), self.network.read([prefix])[0], None, 0)
+        rows, name, cache = self.network.start(prefix)
+        block = Block(name, cache, 1, self._thinned) if caches.is_known(cache) else None
+        return TransformersState(self, tuple(prefix), rows[0], block, 0)
+
+    def extend(
+        self, states: Sequence[TransformersState], token_ids: Sequence[int]
+    ) -> list[TransformersState]:
+        """Read one more token after each state; ``states`` stay valid.
+
+        States of equal length share forward passes. A state that was made by another model is a
+        ModelError.
+        """
+        if len(states) != len(token_ids):
+            raise ModelError(f"{len(states)} states and {len(token_ids)} tokens")
+        for state, token_id in zip(states, token_ids, strict=True):
+            if getattr(state, "model", None) is not self:
+                raise ModelError("extend takes states that this model made")
+            self._check([token_id], state.length + 1)
+        self._shrink()
+        result: list[TransformersState | None] = [None] * len(states)
+        fresh = [place for place, state in enumerate(states) if state.block is None]
+        prefixes = [(*states[place].token_ids, token_ids[place]) for place in fresh]
+        if fresh:
+            rows = self.next_logprobs(prefixes)
+            for place, prefix, row in zip(fresh, prefixes, rows, strict=True):
+                result[place] = TransformersState(self, prefix, row.copy(), None, 0)
+        for batch in self._cached_batches(states):
+            for place, state in zip(
+                batch,
+                self._step([states[p] for p in batch], [token_ids[p] for p in batch]),
+                strict=True,
+            ):
+                result[place] = state
+        return [state for state in result if state is not None]
+
+    def _step(
+        self, states: Sequence[TransformersState], token_ids: Sequence[int]
+    ) -> list[TransformersState]:
+        """One token after states of one length, in one forward pass on a copy of their caches."""
+        parts: list[tuple[Block, list[int]]] = []
+        for state in states:
+            block = state.block
+            if block is None:
+                raise ModelError("a state without a cache")
+            if not parts or parts[-1][0] is not block:
+                parts.append((block, []))
+            parts[-1][1].append(block.places[state.row])
+        first, rows = parts[0]
+        if len(parts) == 1 and rows == list(range(first.size)):
+            cache = caches.fork(first.cache)
+        else:
+            cache = caches.join([(block.cache, rows) for block, rows in parts])
+        logprobs = self.network.extend(token_ids, first.name, cache, states[0].length)
+        block = Block(first.name, cache, len(states), self._thinned)
+        several = len(states) > 1
+        return [
+            TransformersState(
+                self,
+                (*state.token_ids, token_id),
+                # A view would keep the rows of the whole batch in memory.
+                logprobs[row].copy() if several else logprobs[row],
+                block,
+                row,
+            )
+            for row, (state, token_id) in enumerate(zip(states, token_ids, strict=True))
+        ]
+
+    def _cached_batches(self, states: Sequence[TransformersState]) -> Iterator[list[int]]:
+        lengths: dict[int, list[int]] = {}
+        for place, state in enumerate(states):
+            if state.block is not None:
+                lengths.setdefault(state.length, []).append(place)
+        for places in lengths.values():
+            for start in range(0, len(places), self.batch_size):
+                yield places[start : start + self.batch_size]
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Places of prefixes that share a forward pass."""
+        batch: list[int] = []
+        seen: set[int] = set()
+        most = PLACES if self.is_padded else 1
+        for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+            new = lengths[place] not in seen
+            if batch and (len(batch) == self.batch_size or (new and len(seen) == most)):
+                yield batch
+                batch, seen = [], set()
+            batch.append(place)
+            seen.add(lengths[place])
+        if batch:
+            yield batch
+
+    def _shrink(self) -> None:
+        """Shrink the caches that states were dropped from."""
+        while self._thinned:
+            block = self._thinned.popleft()()
+            if block is not None:
+                block.shrink()
+
+    def _check(self, token_ids: Sequence[int], length: int) -> None:
+        if length == 0:
+            raise ModelError(
+                "a prefix needs at least one token", hint="start with a token id, such as bos=…"
+            )
+        if self.context_length is not None and length > self.context_length:
+            raise LimitError("tokens of context", length, self.context_length, "shorten the prompt")
+        if min(token_ids) < 0 or max(token_ids) >= self.width:
+            raise ModelError(f"token ids must be from 0 to {self.width - 1}")

@@ -1,0 +1,372 @@
+"""The logits processor in `generate` of transformers, in all its ways of decoding."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Constraint,
+    ConstraintLogitsProcessor,
+    ModelError,
+    Regex,
+    TokenError,
+    Vocabulary,
+    from_transformers,
+    generate,
+    logits_processors,
+)
+from tests.integration.transformers_models import byte_tokenizer, tiny
+
+torch = pytest.importorskip("torch", reason="these models are PyTorch's")
+transformers = pytest.importorskip("transformers", reason="these models are transformers'")
+torch.set_num_threads(1)
+
+PHONE = Regex("[0-9]{3} [0-9]{4}")
+WORDS = Regex("[a-c]{2,9}")
+SIZE = 264
+PROMPTS = ["a", "one two", "ninety"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return byte_tokenizer(padding_side="left")
+
+
+@pytest.fixture(scope="module")
+def network():
+    return tiny("llama", vocab_size=SIZE, eos_token_id=1, bos_token_id=0, pad_token_id=2)
+
+
+@pytest.fixture(scope="module")
+def model(network, tokenizer):
+    return from_transformers(network, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def assistant():
+    return tiny("gpt2", vocab_size=SIZE, eos_token_id=1, bos_token_id=0, pad_token_id=2)
+
+
+def texts(output, inputs, tokenizer) -> list[str]:
+    length = inputs["input_ids"].shape[1]
+    return tokenizer.batch_decode(output[:, length:], skip_special_tokens=True)
+
+
+def run(network, tokenizer, prompts, language, options, **own) -> list[str]:
+    inputs = tokenizer(prompts, return_tensors="pt", padding=True)
+    inputs.pop("token_type_ids", None)
+    processors = logits_processors(network, tokenizer, inputs, language, **own)
+    options = {"max_new_tokens": 40, **options}
+    output = network.generate(**inputs, logits_processor=processors, **options)
+    return texts(output, inputs, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"do_sample": False},
+        {"do_sample": True},
+        {"do_sample": True, "num_return_sequences": 4, "temperature": 2.0},
+        {"do_sample": True, "top_k": 3, "top_p": 0.9, "min_p": 0.01},
+        {"num_beams": 3},
+        {"num_beams": 4, "num_return_sequences": 3, "early_stopping": True},
+        {"num_beams": 2, "do_sample": True},
+        {"do_sample": False, "repetition_penalty": 1.5},
+        {"do_sample": False, "use_cache": False},
+        {"do_sample": False, "cache_implementation": "static", "disable_compile": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS], ids=["one", "batch"])
+@pytest.mark.parametrize("language", [PHONE, WORDS], ids=["phone", "words"])
+def test_every_text_is_a_member(network, tokenizer, prompts, language, options) -> None:
+    torch.manual_seed(5)
+    found = run(network, tokenizer, prompts, language, options)
+    assert len(found) == len(prompts) * options.get("num_return_sequences", 1)
+    for text in found:
+        assert language.matches(text), text
+
+
+@pytest.mark.parametrize("beams", [2, 3, 5])
+def test_more_beams_than_members(network, tokenizer, beams) -> None:
+    """Beams that find nothing allowed go on with forbidden tokens and are lost, not an error."""
+    for language in (Choice(["x"]), Choice(["ab", "b"])):
+        for early in (True, False, "never"):
+            options = {"num_beams": beams, "early_stopping": early}
+            for text in run(network, tokenizer, PROMPTS, language, options):
+                assert language.matches(text)
+
+
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_assisted_decoding(network, assistant, tokenizer, do_sample) -> None:
+    torch.manual_seed(1)
+    options = {"do_sample": do_sample, "assistant_model": assistant}
+    (text,) = run(network, tokenizer, ["one"], PHONE, options)
+    assert PHONE.matches(text)
+    if not do_sample:
+        assert [text] == run(network, tokenizer, ["one"], PHONE, {"do_sample": False})
+
+
+def test_drafts_from_the_prompt(network, tokenizer) -> None:
+    options = {"do_sample": False, "prompt_lookup_num_tokens": 3}
+    prompts = ["call 123 4567 or 123 4568 or 123"]
+    assert run(network, tokenizer, prompts, PHONE, options) == run(
+        network, tokenizer, prompts, PHONE, {"do_sample": False}
+    )
+
+
+def test_a_text_cut_short_can_become_a_member(network, tokenizer) -> None:
+    for options in ({"num_beams": 3}, {"do_sample": True}):
+        for text in run(network, tokenizer, PROMPTS, PHONE, {**options, "max_new_tokens": 5}):
+            assert len(text) == 5
+            assert PHONE.automaton().is_viable(text.encode())
+
+
+def test_scores_and_logits_that_are_returned(network, tokenizer) -> None:
+    """The processor must not write into what `generate` reports as the model's own logits."""
+    inputs = tokenizer("one", return_tensors="pt")
+    (processor,) = logits_processors(network, tokenizer, inputs, PHONE)
+    output = network.generate(
+        input_ids=inputs["input_ids"],
+        logits_processor=[processor],
+        max_new_tokens=4,
+        do_sample=False,
+        output_logits=True,
+        output_scores=True,
+        return_dict_in_generate=True,
+    )
+    assert all(torch.isfinite(logits).all() for logits in output.logits)
+    assert all((scores == -np.inf).sum() >= SIZE - 10 for scores in output.scores)
+
+
+# Agreement with our own `generate`.
+
+DECODINGS = [
+    {"temperature": 0},
+    {"seed": 11},
+    {"seed": 12, "temperature": 3.0},
+    {"seed": 13, "top_k": 4},
+    {"seed": 14, "top_p": 0.6, "temperature": 2.0},
+    {"seed": 15, "min_p": 0.2},
+    {"seed": 16, "temperature": 0.5, "top_k": 9, "top_p": 0.9, "min_p": 0.05},
+]
+
+
+@pytest.mark.parametrize("decoding", DECODINGS, ids=str)
+@pytest.mark.parametrize("language", [PHONE, WORDS], ids=["phone", "words"])
+def test_the_same_seed_gives_the_same_tokens(model, network, tokenizer, language, decoding) -> None:
+    count = 1 if decoding.get("temperature") == 0 else 3
+    for prompts in (PROMPTS[:1], PROMPTS):
+        inputs = tokenizer(prompts, return_tensors="pt", padding=True)
+        inputs.pop("token_type_ids", None)
+        output = network.generate(
+            **inputs,
+            logits_processor=logits_processors(network, tokenizer, inputs, language, **decoding),
+            max_new_tokens=30,
+            do_sample=count > 1,
+            num_return_sequences=count,
+        )
+        theirs = texts(output, inputs, tokenizer)
+        ours = [
+            generation.text
+            for prompt in prompts
+            for generation in generate(model, prompt, language, n=count, **decoding)
+        ]
+        assert theirs == ours
+        if count > 1:
+            assert len(set(theirs)) > 1
+
+
+def test_greedy_without_a_seed_is_our_greedy(model, network, tokenizer) -> None:
+    found = run(network, tokenizer, PROMPTS, WORDS, {"do_sample": False})
+    assert found == [generate(model, prompt, WORDS, temperature=0).text for prompt in PROMPTS]
+
+
+def test_the_same_tokens_through_drafts(model, network, assistant, tokenizer) -> None:
+    """Numbers belong to places in the text, so rejected drafts cost none."""
+    options = {"assistant_model": assistant, "do_sample": False}
+    found = run(network, tokenizer, ["one"], WORDS, options, seed=4)
+    assert found == [generate(model, "one", WORDS, seed=4).text]
+
+
+@pytest.mark.parametrize("pattern", ["(ab|ba|c)*", "[a-c]{3}[a-z]*"])
+@pytest.mark.parametrize("beams", [2, 4])
+def test_our_beams_are_their_beams(model, network, tokenizer, pattern, beams) -> None:
+    """Texts that can always go on, so that both sides end one with the end token alone."""
+    inputs = tokenizer("one two", return_tensors="pt")
+    output = network.generate(
+        input_ids=inputs["input_ids"],
+        logits_processor=logits_processors(network, tokenizer, inputs, Regex(pattern)),
+        max_new_tokens=8,
+        do_sample=False,
+        num_beams=beams,
+        num_return_sequences=beams,
+        length_penalty=0.0,
+        early_stopping=False,
+        output_scores=True,
+        return_dict_in_generate=True,
+    )
+    theirs = dict(
+        zip(
+            texts(output.sequences, inputs, tokenizer),
+            output.sequences_scores.tolist(),
+            strict=True,
+        )
+    )
+    ours = generate(model, "one two", Regex(pattern), beams=beams, n=beams, max_tokens=8)
+    shared = [generation for generation in ours if generation.text in theirs]
+    # Which texts were cut by the budget, and rank behind whole ones, is each side's own affair.
+    assert ours[0] in shared
+    for generation in shared:
+        assert generation.logprob == pytest.approx(theirs[generation.text], abs=1e-4)
+
+
+# A pure function.
+
+
+def same(one, two) -> bool:
+    return np.array_equal(one.numpy(), two.numpy())
+
+
+@pytest.mark.parametrize("memory_limit_bytes", [1, 2000, 1 << 26])
+def test_the_processor_is_a_pure_function(tokenizer, memory_limit_bytes) -> None:
+    """Rows shuffled, repeated, cut off and of other calls: always what a fresh one says."""
+    random = np.random.default_rng(3)
+    prompts = tokenizer(["ab", "cd"], return_tensors="pt")["input_ids"]
+    options = {"prompt": prompts, "memory_limit_bytes": memory_limit_bytes}
+    used = ConstraintLogitsProcessor(WORDS, tokenizer, **options)
+    letters = tokenizer("abcd", return_tensors="pt")["input_ids"][0].numpy()
+    pool = np.array([*letters, 1, 2])
+    for _ in range(60):
+        rows = int(random.integers(1, 5))
+        chosen = prompts.numpy()[random.integers(2, size=rows)]
+        tails = pool[random.integers(len(pool), size=(rows, int(random.integers(0, 7))))]
+        ids = torch.from_numpy(np.concatenate([chosen, tails], axis=1))
+        scores = torch.randn(rows, SIZE)
+        before = scores.clone()
+        fresh = ConstraintLogitsProcessor(WORDS, tokenizer, **options)
+        answer = used(ids, scores)
+        assert same(answer, fresh(ids, scores))
+        assert same(scores, before)
+        assert not (answer == -np.inf).all(dim=1).any()
+        order = torch.from_numpy(random.permutation(rows))
+        assert same(used(ids[order], scores[order]), answer[order])
+        # The mask by its definition, walked from the beginning by a matcher.
+        for row, tail in enumerate(tails.tolist()):
+            matcher = used.constraint.matcher()
+            if matcher.advance_many(tail) == len(tail) and 1 not in tail:
+                allowed = matcher.mask()
+                finite = np.isfinite(answer[row].numpy())
+                assert np.array_equal(finite[: len(allowed)], allowed)
+                assert not finite[len(allowed) :].any()
+            else:
+                assert np.flatnonzero(np.isfinite(answer[row].numpy())).tolist() == [1]
+
+
+def test_memory_is_bounded(tokenizer) -> None:
+    used = ConstraintLogitsProcessor(Regex("[a-z]*"), tokenizer, prompt=0, memory_limit_bytes=9000)
+    letters = tokenizer("abcdefghij" * 4)["input_ids"]
+    for cut in range(1, len(letters)):
+        used(torch.tensor([letters[:cut]]), torch.zeros(1, SIZE))
+    assert len(used._positions._known) < 14
+    assert used._positions._used <= 9000
+
+
+def test_types_and_devices_of_scores(tokenizer) -> None:
+    processor = ConstraintLogitsProcessor(PHONE, tokenizer, prompt=0)
+    empty = torch.zeros((1, 0), dtype=torch.long)
+    masks = []
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        answer = processor(empty, torch.zeros((1, SIZE), dtype=dtype))
+        assert answer.dtype == dtype
+        masks.append(torch.isfinite(answer))
+    assert all(torch.equal(mask, masks[0]) for mask in masks)
+    wide = processor(empty, torch.zeros((1, SIZE + 40)))
+    assert torch.isfinite(wide).sum() == masks[0].sum()
+
+
+# Refusals.
+
+
+def test_the_end_of_the_prompt_is_not_guessed(network, tokenizer) -> None:
+    with pytest.raises(ArgumentError, match="where the prompt ends"):
+        ConstraintLogitsProcessor(PHONE, tokenizer)
+    inputs = tokenizer("one two", return_tensors="pt")["input_ids"]
+    (processor,) = logits_processors(network, tokenizer, inputs, PHONE)
+    network.generate(inputs, logits_processor=[processor], max_new_tokens=3)
+    for other in ("ten", "one tWo", "three four five"):
+        with pytest.raises(ArgumentError, match="prompt"):
+            network.generate(
+                tokenizer(other, return_tensors="pt")["input_ids"],
+                logits_processor=[processor],
+                max_new_tokens=3,
+            )
+    with pytest.raises(ArgumentError, match="shorter than their prompt of 9"):
+        ConstraintLogitsProcessor(PHONE, tokenizer, prompt=9)(inputs, torch.zeros(1, SIZE))
+
+
+def test_arguments_that_are_refused(tokenizer) -> None:
+    endless = Vocabulary.from_tokens([b"a", b"b"])
+    for options, match in [
+        ({"prompt": -1}, "from 0"),
+        ({"prompt": "one"}, "integers"),
+        ({"prompt": {"ids": [1]}}, "input_ids"),
+        ({"prompt": [[1, 2], [3]]}, "length"),
+        ({"prompt": True}, "integers"),
+        ({"prompt": 1, "temperature": 0.5}, "temperature is up to generate"),
+        ({"prompt": 1, "top_k": 5}, "top_k is up to generate"),
+        ({"prompt": 1, "seed": -1}, "seed"),
+        ({"prompt": 1, "seed": 1, "top_p": 2.0}, "top_p"),
+        ({"prompt": 1, "memory_limit_bytes": 0}, "memory_limit_bytes"),
+        ({"prompt": 1, "tokenizer": None}, "vocabulary is needed"),
+        ({"prompt": 1, "tokenizer": endless}, "no end of sequence"),
+        ({"prompt": 1, "tokenizer": 5}, "not builtins.int"),
+    ]:
+        given = {"tokenizer": tokenizer, **options}
+        with pytest.raises(ArgumentError, match=match):
+            ConstraintLogitsProcessor(Choice(["a"]), **given)
+    ends = Vocabulary.from_tokens([b"a", b"b"], end_token_ids=[1])
+    with pytest.raises(ArgumentError, match="other ends"):
+        ConstraintLogitsProcessor(Choice(["a"]), ends, prompt=1, end_token_ids=[0])
+
+
+def test_calls_that_are_refused(tokenizer, network) -> None:
+    processor = ConstraintLogitsProcessor(PHONE, tokenizer, prompt=1)
+    with pytest.raises(ModelError, match="5 logits"):
+        processor(torch.tensor([[1]]), torch.zeros(1, 5))
+    # Nothing that may follow has any probability: not a NaN, not a crash of the sampler.
+    with pytest.raises(TokenError, match="any probability"):
+        processor(torch.tensor([[1]]), torch.full((1, SIZE), -np.inf))
+    with pytest.raises(ModelError, match="NaN"):
+        processor(torch.tensor([[1]]), torch.full((1, SIZE), np.nan))
+    with pytest.raises(TokenError, match="min_new_tokens"):
+        run(network, tokenizer, ["a"], Choice(["x"]), {"min_new_tokens": 9})
+    lacking = Vocabulary.from_tokens([b"a", None], end_token_ids=[1])
+    dead = ConstraintLogitsProcessor(Choice(["ab"]), lacking, prompt=0)
+    with pytest.raises(TokenError, match="lacks tokens"):
+        dead(torch.tensor([[0]]), torch.zeros(1, 2))
+
+
+def test_constraints_and_vocabularies_do(network, tokenizer) -> None:
+    by_tokenizer = ConstraintLogitsProcessor(PHONE, tokenizer, prompt=1)
+    vocabulary = by_tokenizer.constraint.vocabulary
+    constraint = Constraint(PHONE, vocabulary)
+    others = [
+        ConstraintLogitsProcessor(constraint, prompt=1),
+        ConstraintLogitsProcessor(PHONE, vocabulary, prompt=1),
+        ConstraintLogitsProcessor(pickle.loads(pickle.dumps(constraint)), tokenizer, prompt=1),  # noqa: S301
+        *logits_processors(network, None, 1, constraint),
+    ]
+    scores = torch.randn(1, SIZE)
+    expected = by_tokenizer(torch.tensor([[5]]), scores)
+    for other in others:
+        assert same(other(torch.tensor([[5]]), scores), expected)
+    with pytest.raises(ModelError, match="different vocabularies"):
+        ConstraintLogitsProcessor(
+            constraint, Vocabulary.from_tokens([b"a"] * 2, end_token_ids=[1]), prompt=1
+        )

@@ -1,0 +1,328 @@
+"""Models of transformers: a batch, steps, forks and the model's own forward pass agree."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    LimitError,
+    ModelError,
+    Regex,
+    Vocabulary,
+    from_transformers,
+    generate,
+    search,
+)
+from formalm.models import IncrementalModel, LanguageModel
+from formalm.models.canary import WEIGHTS, canary
+from tests.integration.transformers_models import MODELS, VOCABULARY, WIDTH, byte_tokenizer, tiny
+
+torch = pytest.importorskip("torch", reason="these models are PyTorch's")
+transformers = pytest.importorskip("transformers", reason="these models are transformers'")
+torch.set_num_threads(1)
+
+RANDOM = np.random.default_rng(7)
+BEGIN = {"bos_token": "<s>"}
+PREFIXES = [RANDOM.integers(len(VOCABULARY), size=size).tolist() for size in (1, 5, 12, 5, 2, 9)]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return from_transformers(tiny("llama"), vocabulary=VOCABULARY)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_and_steps_give_what_the_model_gives(name: str) -> None:
+    network = tiny(name)
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    assert (model.is_padded, model.is_cached) == MODELS[name][2:], model.notes
+    assert bool(model.notes) == (not (model.is_padded and model.is_cached))
+    with torch.no_grad():
+        outputs = [network(torch.tensor([ids]), use_cache=False).logits[0, -1] for ids in PREFIXES]
+    own = torch.log_softmax(torch.stack(outputs).double(), dim=-1).numpy()
+    assert own.max() - own.min() > 1  # it says different things about different tokens
+    single = np.concatenate([model.next_logprobs([prefix]) for prefix in PREFIXES])
+    np.testing.assert_allclose(single, own, atol=1e-5)
+    np.testing.assert_allclose(model.next_logprobs(PREFIXES), single, atol=1e-5)
+    states = [model.start(prefix[:1]) for prefix in PREFIXES]
+    while longer := [i for i, state in enumerate(states) if state.length < len(PREFIXES[i])]:
+        olds = [states[i] for i in longer]
+        model.extend(olds * 2, [3] * len(olds) * 2)  # forks that come to nothing
+        news = model.extend(olds, [PREFIXES[i][states[i].length] for i in longer])
+        for i, state in zip(longer, news, strict=True):
+            states[i] = state
+    steps = np.stack([state.logprobs for state in states])
+    np.testing.assert_allclose(steps, single, atol=2e-5)
+    assert steps.dtype == np.float32
+
+
+def test_forks_of_joined_rows(small) -> None:
+    """Rows of different batches, repeated and out of order, against fresh evaluations."""
+    states = [small.start(PREFIXES[2][:4]), small.start(PREFIXES[5][:4])]
+    for step in range(6):
+        chosen = [states[i % len(states)] for i in RANDOM.integers(5, size=7)]
+        tokens = RANDOM.integers(len(VOCABULARY), size=7).tolist()
+        states = [*states[:1], *small.extend(chosen, tokens)]
+        fresh = small.next_logprobs([state.token_ids for state in states])
+        np.testing.assert_allclose([s.logprobs for s in states], fresh, atol=1e-5, err_msg=step)
+
+
+def test_small_batches_are_the_same(small) -> None:
+    other = from_transformers(small.model, vocabulary=VOCABULARY, batch_size=2)
+    rows = small.next_logprobs(PREFIXES)
+    np.testing.assert_allclose(other.next_logprobs(PREFIXES), rows, atol=1e-5)
+    states = [small.start([1]), small.start([2]), small.start([3])]
+    ours = [other.start([1]), other.start([2]), other.start([3])]
+    for one, two in zip(
+        small.extend(states, [4, 5, 6]), other.extend(ours, [4, 5, 6]), strict=True
+    ):
+        np.testing.assert_allclose(one.logprobs, two.logprobs, atol=1e-5)
+
+
+def test_dropped_states_free_their_rows(small) -> None:
+    start = small.start([1, 2, 3])
+    states = small.extend([start] * 8, list(range(8)))
+    block = states[0].block
+    assert block.cache.layers[0].keys.shape[0] == 8
+    kept = states[5]
+    del states
+    gc.collect()
+    after = small.extend([kept], [9])[0]  # the next call shrinks
+    assert block.cache.layers[0].keys.shape[0] == 1
+    fresh = small.next_logprobs([[1, 2, 3, 5, 9], [1, 2, 3, 5, 2]])
+    np.testing.assert_allclose(after.logprobs, fresh[0], atol=1e-5)
+    np.testing.assert_allclose(small.extend([kept], [2])[0].logprobs, fresh[1], atol=1e-5)
+    gone = weakref.ref(block)
+    del block, kept, after
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_protocols(small) -> None:
+    assert isinstance(small, LanguageModel)
+    assert isinstance(small, IncrementalModel)
+    assert small.width == WIDTH > len(small.vocabulary)
+    assert small.context_length == 64
+    assert small.next_logprobs([]).shape == (0, WIDTH)
+    assert "TransformersModel" in repr(small)
+    assert "3 tokens" in repr(small.start([1, 2, 3]))
+
+
+def test_precision_and_device() -> None:
+    single = from_transformers(tiny("gpt2"), vocabulary=VOCABULARY)
+    wide = from_transformers(tiny("gpt2"), vocabulary=VOCABULARY, dtype="float64", device="cpu")
+    half = from_transformers(tiny("gpt2"), vocabulary=VOCABULARY, dtype=torch.bfloat16)
+    rows = [model.next_logprobs(PREFIXES) for model in (single, wide, half)]
+    assert [row.dtype for row in rows] == [np.float32, np.float64, np.float32]
+    np.testing.assert_allclose(rows[0], rows[1], atol=1e-5)
+    np.testing.assert_allclose(rows[2], rows[1], atol=0.3)
+    for row in rows:
+        np.testing.assert_allclose(np.exp(row).sum(axis=1), 1, atol=1e-5)
+
+
+def test_the_embedded_model_from_its_folder_is_the_embedded_model() -> None:
+    model, ours = from_transformers(WEIGHTS, dtype="float32"), canary()
+    assert model.vocabulary == ours.vocabulary
+    assert model.context_length == ours.context_length
+    assert model.bos_token_id is None  # its tokenizer writes none
+    assert model.empty_prompt_token_id == ours.bos_token_id
+    prompt = [0, *ours.vocabulary.encode("My phone number is")]
+    for options in ({"temperature": 0}, {"seed": 3}, {"seed": 4, "top_k": 5}):
+        one = generate(model, prompt, Regex("[a-z ]{20}"), bos=None, **options)
+        two = generate(ours, prompt, Regex("[a-z ]{20}"), bos=None, **options)
+        assert one.token_ids == two.token_ids
+        np.testing.assert_allclose(one.logprobs, two.logprobs, atol=1e-4)
+    found = [
+        [hit.text for hit in search(m, Choice(["he", "it"]), prompt="")] for m in (model, ours)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 2
+
+
+def llama(**changes):
+    return tiny("llama", **{"vocab_size": 264, "eos_token_id": 1, "bos_token_id": 0, **changes})
+
+
+def test_the_beginning_is_what_the_tokenizer_writes() -> None:
+    """GPT-2's names a beginning and writes none; Llama's writes one."""
+    named = from_transformers(llama(), byte_tokenizer(**BEGIN))
+    assert (named.bos_token_id, named.empty_prompt_token_id) == (None, 0)
+    written = from_transformers(llama(), byte_tokenizer("<s> $A", **BEGIN))
+    assert written.bos_token_id == 0
+    assert generate(written, "ab", max_tokens=1).prompt_token_ids[0] == 0
+    assert generate(named, "ab", max_tokens=1).prompt_token_ids[0] != 0
+    # An empty prompt needs one token all the same, and what it was is reported.
+    assert generate(named, "", max_tokens=1).prompt_token_ids == (0,)
+    assert generate(named, None, max_tokens=1).prompt_token_ids == (0,)
+    with pytest.raises(ModelError, match="at least one token"):
+        generate(named, "", max_tokens=1, bos=None)
+    several = from_transformers(llama(), byte_tokenizer("<s> <x> $A", **BEGIN))
+    assert several.bos_token_id is None
+    assert any("more than one token" in note for note in several.notes)
+    behind = from_transformers(llama(), byte_tokenizer("$A </s>"))
+    assert behind.bos_token_id is None
+
+
+def test_a_chat_is_what_the_template_makes_of_it() -> None:
+    tokenizer = byte_tokenizer(**BEGIN)
+    tokenizer.chat_template = "<s>{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+    model = from_transformers(llama(max_position_embeddings=99), tokenizer)
+    chat = [{"role": "user", "content": "Which?"}]
+    answer = generate(model, chat, Choice(["a", "b"]), seed=1)
+    assert list(answer.prompt_token_ids) == tokenizer.apply_chat_template(chat)["input_ids"]
+    assert answer.text in ("a", "b")
+
+
+def test_the_ends_are_those_of_the_generation_configuration() -> None:
+    network = llama()
+    network.generation_config.eos_token_id = [3, 1]
+    assert set(from_transformers(network, byte_tokenizer()).vocabulary.end_token_ids) == {1, 3}
+    network.generation_config.eos_token_id = None
+    network.config.eos_token_id = None
+    assert from_transformers(network, byte_tokenizer()).vocabulary.end_token_ids == (1,)
+
+
+def test_lengths_of_contexts() -> None:
+    def length(name: str, **changes) -> int | None:
+        return from_transformers(tiny(name, **changes), vocabulary=VOCABULARY).context_length
+
+    assert length("gpt2") == 64
+    assert length("falcon-alibi") is None
+    assert length("bloom-alibi") is None
+    assert length("mamba") is None
+    assert length("rwkv") is None
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+    assert length("llama", rope_parameters={**yarn, "rope_theta": 1e4}) == 256
+    linear = {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}
+    assert length("llama", rope_parameters=linear) == 64
+    # Shorter than the comparison made at load.
+    assert length("gpt2", n_positions=2) == 2
+
+
+def test_a_cache_of_an_unknown_kind_is_not_used(monkeypatch) -> None:
+    from formalm.models.transformers import cache
+
+    monkeypatch.setattr(cache, "ATTENTION", set())
+    model = from_transformers(tiny("llama"), vocabulary=VOCABULARY)
+    assert not model.is_cached
+    state = model.extend([model.start([1, 2])], [3])[0]
+    np.testing.assert_allclose(state.logprobs, model.next_logprobs([[1, 2, 3]])[0], atol=1e-5)
+
+
+def test_a_model_that_is_wrong_when_padded_is_found_out(monkeypatch) -> None:
+    network = tiny("llama")
+    forward = type(network).forward
+
+    def careless(self, input_ids, attention_mask=None, logits_to_keep=0, **rest):
+        output = forward(self, input_ids, logits_to_keep=logits_to_keep, **rest)
+        if attention_mask is not None:
+            output.logits = output.logits * 1.5
+        return output
+
+    monkeypatch.setattr(type(network), "forward", careless)
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    assert not model.is_padded
+    assert any("padding changes its answers" in note for note in model.notes)
+    single = np.concatenate([model.next_logprobs([prefix]) for prefix in PREFIXES])
+    np.testing.assert_allclose(model.next_logprobs(PREFIXES), single, atol=1e-5)
+
+
+def test_models_that_are_refused() -> None:
+    network = tiny("gpt2")
+    for given, error, match in [
+        (object(), ArgumentError, "not object"),
+        ("no/such/folder", ArgumentError, "local folder"),
+        (Path(__file__).parent, ModelError, "cannot open"),
+        (network.transformer, ModelError, "not a causal"),
+    ]:
+        with pytest.raises(error, match=match):
+            from_transformers(given, vocabulary=VOCABULARY)
+    seq2seq = transformers.T5Config(
+        vocab_size=WIDTH, d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2
+    )
+    with pytest.raises(ModelError, match="encoder-decoder"):
+        from_transformers(transformers.T5ForConditionalGeneration(seq2seq), vocabulary=VOCABULARY)
+    two_ways = transformers.XLNetConfig(
+        vocab_size=WIDTH, d_model=32, n_layer=1, n_head=4, d_inner=8
+    )
+    with pytest.raises(ModelError, match="not causal"):
+        from_transformers(transformers.XLNetLMHeadModel(two_ways).eval(), vocabulary=VOCABULARY)
+    with pytest.raises(ModelError, match="training mode"):
+        from_transformers(tiny("gpt2").train(), vocabulary=VOCABULARY)
+    with pytest.raises(ModelError, match="61 logits"):
+        from_transformers(network, vocabulary=Vocabulary.from_tokens([b"a"] * 62, [1]))
+
+
+def test_arguments_that_are_refused() -> None:
+    network = tiny("gpt2")
+    for options, match in [
+        ({}, "without a tokenizer"),
+        ({"tokenizer": 5}, "not int"),
+        ({"vocabulary": 5}, "not int"),
+        ({"vocabulary": VOCABULARY, "tokenizer": byte_tokenizer()}, "not both"),
+        ({"vocabulary": VOCABULARY, "batch_size": 0}, "batch_size"),
+        ({"vocabulary": VOCABULARY, "batch_size": True}, "batch_size"),
+        ({"vocabulary": VOCABULARY, "dtype": "float33"}, "float33"),
+        ({"vocabulary": VOCABULARY, "dtype": torch.int32}, "floating"),
+        ({"vocabulary": VOCABULARY, "device": "nowhere"}, "nowhere"),
+    ]:
+        with pytest.raises(ArgumentError, match=match):
+            from_transformers(network, **options)
+
+
+def test_calls_that_are_refused(small) -> None:
+    for prefix, error in [([], ModelError), ([WIDTH], ModelError), ([-1], ModelError)]:
+        with pytest.raises(error):
+            small.next_logprobs([prefix])
+        with pytest.raises(error):
+            small.start(prefix)
+    with pytest.raises(LimitError, match="65"):
+        small.next_logprobs([[1] * 65])
+    other = from_transformers(tiny("gpt2"), vocabulary=VOCABULARY)
+    with pytest.raises(ModelError, match="this model made"):
+        small.extend([other.start([1])], [2])
+    with pytest.raises(ModelError, match="1 states"):
+        small.extend([small.start([1])], [2, 3])
+
+
+def test_answers_that_are_refused(monkeypatch) -> None:
+    network = tiny("gpt2", tie_word_embeddings=False)
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    state = model.start([1])
+    network.train()
+    with pytest.raises(ModelError, match="training mode"):
+        model.next_logprobs([[1]])
+    network.eval()
+    with torch.no_grad():
+        network.transformer.wte.weight[7] = float("nan")
+    with pytest.raises(ModelError, match="row 1 of the batch, a prefix of 3 tokens"):
+        model.next_logprobs([[5, 6, 8], [1, 7, 9]])
+    with pytest.raises(ModelError, match="NaN"):
+        model.extend([state], [7])
+
+    def full(*args, **options):
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(type(network), "forward", full)
+    with pytest.raises(ModelError, match="batch_size"):
+        model.next_logprobs([[1]])
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    """Nothing that evaluation makes may spoil training afterwards."""
+    network = tiny("llama")
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    model.extend([model.start([1, 2])], [3])
+    assert not network.training
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    network.train()
+    network(torch.tensor([[1, 2, 3]]), labels=torch.tensor([[1, 2, 3]])).loss.backward()
+    assert network.get_input_embeddings().weight.grad is not None

@@ -1,0 +1,195 @@
+"""`pipe(text, enforce=language)`: the pipeline of transformers, with one argument more."""
+
+from __future__ import annotations
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Constraint,
+    LanguageError,
+    Regex,
+    Vocabulary,
+    VocabularyError,
+    from_transformers,
+    generate,
+    pipeline,
+)
+from formalm.models.canary import WEIGHTS
+from tests.integration.transformers_models import byte_tokenizer, tiny
+
+torch = pytest.importorskip("torch", reason="these models are PyTorch's")
+transformers = pytest.importorskip("transformers", reason="these models are transformers'")
+torch.set_num_threads(1)
+
+OPTIONS = Choice(["Option A", "Option B"])
+PHONE = Regex("[0-9]{3} [0-9]{4}")
+TEMPLATE = (
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    made = byte_tokenizer(padding_side="left", bos_token="<s>")
+    made.chat_template = TEMPLATE
+    return made
+
+
+@pytest.fixture(scope="module")
+def network():
+    return tiny("llama", vocab_size=264, eos_token_id=1, bos_token_id=0, pad_token_id=2)
+
+
+@pytest.fixture
+def pipe(network, tokenizer):
+    return pipeline("text-generation", model=network, tokenizer=tokenizer)
+
+
+def new(answer) -> str:
+    return answer[0]["generated_text"]
+
+
+def test_one_argument_more(pipe) -> None:
+    assert isinstance(pipe, transformers.TextGenerationPipeline)
+    assert new(pipe("Input", enforce=OPTIONS)) in ("InputOption A", "InputOption B")
+    for language in (OPTIONS, ["Option A", "Option B"]):
+        answer = new(pipe("Input", enforce=language, return_full_text=False))
+        assert answer in ("Option A", "Option B")
+    free = new(pipe("Input", max_new_tokens=5))
+    assert not OPTIONS.matches(free.removeprefix("Input"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"do_sample": False},
+        {"num_return_sequences": 3},
+        {"num_beams": 3, "do_sample": False},
+        {"num_beams": 3, "num_return_sequences": 2, "do_sample": False},
+        {"batch_size": 3},
+        {"batch_size": 2, "num_return_sequences": 2},
+        {"temperature": 3.0, "top_k": 5},
+        {"prefix": "Question: "},
+        {"max_length": 60, "max_new_tokens": None},
+    ],
+    ids=str,
+)
+def test_options_of_the_pipeline(pipe, options) -> None:
+    torch.manual_seed(2)
+    texts = ["a", "one two", "ninety"]
+    answers = pipe(texts, enforce=PHONE, return_full_text=False, **options)
+    assert len(answers) == 3
+    for records in answers:
+        assert len(records) == options.get("num_return_sequences", 1)
+        for record in records:
+            assert PHONE.matches(record["generated_text"])
+
+
+def test_a_batch_is_what_each_text_gives_alone(pipe, network, tokenizer) -> None:
+    texts = ["a", "one two", "ninety"]
+    options = {"enforce": PHONE, "do_sample": False, "return_full_text": False}
+    together = [new(answer) for answer in pipe(texts, batch_size=3, **options)]
+    assert together == [new(pipe(text, **options)) for text in texts]
+    model = from_transformers(network, tokenizer)
+    assert together == [generate(model, text, PHONE, temperature=0).text for text in texts]
+
+
+def test_chats(pipe) -> None:
+    chat = [{"role": "user", "content": "Which one?"}]
+    answer = pipe(chat, enforce=OPTIONS)[0]["generated_text"]
+    assert answer[:-1] == chat
+    assert answer[-1]["role"] == "assistant"
+    assert OPTIONS.matches(answer[-1]["content"])
+    begun = [*chat, {"role": "assistant", "content": "Well: "}]
+    content = pipe(begun, enforce=OPTIONS)[0]["generated_text"][-1]["content"]
+    assert content.startswith("Well: Option ")
+    several = pipe([chat, chat], enforce=OPTIONS, batch_size=2)
+    assert all(OPTIONS.matches(new(one)[-1]["content"]) for one in several)
+
+
+def test_an_empty_prompt(pipe) -> None:
+    assert OPTIONS.matches(new(pipe("", enforce=OPTIONS)))
+
+
+def test_a_default_and_its_exception(network, tokenizer) -> None:
+    pipe = pipeline(model=network, tokenizer=tokenizer, enforce=OPTIONS, return_full_text=False)
+    assert OPTIONS.matches(new(pipe("Input")))
+    assert PHONE.matches(new(pipe("Input", enforce=PHONE)))
+
+
+def test_other_processors_stay(pipe) -> None:
+    calls = []
+
+    def watch(input_ids, scores):
+        calls.append(input_ids.shape)
+        return scores
+
+    text = new(pipe("Input", enforce=OPTIONS, return_full_text=False, logits_processor=[watch]))
+    assert OPTIONS.matches(text)
+    assert calls
+
+
+def test_spaces_are_not_tidied(network) -> None:
+    tidy = byte_tokenizer(padding_side="left", clean_up_tokenization_spaces=True)
+    language = Choice(["a , b . c n't"])
+    pipe = pipeline(model=network, tokenizer=tidy)
+    assert new(pipe("x", enforce=language, return_full_text=False)) == "a , b . c n't"
+
+
+def test_an_assistant(network, tokenizer) -> None:
+    assistant = tiny("gpt2", vocab_size=264, eos_token_id=1, bos_token_id=0, pad_token_id=2)
+    pipe = pipeline(model=network, tokenizer=tokenizer, assistant_model=assistant)
+    text = new(pipe("Input", enforce=PHONE, do_sample=False, return_full_text=False))
+    assert PHONE.matches(text)
+
+
+def test_other_ends(network, tokenizer) -> None:
+    """The ends are those that this very call stops at."""
+    pipe = pipeline(model=network, tokenizer=tokenizer)
+    options = {"enforce": PHONE, "return_full_text": False, "skip_special_tokens": False}
+    assert new(pipe("a", eos_token_id=3, **options)).removesuffix("<x>")[-1].isdigit()
+    assert "<x>" in new(pipe("a", eos_token_id=3, **options))
+    config = transformers.GenerationConfig(eos_token_id=[3], max_new_tokens=20)
+    assert "<x>" in new(pipe("a", generation_config=config, **options))
+
+
+def test_a_folder_is_enough() -> None:
+    pipe = pipeline("text-generation", model=str(WEIGHTS))
+    assert OPTIONS.matches(new(pipe("Input", enforce=OPTIONS, return_full_text=False)))
+
+
+def test_what_is_refused(network, tokenizer, pipe) -> None:
+    for options, match in [
+        ({"task": "fill-mask", "model": network}, "text-generation"),
+        ({}, "needs a model"),
+        ({"model": network}, "needs its tokenizer"),
+        ({"model": network, "tokenizer": tokenizer, "pipeline_class": int}, "pipeline_class"),
+    ]:
+        with pytest.raises(ArgumentError, match=match):
+            pipeline(**options)
+    for enforce in ("[0-9]+", 5):
+        with pytest.raises((ArgumentError, LanguageError)):
+            pipe("Input", enforce=enforce)
+    other = Constraint(OPTIONS, Vocabulary.from_tokens([b"a"] * 9, end_token_ids=[8]))
+    with pytest.raises(ArgumentError, match="other ends"):
+        pipe("Input", enforce=other)
+    with pytest.raises(ArgumentError, match="assistant of another tokenizer"):
+        pipe("Input", enforce=OPTIONS, assistant_tokenizer=tokenizer)
+
+
+def test_a_tokenizer_without_bytes_is_refused(network) -> None:
+    class Slow:
+        eos_token_id = 1
+
+        def __call__(self, text):
+            return {"input_ids": [1]}
+
+        def __len__(self) -> int:
+            return 3
+
+    with pytest.raises((ArgumentError, VocabularyError)):
+        from_transformers(network, Slow())
