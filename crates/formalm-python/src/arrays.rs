@@ -147,25 +147,82 @@ pub(crate) fn apply_bitmask(
     if flags & WRITEABLE == 0 {
         return Err(wrong("are read-only"));
     }
+    let row_of = Cells { start, step, width };
     for row in 0..rows {
         let mut mask = masks.row(py, row, 0)?;
-        // SAFETY: the array is alive and the interpreter lock is held.
-        let words = unsafe { mask.words() };
-        for token in 0..width {
-            // Logits beyond the mask belong to no token.
-            let allowed = words.get(token >> 5).is_some_and(|word| word >> (token & 31) & 1 != 0);
-            if !allowed {
-                // SAFETY: `row` and `token` are within the shape, and strides are the array's.
-                unsafe {
-                    let place = start.offset(stride * row as isize + step * token as isize);
-                    match float {
-                        Float::Half => place.cast::<u16>().write_unaligned(0xFC00),
-                        Float::Single => place.cast::<f32>().write_unaligned(f32::NEG_INFINITY),
-                        Float::Double => place.cast::<f64>().write_unaligned(f64::NEG_INFINITY),
-                    }
-                }
+        // SAFETY: the array is alive, writable and held by the interpreter lock; `row` is within
+        // its shape, and strides are the array's own.
+        unsafe {
+            let words = mask.words();
+            let cells = row_of.moved(stride * row as isize);
+            match float {
+                Float::Half => cells.disallow::<u16>(words, 0xFC00),
+                Float::Single => cells.disallow(words, f32::NEG_INFINITY),
+                Float::Double => cells.disallow(words, f64::NEG_INFINITY),
             }
         }
     }
     Ok(())
 }
+
+/// A row of logits in memory.
+#[derive(Clone, Copy)]
+struct Cells {
+    start: *mut u8,
+    /// From one logit to the next, in bytes.
+    step: isize,
+    width: usize,
+}
+
+impl Cells {
+    fn moved(self, bytes: isize) -> Cells {
+        Cells { start: self.start.wrapping_offset(bytes), ..self }
+    }
+
+    /// Writes `low` where `words` has no bit; logits beyond them belong to no token.
+    ///
+    /// # Safety
+    ///
+    /// The cells are alive, writable, of type `T`, and nobody else uses them.
+    unsafe fn disallow<T: Copy>(self, words: &[u32], low: T) {
+        let size = size_of::<T>();
+        if self.step == size as isize && self.start.align_offset(align_of::<T>()) == 0 {
+            // SAFETY: the cells are contiguous and aligned.
+            let row = unsafe { std::slice::from_raw_parts_mut(self.start.cast::<T>(), self.width) };
+            let known = row.len().min(words.len() * 32);
+            let (known, beyond) = row.split_at_mut(known);
+            beyond.fill(low);
+            for (cells, &word) in known.chunks_mut(32).zip(words) {
+                match word {
+                    u32::MAX => {}
+                    0 => cells.fill(low),
+                    // Every cell is written: without a branch the compiler takes several at once.
+                    _ => cells.iter_mut().zip(BITS).for_each(|(cell, bit)| {
+                        *cell = if word & bit != 0 { *cell } else { low };
+                    }),
+                }
+            }
+            return;
+        }
+        for token in 0..self.width {
+            let allowed = words.get(token >> 5).is_some_and(|word| word >> (token & 31) & 1 != 0);
+            if !allowed {
+                // SAFETY: `token` is within the row.
+                unsafe {
+                    let place = self.start.offset(self.step * token as isize);
+                    place.cast::<T>().write_unaligned(low);
+                }
+            }
+        }
+    }
+}
+
+const BITS: [u32; 32] = {
+    let mut bits = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        bits[at] = 1 << at;
+        at += 1;
+    }
+    bits
+};

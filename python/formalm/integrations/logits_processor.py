@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.bitmask import masked_scores, new_bitmask
+from formalm.bitmask import apply_bitmask, new_bitmask
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import compiled
 from formalm.drivers.sampling import Decoding, random_numbers
@@ -133,7 +133,8 @@ class ConstraintLogitsProcessor:
         bitmask = new_bitmask(len(texts), self.constraint.width)
         # Rows that may only end get scores of their own: the model's may be minus infinity there.
         over = [row for row, text in enumerate(texts) if not self._fill(text, bitmask, row)]
-        result = masked_scores(scores, bitmask)
+        result = scores.clone()
+        apply_bitmask(result, bitmask)
         for row in over:
             result[row, self._ends] = 0.0
         self._check(result, texts)
