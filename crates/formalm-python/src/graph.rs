@@ -1,12 +1,10 @@
 //! Graphs written out, of bytes or of tokens.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::Error;
-use formalm_automata::explicit::{
-    self, Damage, Graph as Inner, Measured, Poll, Size, Span, Table, Tally, difference,
-};
+use formalm_automata::explicit::{self, Damage, Graph as Inner, Size, Span, difference};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -16,97 +14,13 @@ use pyo3::types::{PyBytes, PyList};
 use crate::constraint::Constraint;
 use crate::errors;
 use crate::language::{Automaton, relation, unit};
+use crate::learnt::Shared;
 use crate::patient::patient;
 
 /// A minimal deterministic graph whose labels are bytes or token ids.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Graph {
     shared: Arc<Shared>,
-}
-
-/// What a graph and its iterators share; what is learnt is kept by unit.
-struct Shared {
-    graph: Inner,
-    is_tokens: bool,
-    by_unit: [Learnt; 2],
-}
-
-#[derive(Default)]
-struct Learnt {
-    measured: OnceLock<Measured>,
-    tally: Mutex<Tally>,
-    /// The last table that was asked for.
-    table: Mutex<Option<Arc<Table>>>,
-}
-
-impl Shared {
-    fn learnt(&self, characters: bool) -> &Learnt {
-        &self.by_unit[usize::from(characters)]
-    }
-
-    fn measured(&self, characters: bool, poll: &mut Poll<'_>) -> Result<&Measured, Error> {
-        let place = &self.learnt(characters).measured;
-        if let Some(measured) = place.get() {
-            return Ok(measured);
-        }
-        let measured = Measured::new(&self.graph, unit(characters), poll)?;
-        Ok(place.get_or_init(|| measured))
-    }
-
-    /// The counts of members until `enough`; locked without the interpreter lock only.
-    fn count<T>(
-        &self,
-        (characters, limit): (bool, u64),
-        poll: &mut Poll<'_>,
-        mut enough: impl FnMut(&Tally) -> Option<T>,
-    ) -> Result<T, Error> {
-        let measured = self.measured(characters, poll)?;
-        let tally = &self.learnt(characters).tally;
-        let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(answer) = enough(&tally) {
-                return Ok(answer);
-            }
-            tally.extend(&self.graph, measured, limit, poll)?;
-        }
-    }
-
-    fn table(
-        &self,
-        span: Span,
-        (characters, limit): (bool, u64),
-        poll: &mut Poll<'_>,
-    ) -> Result<Option<Arc<Table>>, Error> {
-        let measured = self.measured(characters, poll)?;
-        let place = || {
-            let place = &self.learnt(characters).table;
-            place.lock().unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(table) = &*place()
-            && table.span() == span
-        {
-            return Ok(Some(Arc::clone(table)));
-        }
-        let table = Table::new(&self.graph, measured, span, limit, poll)?.map(Arc::new);
-        place().clone_from(&table);
-        Ok(table)
-    }
-
-    fn labels(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-        if self.is_tokens {
-            return sequence.extract();
-        }
-        let text: &[u8] = sequence.extract()?;
-        Ok(text.iter().map(|&byte| u32::from(byte)).collect())
-    }
-
-    fn member<'py>(&self, py: Python<'py>, labels: Vec<u32>) -> PyResult<Bound<'py, PyAny>> {
-        if self.is_tokens {
-            return Ok(PyList::new(py, labels)?.into_any());
-        }
-        let text: Vec<u8> = labels.into_iter().map(|label| label as u8).collect();
-        Ok(PyBytes::new(py, &text).into_any())
-    }
 }
 
 fn span(kind: &str, length: usize) -> PyResult<Span> {
@@ -120,8 +34,7 @@ fn span(kind: &str, length: usize) -> PyResult<Span> {
 
 impl Graph {
     fn over(graph: Inner, is_tokens: bool) -> Graph {
-        let shared = Shared { graph, is_tokens, by_unit: Default::default() };
-        Graph { shared: Arc::new(shared) }
+        Graph { shared: Arc::new(Shared::new(graph, is_tokens)) }
     }
 
     fn inner(&self) -> &Inner {

@@ -6,6 +6,7 @@ mod constraint;
 mod errors;
 mod graph;
 mod language;
+mod learnt;
 mod matcher;
 mod patient;
 mod vocabulary;

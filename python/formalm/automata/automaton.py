@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.numbering import MEMORY_LIMIT_BYTES, Numbering
+from formalm.automata.numbering import MEMORY_LIMIT_BYTES as LIMIT_BYTES
+from formalm.automata.numbering import Numbering
 from formalm.automata.people import byte_labels, edges_for_people
-from formalm.automata.texts import as_text, checked_integer, counts_characters, text_bytes
+from formalm.automata.texts import (
+    as_text,
+    checked_integer,
+    counts_characters,
+    is_inclusion,
+    text_bytes,
+)
 from formalm.automata.view import View
 from formalm.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from formalm.pictures import Diagram  # type: ignore[import-not-found]
-
-__all__ = ["PAIR_LIMIT", "Automaton", "is_inclusion"]
+__all__ = ["PAIR_LIMIT", "Automaton"]
 
 PAIR_LIMIT = 1_000_000
 """Pairs of states that a comparison may look at unless the caller says otherwise."""
@@ -97,7 +100,7 @@ class Automaton(View):
         *,
         max_length: int | None = None,
         unit: str = "characters",
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        memory_limit_bytes: int = LIMIT_BYTES,
     ) -> int:
         """How many members there are: of a length, of at most a length, or altogether.
 
@@ -110,25 +113,16 @@ class Automaton(View):
         LimitError
             If the counts need more memory.
         """
-        # Without a bound no length is counted, so the unit makes no difference.
         return self._numbering(unit, memory_limit_bytes).count(length, max_length)
 
     def counts(
-        self,
-        max_length: int,
-        *,
-        unit: str = "characters",
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        self, max_length: int, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> list[int]:
         """How many members there are of each length, from 0 to ``max_length``."""
         return self._numbering(unit, memory_limit_bytes).counts(max_length)
 
     def nth(
-        self,
-        index: int,
-        *,
-        unit: str = "characters",
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        self, index: int, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> str | bytes:
         """The member with number ``index``, from 0, by length and then from the smallest.
 
@@ -140,11 +134,7 @@ class Automaton(View):
         return as_text(self._numbering(unit, memory_limit_bytes).nth(index))
 
     def rank(
-        self,
-        text: str | bytes,
-        *,
-        unit: str = "characters",
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        self, text: str | bytes, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> int:
         """The number of a member: ``nth(rank(text)) == text``.
 
@@ -167,7 +157,7 @@ class Automaton(View):
         length: int | None = None,
         max_length: int | None = None,
         unit: str = "characters",
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        memory_limit_bytes: int = LIMIT_BYTES,
     ) -> Iterator[str | bytes]:
         """Members by length and then from the smallest, lazily: all, or those of some lengths."""
         numbering = self._numbering(unit, memory_limit_bytes)
@@ -181,7 +171,7 @@ class Automaton(View):
         length: int | None = None,
         max_length: int | None = None,
         unit: str = "characters",
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        memory_limit_bytes: int = LIMIT_BYTES,
     ) -> list[str | bytes]:
         """``n`` members, independent and uniform: each member is exactly as likely as any other.
 
@@ -195,8 +185,6 @@ class Automaton(View):
         length, max_length
             The members to draw from: of one length, or of at most a length. An infinite language
             needs one of them.
-        unit, memory_limit_bytes
-            As in all methods.
 
         Raises
         ------
@@ -237,15 +225,11 @@ class Automaton(View):
 
         Parameters
         ----------
-        other
-            The automaton to compare with.
         relation
             ``"equivalence"``: a text in exactly one of the two. ``"inclusion"``: a text in this
             one and not in ``other``.
-        unit
-            What a length counts.
-        state_limit
-            Most pairs of states to look at.
+        unit, state_limit
+            What a length counts, and the most pairs of states to look at.
 
         Examples
         --------
@@ -280,14 +264,6 @@ class Automaton(View):
             raise ArgumentError(f"a saved automaton is bytes, not {type(data).__name__}")
         return cls(_core.Graph.load(data))
 
-    def diagram(self) -> Diagram:
-        """States and edges as they are drawn: one edge for each pair of states."""
-        from formalm.pictures import Diagram
-
-        edges = list(self._edges_for_people())
-        counts = (self.state_count, self.edge_count)
-        return Diagram(self.start, self.accepting, edges, *counts, repr(self))
-
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         return edges_for_people(self.core.ranges(), byte_labels)
 
@@ -312,13 +288,6 @@ class Automaton(View):
 
     def __repr__(self) -> str:
         return f"<Automaton: {self.state_count:,} states, {self.edge_count:,} edges>"
-
-
-def is_inclusion(relation: str) -> bool:
-    """Whether inclusion is meant; else equivalence."""
-    if relation not in ("equivalence", "inclusion"):
-        raise ArgumentError(f"relation is 'equivalence' or 'inclusion', not {relation!r}")
-    return relation == "inclusion"
 
 
 def _checked(other: object) -> Automaton:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from formalm.errors import ArgumentError
 
-__all__ = ["as_text", "checked_integer", "counts_characters", "shown", "text_bytes"]
+__all__ = ["as_text", "checked_integer", "counts_characters", "is_inclusion", "shown", "text_bytes"]
 
 
 def text_bytes(text: str | bytes) -> bytes | None:
@@ -47,3 +47,10 @@ def counts_characters(unit: str) -> bool:
     if unit not in ("characters", "bytes"):
         raise ArgumentError(f"unit is 'characters' or 'bytes', not {unit!r}")
     return unit == "characters"
+
+
+def is_inclusion(relation: str) -> bool:
+    """Whether inclusion is meant; else equivalence."""
+    if relation not in ("equivalence", "inclusion"):
+        raise ArgumentError(f"relation is 'equivalence' or 'inclusion', not {relation!r}")
+    return relation == "inclusion"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import index as as_index
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +15,6 @@ from formalm.automata.texts import checked_integer
 from formalm.automata.view import View
 from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from formalm.pictures import Diagram  # type: ignore[import-not-found]
 
 __all__ = ["TokenAutomaton"]
 
@@ -136,14 +132,6 @@ class TokenAutomaton(View):
         :meth:`Automaton.sample`.
         """
         return self._numbering(memory_limit_bytes).sample(n, seed, tokens, max_tokens)
-
-    def diagram(self) -> Diagram:
-        """States and edges as they are drawn: one edge for each pair of states."""
-        from formalm.pictures import Diagram
-
-        edges = list(self._edges_for_people())
-        counts = (self.state_count, self.edge_count)
-        return Diagram(self.start, self.accepting, edges, *counts, repr(self))
 
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         return edges_for_people(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from formalm import _core
@@ -60,8 +61,16 @@ class View(ABC):
         return self.core.is_finite
 
     @abstractmethod
+    def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
+        """One edge for each pair of states: source, label, target."""
+
     def diagram(self) -> Diagram:
         """States and edges as they are drawn: one edge for each pair of states."""
+        from formalm.pictures import Diagram
+
+        edges = list(self._edges_for_people())
+        counts = (self.state_count, self.edge_count)
+        return Diagram(self.start, self.accepting, edges, *counts, repr(self))
 
     def to_dot(self) -> str:
         """The graph in the language of Graphviz."""

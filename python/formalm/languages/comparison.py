@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.automata.automaton import Automaton, is_inclusion
-from formalm.automata.texts import as_text, checked_integer, counts_characters
+from formalm.automata.automaton import Automaton
+from formalm.automata.texts import as_text, checked_integer, counts_characters, is_inclusion
 from formalm.errors import LanguageError
 from formalm.languages.algebra import as_language
 
