@@ -32,6 +32,8 @@ pub enum Resource {
     Tokens,
     /// Edits of a text.
     Edits,
+    /// Edges of a machine that is written out.
+    Edges,
 }
 
 impl Resource {
@@ -47,6 +49,7 @@ impl Resource {
             Resource::SourceLength => "characters of source",
             Resource::Tokens => "tokens",
             Resource::Edits => "edits",
+            Resource::Edges => "edges",
         }
     }
 }
@@ -72,6 +75,8 @@ pub enum Error {
         /// How much was allowed.
         allowed: u64,
     },
+    /// Whoever asked for the work does not want it any more.
+    Interrupted,
 }
 
 impl Error {
@@ -91,6 +96,7 @@ impl fmt::Display for Error {
             Error::Limit { resource, needed, allowed } => {
                 write!(out, "needs at least {needed} {}, allowed are {allowed}", resource.name())
             }
+            Error::Interrupted => out.write_str("interrupted"),
         }
     }
 }

@@ -4,8 +4,11 @@
 mod arrays;
 mod constraint;
 mod errors;
+mod graph;
 mod language;
+mod learnt;
 mod matcher;
+mod patient;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -19,6 +22,8 @@ mod _core {
     use super::arrays::apply_bitmask;
     #[pymodule_export]
     use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::graph::{Graph, Members};
     #[pymodule_export]
     use super::language::{Automaton, Expression, Grouping};
     #[pymodule_export]

@@ -1,0 +1,107 @@
+//! A graph and what is learnt of it, shared by all who ask.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use formalm_automata::Error;
+use formalm_automata::explicit::{Graph, Measured, Poll, Span, Table, Tally};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::language::unit;
+
+/// What a graph and its iterators share; what is learnt is kept by unit.
+pub(crate) struct Shared {
+    pub(crate) graph: Graph,
+    pub(crate) is_tokens: bool,
+    by_unit: [Learnt; 2],
+}
+
+#[derive(Default)]
+struct Learnt {
+    measured: OnceLock<Measured>,
+    tally: Mutex<Tally>,
+    /// The last table that was asked for.
+    table: Mutex<Option<Arc<Table>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(graph: Graph, is_tokens: bool) -> Shared {
+        Shared { graph, is_tokens, by_unit: Default::default() }
+    }
+
+    fn learnt(&self, characters: bool) -> &Learnt {
+        &self.by_unit[usize::from(characters)]
+    }
+
+    pub(crate) fn measured(
+        &self,
+        characters: bool,
+        poll: &mut Poll<'_>,
+    ) -> Result<&Measured, Error> {
+        let place = &self.learnt(characters).measured;
+        if let Some(measured) = place.get() {
+            return Ok(measured);
+        }
+        let measured = Measured::new(&self.graph, unit(characters), poll)?;
+        Ok(place.get_or_init(|| measured))
+    }
+
+    /// The counts of members until `enough`; locked without the interpreter lock only.
+    pub(crate) fn count<T>(
+        &self,
+        (characters, limit): (bool, u64),
+        poll: &mut Poll<'_>,
+        mut enough: impl FnMut(&Tally) -> Option<T>,
+    ) -> Result<T, Error> {
+        let measured = self.measured(characters, poll)?;
+        let tally = &self.learnt(characters).tally;
+        let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(answer) = enough(&tally) {
+                return Ok(answer);
+            }
+            tally.extend(&self.graph, measured, limit, poll)?;
+        }
+    }
+
+    pub(crate) fn table(
+        &self,
+        span: Span,
+        (characters, limit): (bool, u64),
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<Arc<Table>>, Error> {
+        let measured = self.measured(characters, poll)?;
+        let place = || {
+            let place = &self.learnt(characters).table;
+            place.lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(table) = &*place()
+            && table.span() == span
+        {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let table = Table::new(&self.graph, measured, span, limit, poll)?.map(Arc::new);
+        place().clone_from(&table);
+        Ok(table)
+    }
+
+    pub(crate) fn labels(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+        if self.is_tokens {
+            return sequence.extract();
+        }
+        let text: &[u8] = sequence.extract()?;
+        Ok(text.iter().map(|&byte| u32::from(byte)).collect())
+    }
+
+    pub(crate) fn member<'py>(
+        &self,
+        py: Python<'py>,
+        labels: Vec<u32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_tokens {
+            return Ok(PyList::new(py, labels)?.into_any());
+        }
+        let text: Vec<u8> = labels.into_iter().map(|label| label as u8).collect();
+        Ok(PyBytes::new(py, &text).into_any())
+    }
+}
