@@ -82,6 +82,22 @@ impl Automaton {
     /// [`Error::Language`] if the language is empty; [`Error::Limit`] if finding out, or the
     /// language itself, takes more than `limits`.
     pub fn new(expression: &Expression, limits: Limits) -> Result<Automaton, Error> {
+        Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
+            message: "the language is empty: no text is a member".to_owned(),
+            span: None,
+            hint: Some(
+                "look for an intersection, difference or look-around that excludes everything"
+                    .to_owned(),
+            ),
+        })
+    }
+
+    /// The machine of a language; `None` if it is empty, as a machine has live states only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if finding out, or the language itself, takes more than `limits`.
+    pub fn of(expression: &Expression, limits: Limits) -> Result<Option<Automaton>, Error> {
         let mut terms = Terms::new();
         let start = expression.lower(&mut terms);
         let classes = byte_classes(&terms, start);
@@ -100,17 +116,8 @@ impl Automaton {
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
         automaton.start = StateId(first);
-        if first == DEAD || !automaton.is_live(first)? {
-            return Err(Error::Language {
-                message: "the language is empty: no text is a member".to_owned(),
-                span: None,
-                hint: Some(
-                    "look for an intersection, difference or look-around that excludes everything"
-                        .to_owned(),
-                ),
-            });
-        }
-        Ok(automaton)
+        let is_live = first != DEAD && automaton.is_live(first)?;
+        Ok(is_live.then_some(automaton))
     }
 
     /// Number of states built so far.

@@ -30,6 +30,8 @@ pub enum Resource {
     SourceLength,
     /// Tokens of a sequence.
     Tokens,
+    /// Edges of a machine that is written out.
+    Edges,
 }
 
 impl Resource {
@@ -44,6 +46,7 @@ impl Resource {
             Resource::Repetition => "repetitions",
             Resource::SourceLength => "characters of source",
             Resource::Tokens => "tokens",
+            Resource::Edges => "edges",
         }
     }
 }
@@ -69,6 +72,8 @@ pub enum Error {
         /// How much was allowed.
         allowed: u64,
     },
+    /// Whoever asked for the work does not want it any more.
+    Interrupted,
 }
 
 impl Error {
@@ -88,6 +93,7 @@ impl fmt::Display for Error {
             Error::Limit { resource, needed, allowed } => {
                 write!(out, "needs at least {needed} {}, allowed are {allowed}", resource.name())
             }
+            Error::Interrupted => out.write_str("interrupted"),
         }
     }
 }

@@ -10,6 +10,7 @@ mod chunks;
 mod dag;
 mod derive;
 pub mod error;
+pub mod explicit;
 mod expression;
 mod lower;
 mod machine;

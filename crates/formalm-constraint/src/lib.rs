@@ -7,6 +7,7 @@
 mod completions;
 mod compute;
 mod constraint;
+mod explicit;
 mod mask;
 mod matcher;
 mod memo;

@@ -2,6 +2,7 @@
 
 use formalm_automata::Error;
 use formalm_constraint::Refusal;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -74,6 +75,8 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
             };
             made().unwrap_or_else(|error| error)
         }
+        // Work that can be interrupted raises what interrupted it; see `patient`.
+        Error::Interrupted => PyKeyboardInterrupt::new_err(()),
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use formalm_automata::explicit::{Relation, Unit, difference, is_text};
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Automaton as Lazy, Expression as Language, Limits, Machine};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
+use crate::patient::patient;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -116,6 +118,48 @@ impl Automaton {
         }
     }
 
+    /// The machine, or none if the language is empty.
+    #[staticmethod]
+    #[pyo3(signature = (expression, *, state_limit=None))]
+    fn of(
+        py: Python<'_>,
+        expression: &Expression,
+        state_limit: Option<u64>,
+    ) -> PyResult<Option<Automaton>> {
+        let mut limits = Limits::default();
+        limits.states = state_limit.unwrap_or(limits.states);
+        match py.detach(|| Lazy::of(&expression.language, limits)) {
+            Ok(machine) => Ok(machine.map(|machine| Automaton { machine: Arc::new(machine) })),
+            Err(error) => Err(errors::failure(py, &error, None)),
+        }
+    }
+
+    /// Whether all members are UTF-8.
+    fn is_text(&self, py: Python<'_>, pair_limit: u64) -> PyResult<bool> {
+        if self.machine.is_text() {
+            return Ok(true);
+        }
+        patient(py, |poll| is_text(&*self.machine, pair_limit, poll))
+    }
+
+    /// The first text, by length and then from the smallest, that is in one language and not in
+    /// the other (or in `left` and not in `right`); none is the empty language.
+    #[staticmethod]
+    #[pyo3(signature = (left, right, *, inclusion, characters, pair_limit))]
+    fn difference<'py>(
+        py: Python<'py>,
+        left: Option<&Automaton>,
+        right: Option<&Automaton>,
+        inclusion: bool,
+        characters: bool,
+        pair_limit: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (left, right) = (left.map(|one| &*one.machine), right.map(|one| &*one.machine));
+        let (relation, unit) = (relation(inclusion), unit(characters));
+        let found = patient(py, |poll| difference(left, right, relation, unit, pair_limit, poll))?;
+        Ok(found.map(|text| PyBytes::new(py, &text)))
+    }
+
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
         let read = py.detach(|| self.machine.walk(self.machine.start(), text));
         let read = read.map_err(|error| errors::failure(py, &error, None))?;
@@ -156,4 +200,12 @@ impl Automaton {
     fn memory_bytes(&self) -> usize {
         self.machine.memory_bytes()
     }
+}
+
+pub(crate) fn unit(characters: bool) -> Unit {
+    if characters { Unit::Characters } else { Unit::Labels }
+}
+
+pub(crate) fn relation(inclusion: bool) -> Relation {
+    if inclusion { Relation::Inclusion } else { Relation::Equivalence }
 }

@@ -4,8 +4,10 @@
 mod arrays;
 mod constraint;
 mod errors;
+mod graph;
 mod language;
 mod matcher;
+mod patient;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -19,6 +21,8 @@ mod _core {
     use super::arrays::apply_bitmask;
     #[pymodule_export]
     use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::graph::{Graph, Members};
     #[pymodule_export]
     use super::language::{Automaton, Expression};
     #[pymodule_export]

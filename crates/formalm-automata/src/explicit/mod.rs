@@ -1,0 +1,263 @@
+//! Machines written out: every state and every edge, so that they can be minimised, counted,
+//! listed and drawn.
+//!
+//! A label is a number: a byte, or a token id. Edges carry ranges of labels. A graph that was
+//! minimised is trimmed and numbered breadth first with labels ascending, so equal languages have
+//! equal graphs.
+
+mod compare;
+mod length;
+mod members;
+mod minimize;
+mod poll;
+mod saved;
+mod table;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+pub use compare::{Relation, difference};
+pub use length::{Measured, Unit};
+pub use members::Members;
+pub use poll::Poll;
+pub use saved::Damage;
+pub use table::{Span, Table};
+pub use tally::{Tally, totals};
+pub use text::is_text;
+
+use crate::automaton::{ByteSet, StateId, check};
+use crate::error::{Error, Resource};
+use crate::machine::Machine;
+
+/// Labels `low..=high` lead to `target`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Edge {
+    /// First label.
+    pub low: u32,
+    /// Last label.
+    pub high: u32,
+    /// State that each of the labels leads to.
+    pub target: u32,
+}
+
+impl Edge {
+    /// Number of labels.
+    pub fn width(&self) -> u32 {
+        self.high - self.low + 1
+    }
+}
+
+/// An explicit deterministic graph; state 0 is the start.
+///
+/// The edges of a state are ascending and disjoint, and neighbours with one target are one edge.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Graph {
+    accepting: Vec<bool>,
+    /// Where the edges of each state begin, and where the last ones end.
+    offsets: Vec<usize>,
+    edges: Vec<Edge>,
+}
+
+/// Most states and edges of a graph that is written out.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// States, before equivalent ones are joined.
+    pub states: u64,
+    /// Edges, each label of a range for itself.
+    pub edges: u64,
+}
+
+impl Graph {
+    /// The graph of the empty language.
+    pub fn empty() -> Graph {
+        Graph { accepting: vec![false], offsets: vec![0, 0], edges: Vec::new() }
+    }
+
+    /// The minimal graph of a machine over bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
+    pub fn of(machine: &impl Machine, states: u64, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+        let successors = |state, row: &mut Vec<(u32, StateId)>| {
+            for byte in 0..=255u8 {
+                row.extend(machine.step(state, byte)?.map(|next| (u32::from(byte), next)));
+            }
+            Ok(())
+        };
+        let size = Size { states, edges: u64::MAX };
+        let accepting = |state| machine.is_accepting(state);
+        Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
+    }
+
+    /// Writes out what can be reached from `start`, breadth first. Equivalent and dead states are
+    /// kept: see [`Graph::minimized`].
+    ///
+    /// `successors` hands out labels, each at most once and in any order, with their states.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`], [`Error::Interrupted`], and those of `successors`.
+    pub fn explore<S: Copy + Eq + Hash>(
+        start: S,
+        mut successors: impl FnMut(S, &mut Vec<(u32, S)>) -> Result<(), Error>,
+        is_accepting: impl Fn(S) -> bool,
+        size: Size,
+        poll: &mut Poll<'_>,
+    ) -> Result<Graph, Error> {
+        let mut graph = Graph { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
+        let mut numbers: FxHashMap<S, u32> = FxHashMap::from_iter([(start, 0)]);
+        let mut states = vec![start];
+        let mut row = Vec::new();
+        let mut labels = 0;
+        check(Resource::States, 1, size.states)?;
+        while let Some(&state) = states.get(graph.accepting.len()) {
+            row.clear();
+            successors(state, &mut row)?;
+            row.sort_unstable_by_key(|&(label, _)| label);
+            labels += row.len() as u64;
+            check(Resource::Edges, labels, size.edges)?;
+            for &(label, next) in &row {
+                let target = *numbers.entry(next).or_insert_with(|| {
+                    states.push(next);
+                    states.len() as u32 - 1
+                });
+                graph.push(Edge { low: label, high: label, target });
+            }
+            check(Resource::States, states.len() as u64, size.states)?;
+            graph.close(is_accepting(state));
+            poll.tick(row.len() + 64)?;
+        }
+        Ok(graph)
+    }
+
+    /// Adds an edge to the state in the making.
+    pub(crate) fn push(&mut self, edge: Edge) {
+        let from = self.offsets.last().copied().unwrap_or(0);
+        match self.edges[from..].last_mut() {
+            Some(last) if last.target == edge.target && last.high + 1 == edge.low => {
+                last.high = edge.high;
+            }
+            _ => self.edges.push(edge),
+        }
+    }
+
+    /// Completes the state in the making.
+    pub(crate) fn close(&mut self, accepting: bool) {
+        self.accepting.push(accepting);
+        self.offsets.push(self.edges.len());
+    }
+
+    /// Number of states.
+    pub fn state_count(&self) -> usize {
+        self.accepting.len()
+    }
+
+    /// Whether a state is accepting.
+    #[inline]
+    pub fn is_accepting(&self, state: u32) -> bool {
+        self.accepting[state as usize]
+    }
+
+    /// Whether nothing is a member. Only for graphs that were minimised.
+    pub fn is_empty(&self) -> bool {
+        self.edges.is_empty() && !self.accepting[0]
+    }
+
+    /// The edges of a state, ascending.
+    #[inline]
+    pub fn edges(&self, state: u32) -> &[Edge] {
+        let at = state as usize;
+        &self.edges[self.offsets[at]..self.offsets[at + 1]]
+    }
+
+    /// The edges of all states in order, ranges of labels counted once.
+    pub fn all_edges(&self) -> impl Iterator<Item = (u32, Edge)> + '_ {
+        let states = 0..self.state_count() as u32;
+        states.flat_map(|state| self.edges(state).iter().map(move |&edge| (state, edge)))
+    }
+
+    /// Number of edges, ranges of labels counted once.
+    pub fn range_count(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Number of edges, each label of a range for itself.
+    pub fn label_count(&self) -> u64 {
+        self.edges.iter().map(|edge| u64::from(edge.width())).sum()
+    }
+
+    /// The state after a label.
+    #[inline]
+    pub fn after(&self, state: u32, label: u32) -> Option<u32> {
+        let edges = self.edges(state);
+        let edge = &edges[edges.partition_point(|edge| edge.high < label)..].first()?;
+        (edge.low <= label).then_some(edge.target)
+    }
+
+    /// Whether a sequence of labels is a member.
+    pub fn accepts(&self, labels: impl IntoIterator<Item = u32>) -> bool {
+        let mut labels = labels.into_iter();
+        let end = labels.try_fold(0, |state, label| self.after(state, label));
+        end.is_some_and(|state| self.is_accepting(state))
+    }
+
+    /// The states in an order in which edges lead forward; `None` if there is a cycle.
+    pub fn topological(&self) -> Option<Vec<u32>> {
+        let mut incoming = vec![0u32; self.state_count()];
+        for edge in &self.edges {
+            incoming[edge.target as usize] += 1;
+        }
+        let states = 0..self.state_count() as u32;
+        let mut order: Vec<u32> = states.filter(|&state| incoming[state as usize] == 0).collect();
+        let mut at = 0;
+        while let Some(&state) = order.get(at) {
+            at += 1;
+            for edge in self.edges(state) {
+                incoming[edge.target as usize] -= 1;
+                if incoming[edge.target as usize] == 0 {
+                    order.push(edge.target);
+                }
+            }
+        }
+        (order.len() == self.state_count()).then_some(order)
+    }
+}
+
+/// A minimal graph of bytes is a machine, unless its language is empty: then its only state is
+/// dead.
+impl Machine for Graph {
+    fn start(&self) -> StateId {
+        StateId(0)
+    }
+
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        Ok(self.after(state.0, u32::from(byte)).map(StateId))
+    }
+
+    fn is_accepting(&self, state: StateId) -> bool {
+        self.accepting[state.0 as usize]
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        let mut live = ByteSet::default();
+        for edge in self.edges(state.0) {
+            (edge.low..=edge.high).for_each(|label| live.insert(label as u8));
+        }
+        Ok(live)
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let labels = Measured::labels(self).shortest(self, state.0).unwrap_or_default();
+        Ok(labels.into_iter().map(|label| label as u8).collect())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.edges.len() * size_of::<Edge>() + self.accepting.len() * (1 + size_of::<usize>())
+    }
+}

@@ -1,0 +1,126 @@
+//! How many members there are, by length.
+
+use num_bigint::BigUint;
+
+use super::{Graph, Measured, Poll};
+use crate::automaton::check;
+use crate::error::{Error, Resource};
+
+/// Memory of a number, in bytes.
+pub(crate) fn number_bytes(number: &BigUint) -> u64 {
+    size_of::<BigUint>() as u64 + number.bits().div_ceil(8)
+}
+
+/// Steps of work that an operation on a number takes.
+pub(crate) fn number_steps(number: &BigUint) -> usize {
+    1 + (number.bits() >> 9) as usize
+}
+
+/// Counts of members by length, from length 0 on; grows when it is asked for more.
+///
+/// Counts run forwards: how many texts of a length lead to each state. Only states that such a text
+/// can reach take part, so a long chain costs no more than its length.
+#[derive(Debug)]
+pub struct Tally {
+    counts: Vec<BigUint>,
+    /// Texts of the next length by the state they lead to, ascending.
+    layer: Vec<(u32, BigUint)>,
+    bytes: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally { counts: Vec::new(), layer: vec![(0, BigUint::from(1u32))], bytes: 0 }
+    }
+}
+
+impl Tally {
+    /// Counts by length, as far as they are known.
+    pub fn counts(&self) -> &[BigUint] {
+        &self.counts
+    }
+
+    /// Whether no longer member exists.
+    pub fn is_complete(&self) -> bool {
+        self.layer.is_empty()
+    }
+
+    /// Counts members of the next length; the counts, and the work on them, may use `limit`
+    /// bytes each.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`], [`Error::Interrupted`].
+    pub fn extend(
+        &mut self,
+        graph: &Graph,
+        measured: &Measured,
+        limit: u64,
+        poll: &mut Poll<'_>,
+    ) -> Result<(), Error> {
+        let members = self.layer.iter().filter(|(state, _)| graph.is_accepting(*state));
+        let count: BigUint = members.map(|(_, count)| count).sum();
+        let bytes = self.bytes + number_bytes(&count);
+        check(Resource::Bytes, bytes, limit)?;
+        let next = next_layer(&self.layer, measured, limit, poll)?;
+        self.counts.push(count);
+        self.bytes = bytes;
+        self.layer = next;
+        Ok(())
+    }
+}
+
+fn next_layer(
+    layer: &[(u32, BigUint)],
+    measured: &Measured,
+    limit: u64,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<(u32, BigUint)>, Error> {
+    let mut next: Vec<(u32, BigUint)> = Vec::new();
+    let mut bytes = 0;
+    for (state, count) in layer {
+        for &(target, ways) in measured.onward(*state) {
+            poll.tick(2 * number_steps(count))?;
+            bytes += number_bytes(count) + 8;
+            check(Resource::Bytes, bytes, limit)?;
+            next.push((target, count * ways));
+        }
+    }
+    next.sort_by_key(|&(target, _)| target);
+    next.dedup_by(|more, kept| {
+        let same = more.0 == kept.0;
+        if same {
+            kept.1 += &more.1;
+        }
+        same
+    });
+    Ok(next)
+}
+
+/// How many texts lead from each state to an accepting one; `None` if a cycle makes it infinitely
+/// many. The graph is minimal, so a cycle always does.
+///
+/// # Errors
+///
+/// [`Error::Limit`] if the numbers take more than `limit` bytes; [`Error::Interrupted`].
+pub fn totals(
+    graph: &Graph,
+    limit: u64,
+    poll: &mut Poll<'_>,
+) -> Result<Option<Vec<BigUint>>, Error> {
+    let Some(order) = graph.topological() else { return Ok(None) };
+    let mut totals = vec![BigUint::ZERO; graph.state_count()];
+    let mut bytes = 0;
+    for &state in order.iter().rev() {
+        let mut total = BigUint::from(u32::from(graph.is_accepting(state)));
+        for edge in graph.edges(state) {
+            let below = &totals[edge.target as usize];
+            poll.tick(number_steps(below))?;
+            total += below * edge.width();
+        }
+        bytes += number_bytes(&total);
+        check(Resource::Bytes, bytes, limit)?;
+        totals[state as usize] = total;
+    }
+    Ok(Some(totals))
+}

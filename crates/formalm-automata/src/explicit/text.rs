@@ -1,0 +1,81 @@
+//! Whether all members of a language are UTF-8.
+
+use rustc_hash::FxHashSet;
+
+use super::Poll;
+use crate::automaton::{StateId, check};
+use crate::error::{Error, Resource};
+use crate::machine::Machine;
+
+/// Where a reader of UTF-8 may be: between characters, or how the current one must go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Between,
+    One,
+    Two,
+    Three,
+    AfterE0,
+    AfterEd,
+    AfterF0,
+    AfterF4,
+}
+
+impl Place {
+    fn after(self, byte: u8) -> Option<Place> {
+        match (self, byte) {
+            (Place::Between, 0x00..=0x7F) | (Place::One, 0x80..=0xBF) => Some(Place::Between),
+            (Place::Between, 0xC2..=0xDF)
+            | (Place::Two, 0x80..=0xBF)
+            | (Place::AfterE0, 0xA0..=0xBF)
+            | (Place::AfterEd, 0x80..=0x9F) => Some(Place::One),
+            (Place::Between, 0xE0) => Some(Place::AfterE0),
+            (Place::Between, 0xED) => Some(Place::AfterEd),
+            (Place::Between, 0xE1..=0xEF)
+            | (Place::Three, 0x80..=0xBF)
+            | (Place::AfterF0, 0x90..=0xBF)
+            | (Place::AfterF4, 0x80..=0x8F) => Some(Place::Two),
+            (Place::Between, 0xF0) => Some(Place::AfterF0),
+            (Place::Between, 0xF1..=0xF3) => Some(Place::Three),
+            (Place::Between, 0xF4) => Some(Place::AfterF4),
+            _ => None,
+        }
+    }
+}
+
+/// Whether every member is valid UTF-8: the machine is read beside a reader of UTF-8, and no live
+/// state may be where that one is stuck.
+///
+/// # Errors
+///
+/// [`Error::Limit`] if more than `limit` pairs of states are met; [`Error::Interrupted`].
+pub fn is_text(machine: &impl Machine, limit: u64, poll: &mut Poll<'_>) -> Result<bool, Error> {
+    let start = (machine.start(), Place::Between);
+    let mut seen: FxHashSet<(StateId, Place)> = FxHashSet::from_iter([start]);
+    let mut stack = vec![start];
+    while let Some((state, place)) = stack.pop() {
+        if machine.is_accepting(state) && place != Place::Between {
+            return Ok(false);
+        }
+        poll.tick(256)?;
+        for byte in 0..=255u8 {
+            let Some(next) = machine.step(state, byte)? else { continue };
+            let Some(place) = place.after(byte) else { return Ok(false) };
+            if seen.insert((next, place)) {
+                check(Resource::States, seen.len() as u64, limit)?;
+                stack.push((next, place));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// How many bytes of a character are to come after `byte`, where `left` were to come before it.
+pub(crate) fn continuation(left: u8, byte: u8) -> u8 {
+    match (left, byte) {
+        (1.., _) => left - 1,
+        (0, 0xC2..=0xDF) => 1,
+        (0, 0xE0..=0xEF) => 2,
+        (0, 0xF0..=0xF4) => 3,
+        (0, _) => 0,
+    }
+}

@@ -1,0 +1,446 @@
+//! Graphs written out, of bytes or of tokens.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use formalm_automata::Error;
+use formalm_automata::explicit::{
+    self, Damage, Graph as Inner, Measured, Poll, Size, Span, Table, Tally, difference,
+};
+use num_bigint::BigUint;
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::constraint::Constraint;
+use crate::errors;
+use crate::language::{Automaton, relation, unit};
+use crate::patient::patient;
+
+/// A minimal deterministic graph whose labels are bytes or token ids.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Graph {
+    shared: Arc<Shared>,
+}
+
+/// What a graph and its iterators share; what is learnt is kept by unit.
+struct Shared {
+    graph: Inner,
+    is_tokens: bool,
+    by_unit: [Learnt; 2],
+}
+
+#[derive(Default)]
+struct Learnt {
+    measured: OnceLock<Measured>,
+    tally: Mutex<Tally>,
+    /// The last table that was asked for.
+    table: Mutex<Option<Arc<Table>>>,
+}
+
+impl Shared {
+    fn learnt(&self, characters: bool) -> &Learnt {
+        &self.by_unit[usize::from(characters)]
+    }
+
+    fn measured(&self, characters: bool, poll: &mut Poll<'_>) -> Result<&Measured, Error> {
+        let place = &self.learnt(characters).measured;
+        if let Some(measured) = place.get() {
+            return Ok(measured);
+        }
+        let measured = Measured::new(&self.graph, unit(characters), poll)?;
+        Ok(place.get_or_init(|| measured))
+    }
+
+    /// The counts of members until `enough`; locked without the interpreter lock only.
+    fn count<T>(
+        &self,
+        (characters, limit): (bool, u64),
+        poll: &mut Poll<'_>,
+        mut enough: impl FnMut(&Tally) -> Option<T>,
+    ) -> Result<T, Error> {
+        let measured = self.measured(characters, poll)?;
+        let tally = &self.learnt(characters).tally;
+        let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(answer) = enough(&tally) {
+                return Ok(answer);
+            }
+            tally.extend(&self.graph, measured, limit, poll)?;
+        }
+    }
+
+    fn table(
+        &self,
+        span: Span,
+        (characters, limit): (bool, u64),
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<Arc<Table>>, Error> {
+        let measured = self.measured(characters, poll)?;
+        let place = || {
+            let place = &self.learnt(characters).table;
+            place.lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(table) = &*place()
+            && table.span() == span
+        {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let table = Table::new(&self.graph, measured, span, limit, poll)?.map(Arc::new);
+        place().clone_from(&table);
+        Ok(table)
+    }
+
+    fn labels(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+        if self.is_tokens {
+            return sequence.extract();
+        }
+        let text: &[u8] = sequence.extract()?;
+        Ok(text.iter().map(|&byte| u32::from(byte)).collect())
+    }
+
+    fn member<'py>(&self, py: Python<'py>, labels: Vec<u32>) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_tokens {
+            return Ok(PyList::new(py, labels)?.into_any());
+        }
+        let text: Vec<u8> = labels.into_iter().map(|label| label as u8).collect();
+        Ok(PyBytes::new(py, &text).into_any())
+    }
+}
+
+fn span(kind: &str, length: usize) -> PyResult<Span> {
+    match kind {
+        "exactly" => Ok(Span::Exactly(length)),
+        "at most" => Ok(Span::AtMost(length)),
+        "any" => Ok(Span::Any),
+        other => Err(PyValueError::new_err(format!("no span {other:?}"))),
+    }
+}
+
+impl Graph {
+    fn over(graph: Inner, is_tokens: bool) -> Graph {
+        let shared = Shared { graph, is_tokens, by_unit: Default::default() };
+        Graph { shared: Arc::new(shared) }
+    }
+
+    fn inner(&self) -> &Inner {
+        &self.shared.graph
+    }
+}
+
+#[pymethods]
+impl Graph {
+    /// Of a machine over bytes; none is the empty language.
+    #[staticmethod]
+    fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
+        let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
+        let machine = &*automaton.machine;
+        let graph = patient(py, |poll| Inner::of(machine, state_limit, poll))?;
+        Ok(Graph::over(graph, false))
+    }
+
+    #[staticmethod]
+    fn of_tokens(
+        py: Python<'_>,
+        constraint: &Constraint,
+        state_limit: u64,
+        edge_limit: u64,
+    ) -> PyResult<Graph> {
+        let size = Size { states: state_limit, edges: edge_limit };
+        let graph = patient(py, |poll| constraint.inner.graph(size, poll))?;
+        Ok(Graph::over(graph, true))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (data, token_count=None))]
+    fn load(py: Python<'_>, data: &[u8], token_count: Option<u32>) -> PyResult<Graph> {
+        let labels = token_count.unwrap_or(256);
+        let read = patient(py, |poll| match Inner::load(data, labels, poll) {
+            Err(Damage::Interrupted) => Err(Error::Interrupted),
+            other => Ok(other),
+        })?;
+        let message = match read {
+            Ok(graph) => return Ok(Graph::over(graph, token_count.is_some())),
+            Err(Damage::Label) => "this is no saved automaton".to_owned(),
+            Err(Damage::Version(version)) => {
+                format!("a saved automaton of version {version}; version 1 can be read")
+            }
+            Err(_) => "a saved automaton that is damaged".to_owned(),
+        };
+        Err(errors::argument(py, &message, None))
+    }
+
+    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner().save())
+    }
+
+    #[getter]
+    fn state_count(&self) -> usize {
+        self.inner().state_count()
+    }
+
+    #[getter]
+    fn range_count(&self) -> usize {
+        self.inner().range_count()
+    }
+
+    #[getter]
+    fn label_count(&self) -> u64 {
+        self.inner().label_count()
+    }
+
+    #[getter]
+    fn is_empty(&self) -> bool {
+        self.inner().is_empty()
+    }
+
+    #[getter]
+    fn is_finite(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.inner().topological().is_some())
+    }
+
+    fn accepting(&self) -> Vec<u32> {
+        let states = 0..self.inner().state_count() as u32;
+        states.filter(|&state| self.inner().is_accepting(state)).collect()
+    }
+
+    /// Rows of source, first label, last label, target.
+    fn ranges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let edges = self.inner().all_edges();
+        let rows = edges.flat_map(|(source, edge)| [source, edge.low, edge.high, edge.target]);
+        PyArray1::from_iter(py, rows).reshape([self.inner().range_count(), 4])
+    }
+
+    /// Rows of source, label, target.
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let edges = self.inner().all_edges();
+        let rows = edges.flat_map(|(source, edge)| {
+            (edge.low..=edge.high).flat_map(move |label| [source, label, edge.target])
+        });
+        PyArray1::from_iter(py, rows).reshape([self.inner().label_count() as usize, 3])
+    }
+
+    fn after(&self, state: u32, label: u32) -> Option<u32> {
+        self.inner().after(state, label)
+    }
+
+    fn accepts(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.inner().accepts(self.shared.labels(sequence)?))
+    }
+
+    fn shortest<'py>(
+        &self,
+        py: Python<'py>,
+        characters: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = patient(py, |poll| {
+            Ok(self.shared.measured(characters, poll)?.shortest(self.inner(), 0))
+        })?;
+        found.map(|labels| self.shared.member(py, labels)).transpose()
+    }
+
+    /// Members of all lengths; none if they are infinitely many.
+    fn total(&self, py: Python<'_>, limit_bytes: u64) -> PyResult<Option<BigUint>> {
+        let totals = patient(py, |poll| explicit::totals(self.inner(), limit_bytes, poll))?;
+        Ok(totals.and_then(|totals| totals.into_iter().next()))
+    }
+
+    /// Members by length, up to `length`; shorter if there are no longer members.
+    fn counts(
+        &self,
+        py: Python<'_>,
+        length: usize,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<Vec<BigUint>> {
+        patient(py, |poll| {
+            self.shared.count((characters, limit_bytes), poll, |tally| {
+                let counts = tally.counts();
+                let end = counts.len().min(length.saturating_add(1));
+                (end > length || tally.is_complete()).then(|| counts[..end].to_vec())
+            })
+        })
+    }
+
+    /// Members of one length, or of at most that length.
+    fn count(
+        &self,
+        py: Python<'_>,
+        length: usize,
+        at_most: bool,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<BigUint> {
+        patient(py, |poll| {
+            self.shared.count((characters, limit_bytes), poll, |tally| {
+                let counts = tally.counts();
+                let known = counts.len() > length || tally.is_complete();
+                known.then(|| match at_most {
+                    true => counts.iter().take(length.saturating_add(1)).sum(),
+                    false => counts.get(length).cloned().unwrap_or_default(),
+                })
+            })
+        })
+    }
+
+    /// Members of a span of lengths; none if they are infinitely many.
+    fn span_total(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        length: usize,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<Option<BigUint>> {
+        let span = span(kind, length)?;
+        let table = patient(py, |poll| self.shared.table(span, (characters, limit_bytes), poll))?;
+        Ok(table.map(|table| table.total()))
+    }
+
+    /// The members of a span with the given numbers, each below the span's total.
+    fn unrank<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: Vec<BigUint>,
+        kind: &str,
+        length: usize,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let span = span(kind, length)?;
+        let shared = &self.shared;
+        let found = patient(py, |poll| {
+            let mut found = Vec::with_capacity(numbers.len());
+            if let Some(table) = shared.table(span, (characters, limit_bytes), poll)? {
+                let measured = shared.measured(characters, poll)?;
+                for number in &numbers {
+                    found.extend(table.unrank(&shared.graph, measured, number, poll)?);
+                }
+            }
+            Ok(found)
+        })?;
+        if found.len() != numbers.len() {
+            return Err(PyValueError::new_err("a number is beyond the span"));
+        }
+        let members = found.into_iter().map(|labels| shared.member(py, labels));
+        PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The length of the member with a number in order of length, and its number within it.
+    fn locate(
+        &self,
+        py: Python<'_>,
+        number: BigUint,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<Option<(usize, BigUint)>> {
+        let (mut length, mut rest) = (0, number);
+        patient(py, |poll| {
+            self.shared.count((characters, limit_bytes), poll, |tally| {
+                while let Some(count) = tally.counts().get(length) {
+                    if rest < *count {
+                        return Some(Some((length, rest.clone())));
+                    }
+                    rest -= count;
+                    length += 1;
+                }
+                tally.is_complete().then_some(None)
+            })
+        })
+    }
+
+    /// The number of a member of some length among those of that length.
+    fn rank(
+        &self,
+        py: Python<'_>,
+        sequence: &Bound<'_, PyAny>,
+        length: usize,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<Option<BigUint>> {
+        let labels = self.shared.labels(sequence)?;
+        let shared = &self.shared;
+        patient(py, |poll| {
+            let span = Span::Exactly(length);
+            let Some(table) = shared.table(span, (characters, limit_bytes), poll)? else {
+                return Ok(None);
+            };
+            table.rank(&shared.graph, shared.measured(characters, poll)?, &labels, poll)
+        })
+    }
+
+    /// Members whose length is at least `first` and at most `last`, by length.
+    #[pyo3(signature = (first, last, characters, limit_bytes))]
+    fn members(
+        &self,
+        py: Python<'_>,
+        first: usize,
+        last: Option<usize>,
+        characters: bool,
+        limit_bytes: u64,
+    ) -> PyResult<Members> {
+        patient(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
+        let place = Mutex::new(explicit::Members::new(first, last, limit_bytes));
+        Ok(Members { shared: Arc::clone(&self.shared), characters, place })
+    }
+
+    /// The first text that is in one language and not in the other (or in this and not in
+    /// `other`).
+    #[pyo3(signature = (other, *, inclusion, characters, pair_limit))]
+    fn difference<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Graph,
+        inclusion: bool,
+        characters: bool,
+        pair_limit: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let side = |graph: &Graph| (!graph.inner().is_empty()).then(|| Arc::clone(&graph.shared));
+        let (left, right) = (side(self), side(other));
+        let (relation, unit) = (relation(inclusion), unit(characters));
+        let found = patient(py, |poll| {
+            for side in [&left, &right].into_iter().flatten() {
+                side.measured(characters, poll)?;
+            }
+            let left = left.as_ref().map(|side| &side.graph);
+            let right = right.as_ref().map(|side| &side.graph);
+            difference(left, right, relation, unit, pair_limit, poll)
+        })?;
+        Ok(found.map(|text| PyBytes::new(py, &text)))
+    }
+
+    fn __eq__(&self, other: &Graph) -> bool {
+        self.shared.is_tokens == other.shared.is_tokens && self.inner() == other.inner()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.inner().hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Members one after the other.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Members {
+    shared: Arc<Shared>,
+    characters: bool,
+    place: Mutex<explicit::Members>,
+}
+
+#[pymethods]
+impl Members {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = patient(py, |poll| {
+            let measured = self.shared.measured(self.characters, poll)?;
+            let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+            place.next(&self.shared.graph, measured, poll)
+        })?;
+        found.map(|labels| self.shared.member(py, labels)).transpose()
+    }
+}
