@@ -1,7 +1,8 @@
 """Where everything stands: coordinates in pixels for a layered drawing.
 
-A layer is as wide as its widest node, and an edge crosses it on a level of its own; edges bend
-between layers only. So no edge runs through a state or a label, whatever the automaton.
+A layer is as wide as its widest node, and an edge crosses it in a straight line that keeps its
+distance from what stands above and below; edges bend between layers only. So no edge runs through
+a state or a label, whatever the automaton.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Places:
         Of each node.
     radius
         Of a state.
+    slope
+        Of each node: how steeply its edge crosses the layer; 0 for states and labels.
     """
 
     y: list[float]
@@ -41,11 +44,17 @@ class Places:
     right: list[float]
     layer: list[int]
     radius: float
+    slope: list[float]
 
     def middle(self, node: int) -> float:
         """The x coordinate of a node."""
         layer = self.layer[node]
         return (self.left[layer] + self.right[layer]) / 2
+
+    def half_width(self, node: int) -> float:
+        """Half the width of a node's layer."""
+        layer = self.layer[node]
+        return (self.right[layer] - self.left[layer]) / 2
 
 
 def label_width(label: str) -> float:
@@ -78,7 +87,38 @@ def place(layering: Layering, state_count: int) -> Places:
         left.append(x)
         right.append(x + max(width[node] for node in layer))
         x = right[-1] + _gap(layering, layer, y)
-    return Places(y, left, right, layer_of, radius)
+    places = Places(y, left, right, layer_of, radius, [0.0] * len(y))
+    for chain in layering.chains:
+        for one, node, other in zip(chain.nodes, chain.nodes[1:], chain.nodes[2:], strict=False):
+            if node != chain.label_node:
+                places.slope[node] = _slope(places, one, node, other)
+    _keep_clear(layering, places, above, below)
+    return places
+
+
+def _slope(places: Places, before: int, node: int, after: int) -> float:
+    """The slope that makes an edge smooth: none at its turning points, else between both sides'."""
+    x, y = places.middle(node), places.y[node]
+    one = (y - places.y[before]) / (x - places.middle(before))
+    other = (places.y[after] - y) / (places.middle(after) - x)
+    return 2 * one * other / (one + other) if one * other > 0 else 0.0
+
+
+def _keep_clear(
+    layering: Layering, places: Places, above: list[float], below: list[float]
+) -> None:
+    """Flatten edges that would come near what stands above or below them in a layer."""
+    for layer in layering.layers:
+        half = places.half_width(layer[0])
+        gaps = [
+            places.y[other] - above[other] - places.y[one] - below[one]
+            for one, other in zip(layer, layer[1:], strict=False)
+        ]
+        for index, node in enumerate(layer):
+            # Both neighbours may lean into a gap, so each has a third of it.
+            room = min([1e9, *gaps[max(0, index - 1) : index + 1]]) / 3
+            steepest = max(0.0, room) / max(half, 1.0)
+            places.slope[node] = max(-steepest, min(steepest, places.slope[node]))
 
 
 def _gap(layering: Layering, layer: list[int], y: list[float]) -> float:
@@ -103,7 +143,7 @@ def _levels(
             y[node] = level
             level += step
     order = list(range(len(layering.layers)))
-    rounds = 10 if len(y) < 3000 else 3
+    rounds = 15 if len(y) < 3000 else 3
     for count in range(rounds):
         last = count >= rounds - rounds // 3
         for direction in (order, order[::-1]):
@@ -133,7 +173,7 @@ def _wish(
     total = weight = 0.0
     for side in sides:
         for other in side:
-            pull = 1.0 if node < state_count or other < state_count else 4.0
+            pull = 1.0 if node < state_count or other < state_count else 8.0
             total += pull * y[other]
             weight += pull
     return (total / weight, weight) if weight else (y[node], 0.1)

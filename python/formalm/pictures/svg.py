@@ -149,12 +149,16 @@ def _edge(chain: Chain, places: Places, ports: Ports) -> str:
     tip = (x, y, -1) if chain.backward else (end_x, end_y, 1)
     x, end_x = (x + HEAD - 1, end_x) if chain.backward else (x, end_x - HEAD + 1)
     path = f"M{_n(x)} {_n(y)}"
-    x = max(x, places.right[places.layer[first]])
+    x, slope = max(x, places.right[places.layer[first]]), 0.0
+    path += f"H{_n(x)}"
     for node in between:
-        layer = places.layer[node]
-        path += _bend(x, y, places.left[layer], places.y[node])
-        x, y = places.right[layer], places.y[node]
-    path += _bend(x, y, min(end_x, places.left[places.layer[last]]), end_y) + f"H{_n(end_x)}"
+        lean, half = places.slope[node], places.half_width(node)
+        left, right = places.middle(node) - half, places.middle(node) + half
+        path += _bend(x, y, slope, left, places.y[node] - lean * half, lean)
+        x, y, slope = right, places.y[node] + lean * half, lean
+        path += f"L{_n(x)} {_n(y)}"
+    path += _bend(x, y, slope, min(end_x, places.left[places.layer[last]]), end_y, 0.0)
+    path += f"H{_n(end_x)}"
     label = chain.label_node
     return _group(
         "edge",
@@ -164,11 +168,13 @@ def _edge(chain: Chain, places: Places, ports: Ports) -> str:
     )
 
 
-def _bend(x: float, y: float, end_x: float, end_y: float) -> str:
-    if _n(y) == _n(end_y):
-        return f"H{_n(end_x)}"
-    middle = _n((x + end_x) / 2)
-    return f"H{_n(x)}C{middle} {_n(y)} {middle} {_n(end_y)} {_n(end_x)} {_n(end_y)}"
+def _bend(x: float, y: float, slope: float, end_x: float, end_y: float, end_slope: float) -> str:
+    """A smooth curve between two layers, with the slopes it has in them."""
+    reach = (end_x - x) / 2
+    control, end_control = y + slope * reach, end_y - end_slope * reach
+    return (
+        f"C{_n(x + reach)} {_n(control)} {_n(x + reach)} {_n(end_control)} {_n(end_x)} {_n(end_y)}"
+    )
 
 
 def _head(x: float, y: float, direction: int) -> str:
