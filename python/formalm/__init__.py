@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from formalm._core import __version__
 
 if TYPE_CHECKING:
+    from formalm.automata import Automaton as Automaton
+    from formalm.automata import TokenAutomaton as TokenAutomaton
     from formalm.constraint import Constraint as Constraint
     from formalm.constraint import Explanation as Explanation
     from formalm.constraint import Matcher as Matcher
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from formalm.vocabulary import Vocabulary as Vocabulary
 
 _ROOMS = {
+    "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"

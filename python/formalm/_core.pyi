@@ -10,7 +10,9 @@ __all__ = [
     "Automaton",
     "Constraint",
     "Expression",
+    "Graph",
     "Matcher",
+    "Members",
     "Vocabulary",
     "__version__",
     "apply_bitmask",
@@ -56,6 +58,22 @@ class Automaton:
         state_limit: int | None = None,
         memory_limit_bytes: int | None = None,
     ) -> Automaton: ...
+    @staticmethod
+    def of(expression: Expression, *, state_limit: int | None = None) -> Automaton | None:
+        """The machine; None for the empty language."""
+    @staticmethod
+    def difference(
+        left: Automaton | None,
+        right: Automaton | None,
+        *,
+        inclusion: bool,
+        characters: bool,
+        pair_limit: int,
+    ) -> bytes | None:
+        """The first text that is in one language and not in the other (or in the left one and not
+        in the right); None is the empty language."""
+    def is_text(self, pair_limit: int) -> bool:
+        """Whether all members are UTF-8."""
     def matches(self, text: bytes) -> bool: ...
     def is_viable(self, text: bytes) -> bool: ...
     def viable_length(self, text: bytes) -> int:
@@ -129,6 +147,72 @@ class Constraint:
         among them and end tokens aside."""
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
+
+@final
+class Graph:
+    """A minimal deterministic graph over bytes or tokens. Members are bytes, or lists of ids.
+
+    Equal graphs, equal languages. Lengths count labels, or characters of bytes.
+    """
+
+    @staticmethod
+    def of(automaton: Automaton | None, state_limit: int) -> Graph:
+        """Of a machine over bytes; None is the empty language."""
+    @staticmethod
+    def of_tokens(constraint: Constraint, state_limit: int, edge_limit: int) -> Graph: ...
+    @staticmethod
+    def load(data: bytes, token_count: int | None = None) -> Graph: ...
+    def save(self) -> bytes: ...
+    @property
+    def state_count(self) -> int: ...
+    @property
+    def range_count(self) -> int:
+        """Number of edges; a range of labels is one."""
+    @property
+    def label_count(self) -> int:
+        """Number of edges, each label for itself."""
+    @property
+    def is_empty(self) -> bool: ...
+    @property
+    def is_finite(self) -> bool: ...
+    def accepting(self) -> list[int]: ...
+    def ranges(self) -> npt.NDArray[np.uint32]:
+        """Rows of source, first label, last label, target."""
+    def edges(self) -> npt.NDArray[np.uint32]:
+        """Rows of source, label, target."""
+    def after(self, state: int, label: int) -> int | None: ...
+    def accepts(self, sequence: bytes | Sequence[int]) -> bool: ...
+    def shortest(self, characters: bool) -> Any | None: ...
+    def total(self, limit_bytes: int) -> int | None:
+        """Members of all lengths; None if they are infinitely many."""
+    def counts(self, length: int, characters: bool, limit_bytes: int) -> list[int]:
+        """Members by length up to ``length``; shorter if there are no longer ones."""
+    def count(self, length: int, at_most: bool, characters: bool, limit_bytes: int) -> int: ...
+    def span_total(self, kind: str, length: int, characters: bool, limit_bytes: int) -> int | None:
+        """Members of ``"any"`` length, or of ``"exactly"`` or ``"at most"`` a length."""
+    def unrank(
+        self, numbers: Sequence[int], kind: str, length: int, characters: bool, limit_bytes: int
+    ) -> list[Any]: ...
+    def locate(self, number: int, characters: bool, limit_bytes: int) -> tuple[int, int] | None:
+        """Length of the member with a number, and its number among those of that length."""
+    def rank(
+        self, sequence: bytes | Sequence[int], length: int, characters: bool, limit_bytes: int
+    ) -> int | None: ...
+    def members(
+        self, first: int, last: int | None, characters: bool, limit_bytes: int
+    ) -> Members: ...
+    def difference(
+        self, other: Graph, *, inclusion: bool, characters: bool, pair_limit: int
+    ) -> bytes | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Members:
+    """Members one after the other, by length and then from the smallest."""
+
+    def __iter__(self) -> Members: ...
+    def __next__(self) -> Any: ...
 
 @final
 class Matcher:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalm import _core
+from formalm.automata import TokenAutomaton
+from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
@@ -129,6 +131,26 @@ class Constraint:
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""
         return Matcher(self, self.core.matcher())
+
+    def to_automaton(
+        self, *, state_limit: int = 10_000, edge_limit: int = 5_000_000
+    ) -> TokenAutomaton:
+        """All token sequences that spell a member, written out as a minimal automaton.
+
+        Parameters
+        ----------
+        state_limit, edge_limit
+            Most states and most edges (a token of a state is one) before equivalent states are
+            joined.
+
+        Raises
+        ------
+        LimitError
+            If there are more.
+        """
+        states = checked_integer("state_limit", state_limit, least=1)
+        edges = checked_integer("edge_limit", edge_limit, least=1)
+        return TokenAutomaton(_core.Graph.of_tokens(self.core, states, edges), self.vocabulary)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraint):

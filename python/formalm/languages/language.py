@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from formalm import _core
+from formalm.automata.texts import text_bytes
 from formalm.errors import ArgumentError, LanguageError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
+
+    from formalm.automata import Automaton
 
 __all__ = ["Language", "text_bytes"]
 
@@ -84,6 +87,84 @@ class Language(ABC):
             machine = _core.Automaton(self.expression(), **options)
             self._automata[state_limit] = machine
         return machine
+
+    def machine(self) -> _core.Automaton | None:
+        """The lazy byte machine; None for the empty language, which has none."""
+        if None not in self._automata:
+            machine = _core.Automaton.of(self.expression())
+            if machine is None:
+                return None
+            self._automata[None] = machine
+        return self._automata[None]
+
+    def to_automaton(self, *, state_limit: int = 100_000) -> Automaton:
+        """The minimal automaton, written out; that of the empty language has one state.
+
+        Parameters
+        ----------
+        state_limit
+            Most states before equivalent ones are joined.
+
+        Raises
+        ------
+        LimitError
+            If there are more.
+        """
+        from formalm.languages.comparison import written_out
+
+        return written_out(self, state_limit)
+
+    def is_empty(self) -> bool:
+        """Whether no text is a member."""
+        return self.machine() is None
+
+    def equivalent(
+        self, other: Language | Sequence[str | bytes], *, state_limit: int = 1_000_000
+    ) -> bool:
+        """Whether both have the same members; stops at the first difference.
+
+        Parameters
+        ----------
+        other
+            A language, or a list of strings.
+        state_limit
+            Most pairs of states to look at; neither language is written out.
+        """
+        from formalm.languages.comparison import difference
+
+        return difference(self, other, "equivalence", None, state_limit) is None
+
+    def is_subset(
+        self, other: Language | Sequence[str | bytes], *, state_limit: int = 1_000_000
+    ) -> bool:
+        """Whether every member is a member of ``other``; the rest is as in :meth:`equivalent`."""
+        from formalm.languages.comparison import difference
+
+        return difference(self, other, "inclusion", None, state_limit) is None
+
+    def witness(
+        self,
+        other: Language | Sequence[str | bytes],
+        relation: str = "equivalence",
+        *,
+        unit: str = "characters",
+        state_limit: int = 1_000_000,
+    ) -> str | bytes | None:
+        """The shortest, then smallest, text that refutes a relation; None if it holds.
+
+        ``"equivalence"`` asks for a text in exactly one of the two, ``"inclusion"`` for one in this
+        language and not in ``other``. It is a str, or bytes where it is not UTF-8; the other
+        arguments are as in :meth:`Automaton.witness`.
+
+        Examples
+        --------
+        >>> from formalm import Regex
+        >>> Regex("(ab)*").witness(Regex("(ab){0,2}"))
+        'ababab'
+        """
+        from formalm.languages.comparison import difference
+
+        return difference(self, other, relation, unit, state_limit)
 
     def matches(self, text: str | bytes) -> bool:
         """Whether the whole of ``text`` is a member; a ``str`` is read as UTF-8."""
@@ -176,18 +257,6 @@ class Language(ABC):
 
     def __bool__(self) -> bool:
         raise LanguageError("a language has no truth value", hint="ask language.matches(text)")
-
-
-def text_bytes(text: str | bytes) -> bytes | None:
-    """UTF-8 bytes of a text; None if it has none, as a lone surrogate does not."""
-    if isinstance(text, bytes):
-        return text
-    if not isinstance(text, str):
-        raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return None
 
 
 def _combine(operator: str, *operands: object) -> Language:

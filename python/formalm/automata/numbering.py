@@ -1,0 +1,134 @@
+"""Members by number: counts, the n-th, its rank, uniform samples. For bytes and for tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from formalm import _core
+from formalm.automata.texts import checked_integer, shown
+from formalm.errors import ArgumentError, LimitError
+
+__all__ = ["MEMORY_LIMIT_BYTES", "Numbering", "Span"]
+
+MEMORY_LIMIT_BYTES = 256 << 20
+"""Memory that counts and tables may use unless the caller says otherwise."""
+
+_MOST_LENGTHS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which members are meant: of one length, of at most a length, or all of them."""
+
+    kind: str
+    length: int = 0
+
+    @classmethod
+    def of(cls, exact: int | None, most: int | None, names: tuple[str, str]) -> Span:
+        """The span of two arguments that exclude each other."""
+        if exact is not None and most is not None:
+            raise ArgumentError(f"{names[0]} and {names[1]} exclude each other")
+        if exact is not None:
+            return cls("exactly", checked_integer(names[0], exact))
+        if most is not None:
+            return cls("at most", checked_integer(names[1], most))
+        return cls("any")
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The members of a graph in order of length, then from the smallest.
+
+    Attributes
+    ----------
+    core
+        The graph.
+    characters
+        Whether lengths are in characters; else in labels.
+    names
+        The arguments that bound lengths, for messages.
+    memory_limit_bytes
+        Most memory for counts and tables.
+    """
+
+    core: _core.Graph
+    characters: bool
+    names: tuple[str, str]
+    memory_limit_bytes: int = MEMORY_LIMIT_BYTES
+
+    def __post_init__(self) -> None:
+        checked_integer("memory_limit_bytes", self.memory_limit_bytes, least=1)
+
+    def count(self, exact: int | None, most: int | None) -> int:
+        """How many members a span has."""
+        span = Span.of(exact, most, self.names)
+        if span.kind == "any":
+            total = self.core.total(self.memory_limit_bytes)
+            return self._finite(total)
+        at_most = span.kind == "at most"
+        return self.core.count(span.length, at_most, self.characters, self.memory_limit_bytes)
+
+    def counts(self, most: int) -> list[int]:
+        """How many members there are of each length up to ``most``."""
+        checked_integer(self.names[1], most)
+        if most >= _MOST_LENGTHS:
+            raise LimitError("lengths", most + 1, _MOST_LENGTHS)
+        known = self.core.counts(most, self.characters, self.memory_limit_bytes)
+        return known + [0] * (most + 1 - len(known))
+
+    def nth(self, index: int) -> Any:
+        """The member with a number."""
+        if type(index) is not int:
+            raise ArgumentError(f"index is an integer, not {type(index).__name__}")
+        if index < 0:
+            raise ArgumentError(f"index is an integer from 0 on, not {shown(index)}")
+        limit = self.memory_limit_bytes
+        place = self.core.locate(index, self.characters, limit)
+        if place is None:
+            total = shown(self._finite(self.core.total(limit)))
+            raise ArgumentError(f"there is no member {shown(index)}: the language has {total}")
+        length, number = place
+        return self.core.unrank([number], "exactly", length, self.characters, limit)[0]
+
+    def rank(self, member: Any, length: int) -> int:
+        """The number of a member of known length."""
+        limit = self.memory_limit_bytes
+        number = self.core.rank(member, length, self.characters, limit)
+        if number is None:
+            raise ArgumentError(f"{member!r} is not a member, so it has no rank")
+        if length == 0:
+            return number
+        return number + self.core.count(length - 1, True, self.characters, limit)
+
+    def sample(self, n: int, seed: int | None, exact: int | None, most: int | None) -> list[Any]:
+        """``n`` members of a span, each drawn uniformly and independently of the others."""
+        checked_integer("n", n)
+        if seed is not None and (type(seed) is not int or seed < 0):
+            raise ArgumentError(f"seed is an integer from 0 on or None, not {seed!r}")
+        span = Span.of(exact, most, self.names)
+        # All of a finite language have numbers that need no lengths.
+        characters = self.characters and span.kind != "any"
+        asked = (span.kind, span.length, characters, self.memory_limit_bytes)
+        total = self._finite(self.core.span_total(*asked))
+        if total == 0:
+            raise ArgumentError("there is no member to draw")
+        random = Random(seed)
+        return self.core.unrank([random.randrange(total) for _ in range(n)], *asked)
+
+    def members(self, exact: int | None, most: int | None) -> Iterator[Any]:
+        """The members of a span in order."""
+        span = Span.of(exact, most, self.names)
+        first = span.length if span.kind == "exactly" else 0
+        last = None if span.kind == "any" else span.length
+        return self.core.members(first, last, self.characters, self.memory_limit_bytes)
+
+    def _finite(self, total: int | None) -> int:
+        if total is None:
+            raise ArgumentError(
+                "the language has infinitely many members",
+                hint=f"bound them with {self.names[0]} or {self.names[1]}",
+            )
+        return total

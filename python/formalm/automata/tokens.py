@@ -1,0 +1,192 @@
+"""A constraint written out: states and edges over tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import index as as_index
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm import _core
+from formalm.automata.numbering import MEMORY_LIMIT_BYTES, Numbering
+from formalm.automata.people import edges_for_people, token_labels
+from formalm.automata.texts import checked_integer
+from formalm.automata.view import View
+from formalm.errors import ArgumentError
+from formalm.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from formalm.pictures import Diagram  # type: ignore[import-not-found]
+
+__all__ = ["TokenAutomaton"]
+
+
+class TokenAutomaton(View):
+    """The minimal deterministic automaton of all token sequences that spell a member.
+
+    Made by :meth:`Constraint.to_automaton`. End tokens are no edges: where one may stand, the
+    state is accepting. An edge lies on some way to a member: a token after which no sequence of
+    tokens makes a member is left out, while a mask, which asks for a text that does, has it. (The
+    two differ only for vocabularies that cannot spell every text.)
+
+    Sequences come by number of tokens and then by their ids. Counts are exact integers;
+    ``memory_limit_bytes`` is as in :class:`Automaton`. Immutable, hashable, picklable; equal if the
+    vocabulary and all token sequences are.
+
+    Examples
+    --------
+    >>> from formalm import Constraint, Literal, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"T", b"h", b"e", b"Th", b"he", b"The"])
+    >>> automaton = Constraint(Literal("The"), vocabulary).to_automaton()
+    >>> automaton.count(), list(automaton)
+    (4, [[5], [0, 4], [3, 2], [0, 1, 2]])
+    """
+
+    __slots__ = ("vocabulary",)
+
+    def __init__(self, core: _core.Graph, vocabulary: Vocabulary) -> None:
+        super().__init__(core)
+        self.vocabulary = vocabulary
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges, one for each state and token."""
+        return self.core.label_count
+
+    def edges(self) -> npt.NDArray[np.uint32]:
+        """All edges, by source and then by token.
+
+        Returns
+        -------
+        numpy.ndarray
+            uint32, shape ``(edge_count, 3)``: source, token id, target.
+        """
+        return self.core.edges()
+
+    def step(self, state: int, token_id: int) -> int | None:
+        """The state after a token; None if no member goes on so."""
+        if checked_integer("state", state) >= self.state_count:
+            raise ArgumentError(f"state {state} of an automaton with {self.state_count} states")
+        return self.core.after(state, self._ids([token_id])[0])
+
+    def matches(self, token_ids: Iterable[int]) -> bool:
+        """Whether the tokens, without an end token, spell a member."""
+        return self.core.accepts(self._ids(token_ids))
+
+    def shortest(self) -> list[int] | None:
+        """The sequence of fewest tokens, then of the smallest ids; None if there is none."""
+        found = self.core.shortest(False)
+        return None if found is None else list(found)
+
+    def count(
+        self,
+        tokens: int | None = None,
+        *,
+        max_tokens: int | None = None,
+        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+    ) -> int:
+        """How many sequences there are: of so many tokens, of at most so many, or altogether.
+
+        Raises
+        ------
+        ArgumentError
+            If there are infinitely many and neither bound is given.
+        LimitError
+            If the counts need more memory.
+        """
+        return self._numbering(memory_limit_bytes).count(tokens, max_tokens)
+
+    def counts(self, max_tokens: int, *, memory_limit_bytes: int = MEMORY_LIMIT_BYTES) -> list[int]:
+        """How many sequences there are of each number of tokens, from 0 to ``max_tokens``."""
+        return self._numbering(memory_limit_bytes).counts(max_tokens)
+
+    def nth(self, index: int, *, memory_limit_bytes: int = MEMORY_LIMIT_BYTES) -> list[int]:
+        """The sequence with number ``index``, from 0, by number of tokens and then by ids."""
+        return list(self._numbering(memory_limit_bytes).nth(index))
+
+    def rank(
+        self, token_ids: Iterable[int], *, memory_limit_bytes: int = MEMORY_LIMIT_BYTES
+    ) -> int:
+        """The number of a sequence: ``nth(rank(token_ids)) == token_ids``."""
+        ids = self._ids(token_ids)
+        return self._numbering(memory_limit_bytes).rank(ids, len(ids))
+
+    def enumerate(
+        self,
+        *,
+        tokens: int | None = None,
+        max_tokens: int | None = None,
+        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+    ) -> Iterator[list[int]]:
+        """Sequences by number of tokens and then by ids, lazily."""
+        return self._numbering(memory_limit_bytes).members(tokens, max_tokens)
+
+    def sample(
+        self,
+        n: int,
+        *,
+        seed: int | None = None,
+        tokens: int | None = None,
+        max_tokens: int | None = None,
+        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+    ) -> list[list[int]]:
+        """``n`` sequences, independent and uniform; the arguments are as in
+        :meth:`Automaton.sample`.
+        """
+        return self._numbering(memory_limit_bytes).sample(n, seed, tokens, max_tokens)
+
+    def diagram(self) -> Diagram:
+        """States and edges as they are drawn: one edge for each pair of states."""
+        from formalm.pictures import Diagram
+
+        edges = list(self._edges_for_people())
+        counts = (self.state_count, self.edge_count)
+        return Diagram(self.start, self.accepting, edges, *counts, repr(self))
+
+    def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
+        return edges_for_people(
+            self.core.ranges(), lambda ranges: token_labels(ranges, self.vocabulary)
+        )
+
+    def _numbering(self, memory_limit_bytes: int) -> Numbering:
+        names = ("tokens", "max_tokens")
+        return Numbering(self.core, False, names, memory_limit_bytes)
+
+    def _ids(self, token_ids: Iterable[int]) -> Sequence[int]:
+        try:
+            ids = [as_index(token_id) for token_id in token_ids]
+        except TypeError:
+            kind = type(token_ids).__name__
+            raise ArgumentError(
+                f"token ids are integers, one after the other, not {kind}"
+            ) from None
+        for token_id in ids:
+            if not 0 <= token_id < len(self.vocabulary):
+                raise ArgumentError(f"{token_id} is not an id of the vocabulary")
+        return ids
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return self.enumerate()
+
+    def __contains__(self, token_ids: Iterable[int]) -> bool:
+        return self.matches(token_ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TokenAutomaton):
+            return NotImplemented
+        return self.core == other.core and self.vocabulary == other.vocabulary
+
+    def __hash__(self) -> int:
+        return hash((self.core, self.vocabulary))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.core.save(), self.vocabulary)
+
+    def __repr__(self) -> str:
+        return f"<TokenAutomaton: {self.state_count:,} states, {self.edge_count:,} edges>"
+
+
+def _restore(data: bytes, vocabulary: Vocabulary) -> TokenAutomaton:
+    return TokenAutomaton(_core.Graph.load(data, len(vocabulary)), vocabulary)

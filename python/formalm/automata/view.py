@@ -1,0 +1,96 @@
+"""What every automaton that is written out shows, whatever its labels are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from formalm import _core
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from formalm.pictures import Diagram  # type: ignore[import-not-found]
+
+__all__ = ["View"]
+
+
+class View(ABC):
+    """A minimal deterministic graph; its states are numbered from 0, breadth first."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, core: _core.Graph) -> None:
+        if not isinstance(core, _core.Graph):
+            raise ArgumentError(
+                f"an automaton is not made from {type(core).__name__}",
+                hint="use language.to_automaton() or constraint.to_automaton()",
+            )
+        self.core = core
+
+    @property
+    def state_count(self) -> int:
+        """Number of states; 1 for the empty language, whose only state is not accepting."""
+        return self.core.state_count
+
+    @property
+    @abstractmethod
+    def edge_count(self) -> int:
+        """Number of rows of :meth:`edges`."""
+
+    @property
+    def start(self) -> int:
+        """The state before anything was read: 0."""
+        return 0
+
+    @property
+    def accepting(self) -> frozenset[int]:
+        """The states whose texts are members."""
+        return frozenset(self.core.accepting())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no member."""
+        return self.core.is_empty
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there are finitely many members."""
+        return self.core.is_finite
+
+    @abstractmethod
+    def diagram(self) -> Diagram:
+        """States and edges as they are drawn: one edge for each pair of states."""
+
+    def to_dot(self) -> str:
+        """The graph in the language of Graphviz."""
+        from formalm import pictures
+
+        text: str = pictures.dot(self.diagram())
+        return text
+
+    def to_svg(self) -> str:
+        """The graph as an SVG picture."""
+        from formalm import pictures
+
+        text: str = pictures.svg(self.diagram())
+        return text
+
+    def _repr_html_(self) -> str:
+        from formalm import pictures
+
+        text: str = pictures.html(self.diagram())
+        return text
+
+    def __len__(self) -> int:
+        return self.state_count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self

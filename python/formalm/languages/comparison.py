@@ -1,0 +1,53 @@
+"""Languages beside each other, without writing either out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from formalm import _core
+from formalm.automata.automaton import Automaton, is_inclusion
+from formalm.automata.texts import as_text, checked_integer, counts_characters
+from formalm.errors import LanguageError
+from formalm.languages.algebra import as_language
+
+if TYPE_CHECKING:
+    from formalm.languages.language import Language
+
+__all__ = ["difference", "written_out"]
+
+# States of the lazy machine are looked at before they are known to be live.
+_LAZY_STATES_PER_STATE = 4
+_LAZY_STATES = 250_000
+
+
+def written_out(language: Language, state_limit: int) -> Automaton:
+    """The minimal automaton of a language."""
+    checked_integer("state_limit", state_limit, least=1)
+    lazy_limit = _LAZY_STATES_PER_STATE * state_limit
+    if lazy_limit <= 2 * _LAZY_STATES:
+        machine = language.machine()
+    else:
+        machine = _core.Automaton.of(language.expression(), state_limit=min(lazy_limit, 1 << 62))
+    return Automaton(_core.Graph.of(machine, state_limit))
+
+
+def difference(
+    left: Language, other: object, relation: str, unit: str | None, state_limit: int
+) -> str | bytes | None:
+    """The first text that refutes a relation; None if it holds. Without a unit, any text does."""
+    right = as_language(other)
+    checked_integer("state_limit", state_limit, least=1)
+    inclusion = is_inclusion(relation)
+    characters = unit is not None and counts_characters(unit)
+    machines = (left.machine(), right.machine())
+    if characters:
+        for language, machine in zip((left, right), machines, strict=True):
+            if machine is not None and not machine.is_text(state_limit):
+                raise LanguageError(
+                    f"some member of {language!r} is not UTF-8, so it has no length in characters",
+                    hint='say unit="bytes"',
+                )
+    found = _core.Automaton.difference(
+        *machines, inclusion=inclusion, characters=characters, pair_limit=state_limit
+    )
+    return None if found is None else as_text(found)
