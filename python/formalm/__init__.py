@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from formalm.constraint import new_bitmask as new_bitmask
     from formalm.drivers.generate import generate as generate
     from formalm.drivers.result import Generation as Generation
+    from formalm.drivers.result import Interrupted as Interrupted
     from formalm.drivers.search import Hit as Hit
     from formalm.drivers.search import Limits as Limits
     from formalm.drivers.search import search as search
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
-    "drivers": "Generation Hit Limits generate search stream",
+    "drivers": "Generation Hit Interrupted Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "languages": "Choice Language Literal Regex",

@@ -16,7 +16,7 @@ from formalm.automata.view import View
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from formalm.pictures import Diagram  # type: ignore[import-not-found]
+    from formalm.pictures import Diagram
 
 __all__ = ["PAIR_LIMIT", "Automaton", "is_inclusion"]
 
@@ -284,7 +284,7 @@ class Automaton(View):
         """States and edges as they are drawn: one edge for each pair of states."""
         from formalm.pictures import Diagram
 
-        edges = list(self._edges_for_people())
+        edges = tuple(self._edges_for_people())
         counts = (self.state_count, self.edge_count)
         return Diagram(self.start, self.accepting, edges, *counts, repr(self))
 

@@ -18,7 +18,7 @@ from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from formalm.pictures import Diagram  # type: ignore[import-not-found]
+    from formalm.pictures import Diagram
 
 __all__ = ["TokenAutomaton"]
 
@@ -141,7 +141,7 @@ class TokenAutomaton(View):
         """States and edges as they are drawn: one edge for each pair of states."""
         from formalm.pictures import Diagram
 
-        edges = list(self._edges_for_people())
+        edges = tuple(self._edges_for_people())
         counts = (self.state_count, self.edge_count)
         return Diagram(self.start, self.accepting, edges, *counts, repr(self))
 

@@ -11,7 +11,7 @@ from formalm.errors import ArgumentError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from formalm.pictures import Diagram  # type: ignore[import-not-found]
+    from formalm.pictures import Diagram
 
 __all__ = ["View"]
 
@@ -67,21 +67,18 @@ class View(ABC):
         """The graph in the language of Graphviz."""
         from formalm import pictures
 
-        text: str = pictures.dot(self.diagram())
-        return text
+        return pictures.dot(self.diagram())
 
     def to_svg(self) -> str:
         """The graph as an SVG picture."""
         from formalm import pictures
 
-        text: str = pictures.svg(self.diagram())
-        return text
+        return pictures.svg(self.diagram())
 
     def _repr_html_(self) -> str:
         from formalm import pictures
 
-        text: str = pictures.html(self.diagram())
-        return text
+        return pictures.html(self.diagram())
 
     def __len__(self) -> int:
         return self.state_count

@@ -108,11 +108,12 @@ class Draft:
 
     def generation(self) -> Generation:
         """The finished text."""
-        reason = self.reason or "length"
+        reason = self.reason or "interrupted"
         data = bytes(self.data)
         language = None if self.plan.constraint is None else self.plan.constraint.language
         is_accepting = language is None or language.matches(data)
         by_itself = reason in ("end_token", "finished", "stop")
+        steered = self.plan.finish is not None and reason != "interrupted"
         text = data.decode(errors="replace")
         value = text if language is None else language.value(text) if is_accepting else None
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
@@ -123,7 +124,7 @@ class Draft:
             logprobs=np.array(self.logprobs, dtype=np.float64),
             log_allowed_mass=np.array(self.log_allowed_mass, dtype=np.float64),
             reason=reason,
-            complete=by_itself or (self.plan.finish is not None and is_accepting),
+            complete=by_itself or (steered and is_accepting),
             is_accepting=is_accepting,
             value=value,
             stop_text=stop_text,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, overload
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
 from formalm.drivers.batch import advance, prepare
-from formalm.drivers.result import Generation
+from formalm.drivers.result import Generation, Interrupted
 from formalm.drivers.sampling import Decoding
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -121,6 +121,8 @@ def generate(
         If ``finish`` is asked and ``max_tokens`` is below the shortest member.
     ModelError
         If the model does not fit its vocabulary or answers nonsense.
+    Interrupted
+        On Ctrl-C: a ``KeyboardInterrupt`` that has the texts so far.
 
     Examples
     --------
@@ -147,7 +149,10 @@ def generate(
         finish,
         bos,
     )
-    for _ in advance(session, plan, drafts):
-        pass
+    try:
+        for _ in advance(session, plan, drafts):
+            pass
+    except KeyboardInterrupt:
+        raise Interrupted(tuple(draft.generation() for draft in drafts)) from None
     generations = [draft.generation() for draft in drafts]
     return generations[0] if n is None else generations

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Generation", "Reason"]
+__all__ = ["Generation", "Interrupted", "Reason"]
 
-Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end"]
+Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,10 @@ class Generation:
         Why it ended. ``"end_token"``: the model ended it. ``"finished"``: nothing may follow,
         which is not asked of the model. ``"stop"``: a stop was found. ``"length"``: ``max_tokens``.
         ``"context"``: the model's context is full. ``"dead_end"``: no allowed token has any
-        probability.
+        probability. ``"interrupted"``: it is the text so far, and was to go on.
     complete
-        Whether the text is whole: False if it was cut short by length, context or a dead end.
+        Whether the text is whole: False if it was cut short by length, context, a dead end or an
+        interruption.
         With ``finish=True`` a text that the budget ended inside the language is whole.
     is_accepting
         Whether the text is in the language; always True without one.
@@ -88,3 +89,17 @@ class Generation:
         not the sampler's.
         """
         return float(self.log_allowed_mass.sum())
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during :func:`~formalm.generate`; what there is until then is not lost.
+
+    Attributes
+    ----------
+    generations
+        All texts as they are; those that had not ended have ``reason="interrupted"``.
+    """
+
+    def __init__(self, generations: tuple[Generation, ...]) -> None:
+        super().__init__()
+        self.generations = generations

@@ -288,5 +288,5 @@ def _check_choices(
     positive("limits.hits", limits.hits)
     positive("limits.forwards", limits.forwards)
     seconds: object = limits.seconds
-    if seconds is not None and (not isinstance(seconds, (int, float)) or seconds <= 0):
+    if seconds is not None and (not isinstance(seconds, (int, float)) or not seconds > 0):
         raise ArgumentError(f"limits.seconds must be a positive number, not {seconds!r}")

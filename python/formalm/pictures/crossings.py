@@ -8,19 +8,23 @@ from formalm.pictures.layers import Layering
 
 __all__ = ["arrange"]
 
+SWEEPS, SWEEPS_OF_LARGE = 24, 6
+LARGE = 1500  # nodes, bends among them
+
 
 def arrange(layering: Layering) -> None:
     """Order every layer by the middle of what its nodes are joined to, back and forth.
 
     The best order met is kept. Large pictures get fewer sweeps: a reader cannot tell.
     """
-    sweeps = 24 if len(layering.before) < 1500 else 6
+    sweeps = SWEEPS if len(layering.before) < LARGE else SWEEPS_OF_LARGE
     best, fewest = [list(layer) for layer in layering.layers], _crossings(layering)
     for sweep in range(sweeps):
         if not fewest:
             break
         _sweep(layering, forward=sweep % 2 == 0)
-        _swap(layering) if len(layering.before) < 1500 else None
+        if sweeps > SWEEPS_OF_LARGE:
+            _swap(layering)
         crossings = _crossings(layering)
         if crossings < fewest:
             best, fewest = [list(layer) for layer in layering.layers], crossings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from formalm.errors import ArgumentError
 
@@ -64,9 +65,10 @@ class Diagram:
         object.__setattr__(self, "edges", tuple(self.edges))
         self._check_states("start", [self.start])
         self._check_states("accepting", self.accepting)
+        edges: tuple[Any, ...] = self.edges  # whatever was handed in
         pairs = set()
-        for edge in self.edges:
-            if len(edge) != 3 or not isinstance(edge[1], str):
+        for edge in edges:
+            if not isinstance(edge, tuple) or len(edge) != 3 or not isinstance(edge[1], str):
                 raise ArgumentError(f"an edge is (source, label, target), not {edge!r:.80}")
             self._check_states("edges", (edge[0], edge[2]))
             if (edge[0], edge[2]) in pairs:

@@ -39,9 +39,7 @@ def cells(text: str) -> int:
     """How many columns a text takes in a monospace font."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if combining(c) else 2 if east_asian_width(c) in ("W", "F") else 1 for c in text
-    )
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in ("W", "F") else 1 for c in text)
 
 
 def number(value: int, noun: str) -> str:

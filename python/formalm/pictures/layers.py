@@ -7,7 +7,9 @@ target. What follows never needs to know edges from nodes again.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from formalm.pictures.diagram import Diagram, Edge
@@ -86,7 +88,7 @@ def layered(diagram: Diagram) -> Layering:
             before.append([])
             after.append([])
         chain.append(right)
-        for one, other in zip(chain, chain[1:], strict=False):
+        for one, other in itertools.pairwise(chain):
             after[one].append(other)
             before[other].append(one)
         chains.append(Chain(source, label, target, tuple(chain), back))
@@ -100,13 +102,14 @@ def _cost(edges: list[Edge], ranks: list[int], backward: list[bool]) -> int:
     return crossed + 4 * sum(backward)
 
 
-def _ranked(diagram: Diagram, edges: list[Edge], order: object) -> tuple[list[int], list[bool]]:
-    """Turn some edges around so that no cycle is left; then each state stands right of all before it.
+def _ranked(
+    diagram: Diagram, edges: list[Edge], order: Callable[[Diagram], list[int]]
+) -> tuple[list[int], list[bool]]:
+    """Turn edges around until no cycle is left; each state then stands right of all before it.
 
     ``order`` numbers the states such that an edge to a smaller number is one to turn around.
     """
-    assert callable(order)
-    numbers: list[int] = order(diagram)
+    numbers = order(diagram)
     start = diagram.start
     backward = [
         target == start or (source != start and numbers[source] > numbers[target])

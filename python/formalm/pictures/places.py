@@ -7,12 +7,13 @@ a state or a label, whatever the automaton.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from formalm.pictures.labels import cells, shortened, visible
 from formalm.pictures.layers import Layering
 
-__all__ = ["CELL", "LABEL_LIFT", "LOOP_HEIGHT", "Places", "place"]
+__all__ = ["CELL", "LABEL_HEIGHT", "LABEL_LIFT", "LOOP_HEIGHT", "Places", "label_width", "place"]
 
 CELL = 7.3  # width of a character of the labels
 LABEL_LIFT = 5.0  # from an edge up to the foot of its label
@@ -104,15 +105,13 @@ def _slope(places: Places, before: int, node: int, after: int) -> float:
     return 2 * one * other / (one + other) if one * other > 0 else 0.0
 
 
-def _keep_clear(
-    layering: Layering, places: Places, above: list[float], below: list[float]
-) -> None:
+def _keep_clear(layering: Layering, places: Places, above: list[float], below: list[float]) -> None:
     """Flatten edges that would come near what stands above or below them in a layer."""
     for layer in layering.layers:
         half = places.half_width(layer[0])
         gaps = [
             places.y[other] - above[other] - places.y[one] - below[one]
-            for one, other in zip(layer, layer[1:], strict=False)
+            for one, other in itertools.pairwise(layer)
         ]
         for index, node in enumerate(layer):
             # Both neighbours may lean into a gap, so each has a third of it.
@@ -134,9 +133,7 @@ def _levels(
     y = [0.0] * len(above)
     distances = []
     for layer in layering.layers:
-        steps = [
-            below[one] + above[other] + BETWEEN for one, other in zip(layer, layer[1:], strict=False)
-        ]
+        steps = [below[one] + above[other] + BETWEEN for one, other in itertools.pairwise(layer)]
         distances.append(steps)
         level = -sum(steps) / 2
         for node, step in zip(layer, [*steps, 0.0], strict=True):
@@ -154,7 +151,9 @@ def _levels(
                     sides = (
                         (layering.before[node], layering.after[node])
                         if last
-                        else (layering.before[node] if direction is order else layering.after[node],)
+                        else (
+                            layering.before[node] if direction is order else layering.after[node],
+                        )
                     )
                     wish, weight = _wish(node, sides, y, state_count)
                     wishes.append(wish)

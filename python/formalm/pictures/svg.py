@@ -48,7 +48,7 @@ def svg(
     """A picture that stands by itself, legible on light and on dark ground.
 
     Reading goes from left to right: an arrow leads into the start, accepting states have a double
-    ring. Long labels are shortened; a tooltip has the whole of them. Equal diagrams give equal text.
+    ring. Long labels are shortened; a tooltip has the whole of them. Equal diagrams, equal text.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def svg(
     >>> picture.startswith("<svg")
     True
     """
-    check_limits(diagram, state_limit, edge_limit)
+    _check_limits(diagram, state_limit, edge_limit)
     layering = layered(diagram)
     arrange(layering)
     places = place(layering, diagram.state_count)
@@ -93,7 +93,7 @@ def svg(
     )
 
 
-def check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
+def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
     """Refuse a diagram that is too large to draw."""
     hint = "raise state_limit or edge_limit, or write Graphviz source"
     for name, limit, needed in (
