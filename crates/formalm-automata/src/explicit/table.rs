@@ -115,16 +115,20 @@ impl Table {
         self.layers[0].value(0).cloned().unwrap_or_default()
     }
 
+    /// Completions of a state between characters.
+    fn value(&self, state: u32, depth: usize) -> Option<&BigUint> {
+        let depth = if self.span == Span::Any { 0 } else { depth };
+        self.layers.get(depth)?.value(state)
+    }
+
     /// Completions of a state at a depth; of a state inside a character, those of the depth behind
     /// that character.
     fn through(&self, measured: &Measured, state: u32, depth: usize) -> BigUint {
-        let depth = if self.span == Span::Any { 0 } else { depth };
-        let Some(layer) = self.layers.get(depth) else { return BigUint::ZERO };
         if !measured.is_inside(state) {
-            return layer.value(state).cloned().unwrap_or_default();
+            return self.value(state, depth).cloned().unwrap_or_default();
         }
         let ways = measured.onward(state).iter();
-        ways.filter_map(|&(target, ways)| Some(layer.value(target)? * ways)).sum()
+        ways.filter_map(|&(target, ways)| Some(self.value(target, depth)? * ways)).sum()
     }
 
     /// The member with a number below [`Table::total`]; `None` beyond.
@@ -154,24 +158,51 @@ impl Table {
                 }
                 depth += 1;
             }
-            let mut way = None;
-            for edge in graph.edges(state) {
-                let each = self.through(measured, edge.target, depth);
-                let all = &each * edge.width();
-                poll.tick(4 * number_steps(&all))?;
-                if number < all {
-                    way = Some((edge, each));
-                    break;
+            if let &[(target, ways)] = measured.onward(state)
+                && let Some(each) = self.value(target, depth)
+            {
+                // One division for the whole character: what follows it is the same for all.
+                let chosen = &number / each;
+                number -= &chosen * each;
+                poll.tick(4 * number_steps(each))?;
+                let chosen = u64::try_from(&chosen).unwrap_or(ways);
+                if spell(graph, measured, state, chosen, &mut labels).is_none() {
+                    return Ok(None);
                 }
-                number -= all;
+                state = target;
+                continue;
             }
-            // The number was below the completions of the state, so there is a way.
-            let Some((edge, each)) = way else { return Ok(None) };
+            let Some(edge) = self.choose(graph.edges(state), measured, depth, &mut number, poll)?
+            else {
+                return Ok(None);
+            };
+            let each = self.through(measured, edge.target, depth);
             let skipped = &number / &each;
             number -= &skipped * each;
             labels.push(edge.low + u32::try_from(&skipped).unwrap_or(0));
             state = edge.target;
         }
+    }
+
+    /// The edge on which the completion with a number lies; the number becomes that among its own.
+    /// There is one whenever the number is below the completions of the state.
+    fn choose<'g>(
+        &self,
+        edges: &'g [Edge],
+        measured: &Measured,
+        depth: usize,
+        number: &mut BigUint,
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<&'g Edge>, Error> {
+        for edge in edges {
+            let all = self.through(measured, edge.target, depth) * edge.width();
+            poll.tick(4 * number_steps(&all))?;
+            if *number < all {
+                return Ok(Some(edge));
+            }
+            *number -= all;
+        }
+        Ok(None)
     }
 
     /// The number of a member; `None` if the labels are none of the span.
@@ -210,6 +241,36 @@ impl Table {
         let is_member =
             !measured.is_inside(state) && self.stops(depth) && graph.is_accepting(state);
         Ok(is_member.then_some(number))
+    }
+}
+
+/// Adds the labels of the character (or what is left of it) with a number among those that start
+/// at `state` and all lead to one state; `None` if there are not so many.
+fn spell(
+    graph: &Graph,
+    measured: &Measured,
+    mut state: u32,
+    mut number: u64,
+    labels: &mut Vec<u32>,
+) -> Option<()> {
+    loop {
+        let mut way = None;
+        for edge in graph.edges(state) {
+            let rest = measured.onward(edge.target).first().map_or(1, |&(_, ways)| ways);
+            let each = if measured.is_inside(edge.target) { rest } else { 1 };
+            if number < each * u64::from(edge.width()) {
+                way = Some((edge, each));
+                break;
+            }
+            number -= each * u64::from(edge.width());
+        }
+        let (edge, each) = way?;
+        labels.push(edge.low + (number / each) as u32);
+        number %= each;
+        state = edge.target;
+        if !measured.is_inside(state) {
+            return Some(());
+        }
     }
 }
 

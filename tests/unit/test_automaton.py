@@ -1,0 +1,419 @@
+"""Languages and constraints written out."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Automaton,
+    Choice,
+    Constraint,
+    LanguageError,
+    LimitError,
+    Literal,
+    Regex,
+    TokenAutomaton,
+    Vocabulary,
+)
+
+GPT2 = Path(__file__).parents[3] / "shared" / "tokenizers" / "gpt2-50k.json.gz"
+NUMBER = r"([0-9]+)?\.[0-9]+"
+# What interegular prints for this pattern, state by state: label 0 is a digit, label 2 the dot.
+PRINTED = {0: {0: 1, 2: 2}, 1: {0: 3, 2: 2}, 2: {0: 4}, 3: {0: 3, 2: 2}, 4: {0: 5}, 5: {0: 5}}
+PRINTED_ACCEPTING = {4, 5}
+EMPTY = Literal("a") & Literal("b")
+
+
+def test_a_minimal_automaton_is_a_quotient_of_the_printed_one() -> None:
+    automaton = Regex(NUMBER).to_automaton()
+    joined = {0: automaton.start}
+    waiting = [0]
+    while waiting:
+        state = waiting.pop()
+        for label, target in PRINTED[state].items():
+            for byte in b"0123456789" if label == 0 else b".":
+                after = automaton.step(joined[state], byte)
+                assert after is not None
+                if target not in joined:
+                    waiting.append(target)
+                assert joined.setdefault(target, after) == after
+    assert sorted(map(sorted, classes(joined))) == [[0, 1, 3], [2], [4, 5]]
+    assert {joined[state] for state in PRINTED_ACCEPTING} == set(automaton.accepting)
+    # And nothing more: as many bytes lead on as in the printed one.
+    assert len(automaton) == automaton.state_count == 3
+    labels = {0: 11, 2: 10, 4: 10}
+    for printed, count in labels.items():
+        live = [byte for byte in range(256) if automaton.step(joined[printed], byte) is not None]
+        assert len(live) == count
+
+
+def classes(joined: dict[int, int]) -> list[set[int]]:
+    return [{one for one in joined if joined[one] == state} for state in set(joined.values())]
+
+
+def test_edges_are_ranges_of_bytes() -> None:
+    automaton = Regex("[a-y]|z|é").to_automaton()
+    edges = automaton.edges()
+    assert (edges.dtype, edges.shape) == (np.uint32, (automaton.edge_count, 4))
+    assert edges.tolist() == [[0, 97, 122, 1], [0, 0xC3, 0xC3, 2], [2, 0xA9, 0xA9, 1]]
+    assert (automaton.start, automaton.accepting) == (0, frozenset({1}))
+    assert automaton.step(0, 0xC3) == 2
+    assert automaton.step(1, 97) is None
+    labels = [label for _, label, _ in automaton._edges_for_people()]
+    assert labels == ["a-z", "\\xC3", "\\xA9"]
+
+
+def test_labels_for_people_join_what_leads_to_one_state() -> None:
+    automaton = Regex(r"[\-a-cx\n\\]|[ \x00]y?").to_automaton()
+    labels = {(source, target): label for source, label, target in automaton._edges_for_people()}
+    assert labels[0, 2] == r"\n - \\ a-c x"
+    assert labels[0, 1] == r"\x00 ⎵"
+
+
+def test_equal_languages_are_equal_automata() -> None:
+    one, other = Regex("(ab|a(b))*").to_automaton(), Regex("(?:ab)*").to_automaton()
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.equivalent(other)
+    assert one != Regex("(?:ab)+").to_automaton()
+    assert one != "ab"
+    for twin in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):  # noqa: S301
+        assert twin == one
+        assert hash(twin) == hash(one)
+
+
+def test_the_empty_language_has_one_state() -> None:
+    automaton = EMPTY.to_automaton()
+    assert (automaton.state_count, automaton.edge_count, automaton.accepting) == (1, 0, frozenset())
+    assert automaton.is_empty
+    assert automaton.is_finite
+    assert EMPTY.is_empty()
+    assert automaton.shortest() is None
+    assert list(automaton) == []
+    assert (automaton.count(), automaton.count(3), automaton.counts(2)) == (0, 0, [0, 0, 0])
+    assert automaton.edges().shape == (0, 4)
+    assert not automaton.matches("")
+    assert "a" not in automaton
+    assert automaton == (Regex("x+") - Regex("x*")).to_automaton()
+    assert pickle.loads(pickle.dumps(automaton)) == automaton  # noqa: S301
+    other = Literal("a").to_automaton()
+    assert automaton.witness(other) == other.witness(automaton) == "a"
+    assert automaton.is_subset(other)
+    assert not other.is_subset(automaton)
+    assert EMPTY.witness(["a"]) == Choice(["a"]).witness(EMPTY) == "a"
+    assert EMPTY.is_subset(["a"])
+    assert EMPTY.equivalent(Regex("(?!)"))
+    for wrong in (lambda: automaton.nth(0), lambda: automaton.sample(1)):
+        with pytest.raises(ArgumentError, match="there is no member"):
+            wrong()
+
+
+def test_samples_are_uniform_over_members_not_over_branches() -> None:
+    automaton = Regex("a|b|bb|bbb").to_automaton()
+    draws = Counter(automaton.sample(20_000, seed=0))
+    assert sorted(draws) == ["a", "b", "bb", "bbb"]
+    # Four standard deviations of a quarter.
+    assert all(abs(count / 20_000 - 0.25) < 0.0125 for count in draws.values())
+    assert automaton.sample(10, seed=3)[:3] == automaton.sample(3, seed=3)
+    assert automaton.sample(10, seed=3) != automaton.sample(10, seed=4)
+
+
+def test_cyclic_languages_are_sampled_within_bounds() -> None:
+    automaton = Regex("(ab|c)*").to_automaton()
+    at_most = Counter(automaton.sample(9_000, seed=0, max_length=3))
+    assert set(at_most) == set(automaton.enumerate(max_length=3))
+    expected = 9_000 / automaton.count(max_length=3)
+    assert all(abs(count - expected) < 4.5 * expected**0.5 for count in at_most.values())
+    assert set(automaton.sample(200, seed=0, length=3)) == {"abc", "cab", "ccc"}
+    for call in (lambda: automaton.sample(1), automaton.count):
+        with pytest.raises(ArgumentError, match="infinitely many") as caught:
+            call()
+        assert "max_length" in str(caught.value)
+    with pytest.raises(ArgumentError, match="no member"):
+        Regex("(aa)*").to_automaton().sample(1, length=3)
+
+
+def test_order_is_by_characters_unless_bytes_are_asked_for() -> None:
+    automaton = Choice(["é", "ab", "z", "€€", "", "😀"]).to_automaton()
+    assert list(automaton) == ["", "z", "é", "😀", "ab", "€€"]
+    assert list(automaton.enumerate(unit="bytes")) == ["", "z", "ab", "é", "😀", "€€"]
+    assert automaton.counts(3) == [1, 3, 2, 0]
+    assert automaton.counts(6, unit="bytes") == [1, 1, 2, 0, 1, 0, 1]
+    for unit in ("characters", "bytes"):
+        for index, text in enumerate(automaton.enumerate(unit=unit)):
+            assert automaton.nth(index, unit=unit) == text
+            assert automaton.rank(text, unit=unit) == index
+    two = Choice(["é", "ab"]).to_automaton()
+    assert (two.shortest(), two.shortest(unit="bytes")) == ("é", "ab")
+    assert list(automaton.enumerate(length=2)) == ["ab", "€€"]
+
+
+def test_members_that_are_not_utf8_have_bytes_only() -> None:
+    language = Literal(b"\xff") | Literal("é")
+    automaton = language.to_automaton()
+    assert list(automaton.enumerate(unit="bytes")) == [b"\xff", "é"]
+    assert automaton.rank(b"\xff", unit="bytes") == 0
+    assert automaton.count() == 2
+    for call in (
+        lambda: automaton.count(1),
+        automaton.shortest,
+        lambda: automaton.nth(0),
+        lambda: automaton.rank(b"\xff"),
+        lambda: next(iter(automaton)),
+        lambda: automaton.witness(Literal("a").to_automaton()),
+        lambda: language.witness(Literal("a")),
+    ):
+        with pytest.raises(LanguageError, match="UTF-8") as caught:
+            call()
+        assert 'unit="bytes"' in str(caught.value)
+    assert language.witness(Literal("é"), unit="bytes") == b"\xff"
+    # Halves that make a character together are a text: it is decided, not guessed.
+    whole = Literal(b"\xc3") + Literal(b"\xa9")
+    assert whole.to_automaton().counts(2) == [0, 1, 0]
+    assert whole.witness(Literal("e")) == "e"
+
+
+def test_counts_are_exact_and_long_lengths_quick() -> None:
+    characters = 0x110000 - 2048 - 1  # without the line feed
+    assert Regex(".*").to_automaton().count(10_000) == characters**10_000
+    words = Regex("[a-z]{0,10000}").to_automaton()
+    assert words.count() == (26**10_001 - 1) // 25
+    assert words.counts(10_001)[9_999:] == [26**9_999, 26**10_000, 0]
+    (text,) = words.sample(1, seed=0, length=10_000)
+    assert len(text) == 10_000
+    assert words.matches(text)
+    assert words.nth(26**300) == words.nth(words.rank(words.nth(26**300)))
+
+
+def test_languages_are_compared_without_writing_them_out() -> None:
+    # 2**20 states written out, some hundred pairs here.
+    large = Regex("(a|b)*a(a|b){20}")
+    assert large.witness(Regex("(a|b)*")) == ""
+    with pytest.raises(LimitError):
+        large.to_automaton()
+    assert Regex("(ab)*").equivalent(Regex("(?:ab(?:abab)*(?:ab)?)?"))
+    assert Regex("a{2,3}").is_subset(Regex("a+"))
+    assert not Regex("a+").is_subset(["a"])
+    assert Regex("[ab]+").witness(Regex("a[ab]*"), "inclusion") == "b"
+    assert Regex("a[ab]*").witness(Regex("[ab]+"), "inclusion") is None
+    assert Regex("€|aa").witness(["x", "aa"]) == "x"
+    with pytest.raises(LimitError) as caught:
+        Regex("(a|b)*a(a|b){9}").equivalent(Regex("(b|a)*a(a|b){9}"), state_limit=100)
+    assert caught.value.allowed == 100
+
+
+def test_limits_have_numbers() -> None:
+    with pytest.raises(LimitError) as caught:
+        Regex("(a|b)*a(a|b){9}").to_automaton(state_limit=100)
+    assert caught.value.what == "states"
+    assert caught.value.needed > caught.value.allowed == 100
+    assert Regex("(a|b)*a(a|b){9}").to_automaton(state_limit=1024).state_count == 1024
+    automaton = Regex("[a-z]*").to_automaton()
+    for call in (
+        lambda: automaton.count(1000, memory_limit_bytes=1000),
+        lambda: automaton.sample(1, length=1000, memory_limit_bytes=1000),
+        lambda: list(automaton.enumerate(length=1000, memory_limit_bytes=1000)),
+        lambda: automaton.nth(26**500, memory_limit_bytes=1000),
+    ):
+        with pytest.raises(LimitError) as caught:
+            call()
+        assert caught.value.what == "bytes"
+        assert caught.value.allowed == 1000
+    with pytest.raises(LimitError, match="lengths"):
+        automaton.counts(10**12)
+
+
+def test_wrong_arguments_are_typed_errors() -> None:
+    automaton = Regex("a*b").to_automaton()
+    calls = [
+        lambda: Automaton("a"),  # type: ignore[arg-type]
+        lambda: Automaton.from_bytes("x"),  # type: ignore[arg-type]
+        lambda: Automaton.from_bytes(b"x"),
+        lambda: Automaton.from_bytes(automaton.to_bytes()[:-1]),
+        lambda: automaton.step(99, 0),
+        lambda: automaton.step(0, 256),
+        lambda: automaton.step(True, 0),
+        lambda: automaton.matches(3),  # type: ignore[arg-type]
+        lambda: automaton.count(1, max_length=1),
+        lambda: automaton.count(-1),
+        lambda: automaton.count(1.0),  # type: ignore[arg-type]
+        lambda: automaton.count(10**5000),
+        lambda: automaton.count(1, unit="words"),
+        lambda: automaton.count(1, memory_limit_bytes=0),
+        lambda: automaton.counts(-1),
+        lambda: automaton.nth(-1),
+        lambda: automaton.nth("a"),  # type: ignore[arg-type]
+        lambda: Literal("a").to_automaton().nth(10**5000),
+        lambda: automaton.rank("a"),
+        lambda: automaton.rank("\ud800"),
+        lambda: automaton.rank(b"\xff"),
+        lambda: automaton.sample(-1, length=1),
+        lambda: automaton.sample(1, length=1, seed=-1),
+        lambda: automaton.sample(1, length=1, seed=1.5),  # type: ignore[arg-type]
+        lambda: automaton.enumerate(length=1, max_length=1),
+        lambda: automaton.is_subset(Regex("a")),  # type: ignore[arg-type]
+        lambda: automaton.witness(automaton, "equal"),
+        lambda: automaton.is_subset(automaton, state_limit=0),
+        lambda: Regex("a").to_automaton(state_limit=0),
+        lambda: Regex("a").equivalent(Regex("b"), state_limit=True),
+        lambda: Regex("a").witness(Regex("b"), "subset"),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError):
+            call()
+    with pytest.raises(LanguageError, match="not a language"):
+        Regex("a").equivalent("a")
+
+
+def test_a_version_of_the_future_is_refused_with_its_number() -> None:
+    saved = bytearray(Literal("a").to_automaton().to_bytes())
+    saved[12] = 9
+    with pytest.raises(ArgumentError, match=r"version 9; version 1"):
+        Automaton.from_bytes(bytes(saved))
+
+
+def test_long_work_can_be_interrupted() -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    automaton = Regex("(a|b)*a(a|b){12}").to_automaton()
+    before = signal.signal(signal.SIGINT, stop)
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
+    started = time.monotonic()
+    timer.start()
+    try:
+        with pytest.raises(StoppedError):
+            automaton.count(10**6)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - started < 60
+    assert automaton.count(13) == 2**12
+
+
+def spellings(text: bytes, tokens: list[bytes | None]) -> set[tuple[int, ...]]:
+    """All ways to write a text with tokens, by trying every token."""
+    if not text:
+        return {()}
+    found = set()
+    for token_id, token in enumerate(tokens):
+        if token and text.startswith(token):
+            found |= {(token_id, *rest) for rest in spellings(text[len(token) :], tokens)}
+    return found
+
+
+@pytest.mark.parametrize(
+    "texts", [["The"], ["a", "ab", "abab"], ["é", "é😀", "xé"], ["nothing"], [""]]
+)
+def test_token_automata_hold_all_tokenizations(texts: list[str]) -> None:
+    pieces = ["T", "h", "e", "Th", "he", "The", "a", "b", "ab", "aba", "x", "é", "xé"]
+    tokens: list[bytes | None] = [piece.encode() for piece in pieces]
+    tokens += ["😀".encode()[:2], "😀".encode()[2:], "é😀".encode()[:3], b"", None, b"a", b"<end>"]
+    vocabulary = Vocabulary.from_tokens(tokens, end_token_ids=[len(tokens) - 1])
+    automaton = Constraint(Choice(texts), vocabulary).to_automaton()
+    expected = set().union(*(spellings(text.encode(), tokens[:-1]) for text in texts))
+    ordered = [list(ids) for ids in sorted(expected, key=lambda ids: (len(ids), ids))]
+    assert list(automaton) == ordered
+    assert automaton.count() == len(ordered)
+    assert automaton.is_empty == (not ordered)
+    assert all(
+        automaton.matches(ids) and automaton.nth(automaton.rank(ids)) == ids for ids in ordered
+    )
+    assert automaton.shortest() == (ordered[0] if ordered else None)
+    assert not automaton.matches([len(tokens) - 1])
+    assert pickle.loads(pickle.dumps(automaton)) == automaton  # noqa: S301
+    assert hash(automaton) == hash(copy.deepcopy(automaton))
+
+
+def test_token_automata_have_edges_counts_and_samples() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"aa", b" b", b"x"])
+    automaton = Constraint(Regex("a{2}( b)*"), vocabulary).to_automaton()
+    assert isinstance(automaton, TokenAutomaton)
+    edges = automaton.edges()
+    assert (edges.dtype, edges.shape) == (np.uint32, (automaton.edge_count, 3))
+    assert edges.tolist() == [[0, 0, 1], [0, 1, 2], [1, 0, 2], [2, 2, 2]]
+    assert (automaton.state_count, automaton.accepting) == (3, frozenset({2}))
+    assert automaton.step(0, 1) == 2
+    assert automaton.step(0, 3) is None
+    assert automaton.counts(3) == [0, 1, 2, 2]
+    assert (automaton.count(2), automaton.count(max_tokens=3)) == (2, 5)
+    draws = Counter(map(tuple, automaton.sample(4000, seed=0, max_tokens=2)))
+    assert set(draws) == {(1,), (0, 0), (1, 2)}
+    assert min(draws.values()) > 1200
+    assert list(automaton.enumerate(tokens=2)) == [[0, 0], [1, 2]]
+    labels = {(source, target): label for source, label, target in automaton._edges_for_people()}
+    assert labels == {(0, 1): "a", (0, 2): "aa", (1, 2): "a", (2, 2): "⎵b"}
+    assert automaton.matches(np.array([1, 2, 2]))
+    assert [1, 2] in automaton
+    for call in (
+        lambda: automaton.matches([4]),
+        lambda: automaton.matches([-1]),
+        lambda: automaton.matches("ab"),  # type: ignore[arg-type]
+        lambda: automaton.matches(3),  # type: ignore[arg-type]
+        lambda: automaton.rank([0]),
+        automaton.count,
+        lambda: automaton.count(1, max_tokens=1),
+        lambda: automaton.step(3, 0),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+
+
+def test_token_automata_leave_dead_ends_out() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"c"])
+    constraint = Constraint(Choice(["abc", "ax"]), vocabulary)
+    matcher = constraint.matcher()
+    assert matcher.allowed_token_ids().tolist() == [0, 1]
+    assert list(constraint.to_automaton()) == [[1, 2]]
+
+
+def test_token_automata_have_limits() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b"])
+    constraint = Constraint(Regex("(a|b)*a(a|b){5}"), vocabulary)
+    assert constraint.to_automaton(state_limit=64, edge_limit=128).state_count == 64
+    for limits, what in (({"state_limit": 63}, "states"), ({"edge_limit": 127}, "edges")):
+        with pytest.raises(LimitError) as caught:
+            constraint.to_automaton(**limits)
+        assert caught.value.what == what
+    for limit in (0, -1, 1.0, True):
+        with pytest.raises(ArgumentError):
+            constraint.to_automaton(state_limit=limit)  # type: ignore[arg-type]
+
+
+def test_many_tokens_are_named_by_a_few() -> None:
+    vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
+    automaton = Constraint(Regex("[a-z]"), vocabulary).to_automaton()
+    assert list(automaton._edges_for_people()) == [(0, "a b c … 23 more", 1)]
+
+
+@pytest.mark.skipif(not GPT2.exists(), reason="the shared tokenizer files are not here")
+def test_the_has_four_tokenizations_with_gpt2() -> None:
+    vocabulary = Vocabulary.from_tokenizer_json(GPT2)
+    automaton = Constraint(Literal("The"), vocabulary).to_automaton()
+    texts = [[vocabulary.token_bytes(i) for i in ids] for ids in automaton]
+    assert automaton.count() == 4
+    assert sorted(texts) == [[b"T", b"h", b"e"], [b"T", b"he"], [b"Th", b"e"], [b"The"]]
+    assert automaton.counts(3) == [0, 1, 2, 1]
+    assert (automaton.state_count, automaton.edge_count) == (4, 6)
+    digits = Constraint(Regex(NUMBER), vocabulary).to_automaton()
+    assert digits.state_count == 3
+    text = re.compile(NUMBER)
+    for ids in itertools.islice(digits, 200):
+        assert text.fullmatch(vocabulary.decode_text(ids))
