@@ -7,8 +7,9 @@ import pytest
 typer_testing = pytest.importorskip("typer.testing")
 
 from formalm import TableModel, Vocabulary  # noqa: E402
-from formalm.cli import options, outcome  # noqa: E402
+from formalm.cli import outcome  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
+from formalm.cli.options import chosen_model  # noqa: E402
 
 TOKENS = [b"a", b"b", b"ab", b" ", "é".encode()[:1], None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -19,8 +20,7 @@ MODEL = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1], conte
 
 @pytest.fixture(autouse=True)
 def _small_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for command in ("generate", "search", "mask"):
-        monkeypatch.setattr(f"formalm.cli.{command}.chosen_model", lambda name: MODEL)
+    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: MODEL)
 
 
 def run(*arguments: str):
@@ -34,7 +34,7 @@ def objects(output: str) -> list[dict]:
 def test_help_and_version() -> None:
     shown = run("--help")
     assert shown.exit_code == 0
-    for command in ("generate", "search", "mask", "doctor"):
+    for command in ("generate", "search", "mask", "automaton", "tokenize", "doctor"):
         assert command in shown.output
     assert run("--version").output.startswith("formalm ")
 
@@ -139,12 +139,11 @@ def test_doctor() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("search",),
         ("search", "-r", "a("),
-        ("mask", "-r", "a", "-t", "zzz"),
-        ("generate", "-r", "a", "--temperature", "-1"),
         ("generate", "-r", "(ab){9}", "--max-tokens", "2", "--finish"),
         ("search", "-r", "a", "--given", "b"),
+        ("mask", "-r", "a", "--tokenizer", "no such file"),
+        ("automaton", "-r", "(a|b)*a(a|b){9}", "--state-limit", "9"),
     ],
 )
 def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
@@ -156,6 +155,59 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
     assert described["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search",),
+        ("search", "-r", "a", "--hits", "0"),
+        ("search", "-r", "a", "--seconds", "nan"),
+        ("search", "-r", "a", "--event", "never"),
+        ("search", "-r", "a", "--tolerance", "2"),
+        ("mask", "-r", "a", "-t", "zzz"),
+        ("mask", "-r", "a", "--token-id", "99"),
+        ("mask", "-r", "a", "--model", "canary", "--tokenizer", "x"),
+        ("mask", "\udcff", "-r", "a"),
+        ("generate", "-r", "a", "--temperature", "-1"),
+        ("generate", "-r", "a", "--seed", "-1"),
+        ("generate", "-r", "a", "-n", "0"),
+        ("generate", "--finish"),
+        ("generate", "-r", "a", "--dialect", "perl"),
+        ("generate", "-l", "a", "--dialect", "ecma"),
+        ("automaton",),
+        ("automaton", "-r", "a*", "--count"),
+        ("automaton", "-r", "a", "--count", "--dot"),
+        ("automaton", "-r", "a", "--length", "3"),
+        ("automaton", "-r", "a", "--count", "--length", "3", "--max-length", "3"),
+        ("automaton", "-r", "a", "--seed", "3"),
+        ("automaton", "-r", "a", "--output", "x"),
+        ("automaton", "-r", "a", "--model", "canary"),
+        ("automaton", "-r", "a", "--equivalent-to", "a", "--tokens"),
+        ("automaton", "-r", "a", "--svg", "--output", "/no such folder/x"),
+        ("tokenize",),
+        ("tokenize", "a", "--list", "3"),
+        ("tokenize", "a", "--all", "--ids", "1"),
+        ("tokenize", "--ids", "1,x"),
+        ("tokenize", "--ids", "99"),
+        ("tokenize", "\udcff"),
+    ],
+)
+def test_wrong_values_of_options(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.exit_code == outcome.USAGE
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+    (described,) = objects(run(*arguments, "--json").stdout)
+    assert described["error"]["kind"] == "ArgumentError"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("mask", "-r", "a", "--show", "-1"), ("automaton", "-r", "a", "--list", "-1")],
+)
+def test_options_that_are_no_numbers_of_things(arguments: tuple[str, ...]) -> None:
+    assert run(*arguments).exit_code == 2
+
+
 def test_wrong_usage() -> None:
     assert run("search", "--no-such-option").exit_code == 2
     assert run("dance").exit_code == 2
@@ -165,4 +217,94 @@ def test_only_known_models() -> None:
     from formalm import ArgumentError
 
     with pytest.raises(ArgumentError, match="canary"):
-        options.chosen_model("/nowhere")
+        chosen_model("/nowhere")
+
+
+class Interrupting:
+    """The small model, until its third call."""
+
+    vocabulary = VOCABULARY
+    bos_token_id = None
+    context_length = 50
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def next_logprobs(self, prefixes):
+        self.calls += 1
+        if self.calls == 3:
+            raise KeyboardInterrupt
+        return MODEL.next_logprobs(prefixes)
+
+
+def test_generate_interrupted_leaves_the_texts_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: Interrupting())
+    arguments = ("generate", "-r", "b|aaaa", "-n", "8", "--seed", "1")
+    done = run(*arguments, "--json")
+    assert done.exit_code == outcome.INTERRUPTED
+    texts = objects(done.stdout)
+    assert {text["reason"] for text in texts} == {"finished", "interrupted"}
+    assert all(text["complete"] == (text["reason"] == "finished") for text in texts)
+    plain = run(*arguments)
+    assert plain.exit_code == outcome.INTERRUPTED
+    assert plain.stdout.splitlines() == [text["text"] for text in texts]
+    assert "cut short: interrupted" in plain.stderr
+    one = run("generate", "-r", "aaaa", "--seed", "1")
+    assert (one.exit_code, one.stdout) == (outcome.INTERRUPTED, "aa\n")
+
+
+def test_automaton() -> None:
+    done = run("automaton", "-r", "a|b{1,3}")
+    assert done.exit_code == 0
+    assert "members     4" in done.stdout
+    (facts,) = objects(run("automaton", "-r", "a|b{1,3}", "--json").stdout)
+    assert (facts["states"], facts["count"], facts["counts"][:4]) == (4, 4, [0, 2, 1, 1])
+    assert facts["first"] == [{"text": text} for text in ("a", "b", "bb", "bbb")]
+    assert "infinitely many" in run("automaton", "-r", "a*").stdout
+    assert run("automaton", "-r", "[ab]*", "--count", "--length", "3").stdout == "8\n"
+    assert run("automaton", "-r", "[ab]*", "--count", "--max-length", "3").stdout == "15\n"
+    assert run("automaton", "-r", "[ab]*", "--list", "3").stdout == "''\n'a'\n'b'\n"
+    sample = run("automaton", "-r", "[ab]{9}", "--sample", "5", "--seed", "1")
+    assert len(sample.stdout.splitlines()) == 5
+    assert sample.stdout == run("automaton", "-r", "[ab]{9}", "--sample", "5", "--seed", "1").stdout
+
+
+def test_automaton_over_tokens() -> None:
+    assert run("automaton", "-l", "ab", "--tokens", "--count").stdout == "2\n"
+    (first,) = objects(run("automaton", "-l", "ab", "--tokens", "--list", "1", "--json").stdout)
+    assert first == {"token_ids": [2]}
+
+
+def test_automaton_compared() -> None:
+    assert run("automaton", "-r", "aa*", "--equivalent-to", "a+").stdout == "equivalent\n"
+    assert run("automaton", "-r", "aa", "--subset-of", "a+").stdout == "a subset\n"
+    done = run("automaton", "-r", "a+", "--subset-of", "a|aa", "--json")
+    assert done.exit_code == outcome.NOTHING
+    (found,) = objects(done.stdout)
+    assert (found["holds"], found["witness"], found["witness_is_member"]) == (False, "aaa", True)
+
+
+def test_automaton_drawn(tmp_path) -> None:
+    assert run("automaton", "-r", "a", "--dot").stdout.startswith("digraph")
+    path = tmp_path / "a.svg"
+    assert run("automaton", "-r", "a", "--svg", "-o", str(path)).exit_code == 0
+    assert path.read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_tokenize() -> None:
+    assert [entry["id"] for entry in objects(run("tokenize", "ab a", "--json").stdout)] == [
+        0,
+        1,
+        3,
+        0,
+    ]
+    count, first = objects(run("tokenize", "ab", "--all", "--list", "1", "--json").stdout)
+    assert count == {"count": 2, "own": [0, 1]}
+    assert first == {"token_ids": [2], "is_own": False}
+    (judged,) = objects(run("tokenize", "ab", "--ids", "2", "--json").stdout)
+    assert (judged["spells"], judged["is_own_encoding"]) == (True, False)
+    (judged,) = objects(run("tokenize", "--ids", "0,1", "--json").stdout)
+    assert (judged["text"], judged["is_own_encoding"]) == ("ab", True)
+    assert run("tokenize", "b", "--ids", "0").exit_code == outcome.NOTHING
+    assert "special" in run("tokenize", "--ids", "5").stdout
+    assert "not UTF-8" in run("tokenize", "--ids", "4").stdout

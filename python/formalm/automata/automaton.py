@@ -286,9 +286,6 @@ class Automaton(View):
     def __reduce__(self) -> tuple[object, ...]:
         return Automaton.from_bytes, (self.to_bytes(),)
 
-    def __repr__(self) -> str:
-        return f"<Automaton: {self.state_count:,} states, {self.edge_count:,} edges>"
-
 
 def _checked(other: object) -> Automaton:
     if not isinstance(other, Automaton):

@@ -172,9 +172,6 @@ class TokenAutomaton(View):
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (self.core.save(), self.vocabulary)
 
-    def __repr__(self) -> str:
-        return f"<TokenAutomaton: {self.state_count:,} states, {self.edge_count:,} edges>"
-
 
 def _restore(data: bytes, vocabulary: Vocabulary) -> TokenAutomaton:
     return TokenAutomaton(_core.Graph.load(data, len(vocabulary)), vocabulary)

@@ -12,7 +12,7 @@ from formalm.errors import ArgumentError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from formalm.pictures import Diagram  # type: ignore[import-not-found]
+    from formalm.pictures import Diagram
 
 __all__ = ["View"]
 
@@ -68,29 +68,33 @@ class View(ABC):
         """States and edges as they are drawn: one edge for each pair of states."""
         from formalm.pictures import Diagram
 
-        edges = list(self._edges_for_people())
+        edges = tuple(self._edges_for_people())
         counts = (self.state_count, self.edge_count)
-        return Diagram(self.start, self.accepting, edges, *counts, repr(self))
+        return Diagram(self.start, self.accepting, edges, *counts, self._size())
 
     def to_dot(self) -> str:
         """The graph in the language of Graphviz."""
         from formalm import pictures
 
-        text: str = pictures.dot(self.diagram())
-        return text
+        return pictures.dot(self.diagram())
 
-    def to_svg(self) -> str:
-        """The graph as an SVG picture."""
+    def to_svg(self, *, state_limit: int = 150) -> str:
+        """The graph as an SVG picture; more than ``state_limit`` states are a LimitError."""
         from formalm import pictures
 
-        text: str = pictures.svg(self.diagram())
-        return text
+        return pictures.svg(self.diagram(), state_limit=state_limit)
 
     def _repr_html_(self) -> str:
         from formalm import pictures
 
-        text: str = pictures.html(self.diagram())
-        return text
+        return pictures.html(self.diagram())
+
+    def _size(self) -> str:
+        counts = {"state": self.state_count, "edge": self.edge_count}
+        return ", ".join(f"{n:,} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._size()}>"
 
     def __len__(self) -> int:
         return self.state_count

@@ -1,4 +1,4 @@
-"""The command line: ``formalm generate | search | mask | doctor``."""
+"""The command line: ``formalm generate | search | mask | automaton | tokenize | doctor``."""
 
 from __future__ import annotations
 

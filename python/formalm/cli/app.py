@@ -6,24 +6,28 @@ from typing import Annotated
 
 import typer
 
+from formalm.cli.automaton import automaton
 from formalm.cli.doctor import doctor
 from formalm.cli.generate import generate
 from formalm.cli.mask import mask
+from formalm.cli.options import grouped
 from formalm.cli.search import search
+from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]
 
 HELP = """Formal languages for language models.
 
-Exit codes: 0 done, 1 an error of the input, 2 wrong usage, 3 nothing found or a text cut short,
-130 interrupted (what was found until then is printed).
+Exit codes: 0 done, 1 an error of the input, 2 wrong usage or a wrong value of an option, 3 nothing
+found, a text cut short or a relation that does not hold, 130 interrupted (what was found until then
+is printed).
 """
 
 app = typer.Typer(
     help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for command in (generate, search, mask, doctor):
-    app.command()(command)
+for command in (generate, search, mask, automaton, tokenize, doctor):
+    app.command()(grouped(command))
 
 
 def _print_version(wanted: bool) -> None:

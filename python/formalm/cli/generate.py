@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.options import (
-    Choices,
-    Dialect,
-    Json,
-    Literals,
-    Model,
-    Regexes,
-    chosen_language,
-    chosen_model,
-)
-from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.cli.options import Json, LanguageOptions, ModelOptions
+from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
 
 if TYPE_CHECKING:
     from formalm.drivers import Generation
@@ -25,12 +16,9 @@ __all__ = ["generate"]
 
 
 def generate(
+    language: LanguageOptions,
+    model: ModelOptions,
     prompt: Annotated[str, typer.Argument(help="What stands in front of the text.")] = "",
-    regex: Regexes = None,
-    choice: Choices = None,
-    literal: Literals = None,
-    dialect: Dialect = "python",
-    model: Model = "canary",
     n: Annotated[int, typer.Option("-n", help="Number of texts.")] = 1,
     beams: Annotated[
         int | None, typer.Option(help="Search with this many beams instead of drawing.")
@@ -51,7 +39,6 @@ def generate(
     with reported(json):
         from formalm import drivers
 
-        language = chosen_language(regex, choice, literal, dialect)
         settings: dict[str, Any] = {
             "max_tokens": max_tokens,
             "stop": stop or None,
@@ -62,17 +49,26 @@ def generate(
             "seed": seed,
             "finish": finish,
         }
-        source = chosen_model(model)
+        wanted, source = language.language(), model.load()
         if n == 1 and beams is None and not json:
-            texts = [_shown(drivers.stream(source, prompt, language, **settings))]
+            texts = [_shown(drivers.stream(source, prompt, wanted, **settings))]
         else:
-            texts = drivers.generate(source, prompt, language, n=n, beams=beams, **settings)
-            for text in texts:
-                if json:
-                    print_json(_described(text))
-                else:
-                    typer.echo(text.text)
+            try:
+                texts = drivers.generate(source, prompt, wanted, n=n, beams=beams, **settings)
+            except KeyboardInterrupt as stopped:
+                texts = [text for text in getattr(stopped, "generations", []) if text is not None]
+                if not texts:
+                    raise
+            _print(texts, json)
         _warn(texts, json)
+
+
+def _print(texts: list[Generation], json: bool) -> None:
+    for text in texts:
+        if json:
+            print_json(_described(text))
+        else:
+            typer.echo(text.text)
 
 
 def _shown(pieces: Any) -> Generation:
@@ -80,6 +76,8 @@ def _shown(pieces: Any) -> Generation:
     try:
         for piece in pieces:
             typer.echo(piece, nl=False)
+    except KeyboardInterrupt:
+        pass  # its reason says so
     finally:
         typer.echo()
     result: Generation = pieces.generation
@@ -93,7 +91,8 @@ def _warn(texts: list[Generation], json: bool) -> None:
             typer.secho(
                 f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", err=True, fg="yellow"
             )
-        raise typer.Exit(NOTHING)
+        interrupted = any(text.reason == "interrupted" for text in cut)
+        raise typer.Exit(INTERRUPTED if interrupted else NOTHING)
 
 
 def _described(text: Generation) -> dict[str, object]:

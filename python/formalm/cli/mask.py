@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.cli.options import (
-    Choices,
-    Dialect,
-    Json,
-    Literals,
-    Model,
-    Regexes,
-    chosen_language,
-    chosen_model,
-)
-from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
+from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
 from formalm.errors import ArgumentError, FormalmError, LanguageError, TokenError
 
 if TYPE_CHECKING:
@@ -28,52 +19,38 @@ __all__ = ["mask"]
 
 
 def mask(
+    language: LanguageOptions,
+    vocabulary: VocabularyOptions,
     after: Annotated[str, typer.Argument(help="The text so far.")] = "",
-    regex: Regexes = None,
-    choice: Choices = None,
-    literal: Literals = None,
-    dialect: Dialect = "python",
-    model: Model = "canary",
-    tokenizer: Annotated[
-        str | None, typer.Option(help="A tokenizer.json, instead of the model's.")
-    ] = None,
     token: Annotated[
         list[str] | None, typer.Option("--token", "-t", help="Explain this token; repeat it.")
     ] = None,
     token_id: Annotated[
         list[int] | None, typer.Option(help="Explain the token of this id; repeat it.")
     ] = None,
-    show: Annotated[int, typer.Option(help="Most allowed tokens to print.")] = 20,
+    show: Annotated[int, typer.Option(min=0, help="Most allowed tokens to print.")] = 20,
     json: Json = False,
 ) -> None:
     """Show which tokens may follow a text, and why others may not."""
     with reported(json):
         from formalm.constraint import Constraint
 
-        language = chosen_language(regex, choice, literal, dialect)
-        if language is None:
-            raise ArgumentError("which language?", hint="give --regex, --choice or --literal")
-        vocabulary = _vocabulary(model, tokenizer)
-        matcher = Constraint(language, vocabulary).matcher()
+        wanted, tokens = language.required(), vocabulary.load()
+        matcher = Constraint(wanted, tokens).matcher()
         try:
-            matcher.advance_bytes(after.encode())
+            matcher.advance_bytes(checked_bytes(after))
         except TokenError:
-            _refuse(language, after, json)
-        wanted = [*(token_id or []), *(_find(vocabulary, text) for text in token or [])]
-        explanations = [matcher.explain(each) for each in wanted]
-        _print(matcher, vocabulary, explanations, show, json)
-
-
-def _vocabulary(model: str, tokenizer: str | None) -> Vocabulary:
-    from formalm.vocabulary import Vocabulary
-
-    if tokenizer is None:
-        return chosen_model(model).vocabulary
-    return Vocabulary.from_tokenizer_json(tokenizer)
+            _refuse(wanted, after, json)
+        ids = [*(token_id or []), *(_find(tokens, text) for text in token or [])]
+        for each in ids:
+            if not 0 <= each < len(tokens):
+                raise ArgumentError(f"--token-id {each} is outside the {len(tokens):,} tokens")
+        explanations = [matcher.explain(each) for each in ids]
+        _print(matcher, tokens, explanations, show, json)
 
 
 def _find(vocabulary: Vocabulary, text: str) -> int:
-    data = text.encode()
+    data = checked_bytes(text)
     for token_id in range(len(vocabulary)):
         if vocabulary.token_bytes(token_id) == data:
             return token_id
@@ -106,7 +83,7 @@ def _print(
     json: bool,
 ) -> None:
     allowed = matcher.allowed_token_ids().tolist()
-    tokens = [(token_id, vocabulary.token_bytes(token_id)) for token_id in allowed[: max(0, show)]]
+    tokens = [(token_id, vocabulary.token_bytes(token_id)) for token_id in allowed[:show]]
     named = [
         {"id": i, "text": None if t is None else t.decode(errors="replace")} for i, t in tokens
     ]

@@ -1,58 +1,120 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, and what they stand for.
+
+A group of options is a dataclass. A command that takes a group as a parameter is registered through
+:func:`grouped`, which puts the group's options in the parameter's place.
+"""
 
 from __future__ import annotations
 
-from functools import reduce
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import reduce, wraps
 from operator import or_
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from formalm.errors import ArgumentError, ModelError
+from formalm.errors import ArgumentError, ModelError, VocabularyError
 
 if TYPE_CHECKING:
     from formalm.languages import Language
     from formalm.models import LanguageModel
+    from formalm.vocabulary import Vocabulary
 
 __all__ = [
-    "Choices",
-    "Dialect",
     "Json",
-    "Literals",
-    "Model",
-    "Regexes",
-    "chosen_language",
+    "LanguageOptions",
+    "ModelOptions",
+    "VocabularyOptions",
     "chosen_model",
+    "grouped",
 ]
 
-Regexes = Annotated[
-    list[str] | None, typer.Option("--regex", "-r", help="A pattern; several are a union.")
-]
-Choices = Annotated[
-    list[str] | None, typer.Option("--choice", "-c", help="One of several texts; repeat it.")
-]
-Literals = Annotated[list[str] | None, typer.Option("--literal", "-l", help="Exactly this text.")]
-Dialect = Annotated[str, typer.Option(help="Syntax of the patterns: python or ecma.")]
-Model = Annotated[
-    str, typer.Option("--model", "-m", help="canary, or a folder of the same layout.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 
 
-def chosen_language(
-    regexes: list[str] | None,
-    choices: list[str] | None,
-    literals: list[str] | None,
-    dialect: str,
-) -> Language | None:
-    """The union of what the options name, or None."""
-    from formalm.languages import Choice, Literal, Regex
+@dataclass(frozen=True)
+class LanguageOptions:
+    """What names a language: the union of all that is given."""
 
-    parts: list[Language] = [Regex(pattern, dialect=dialect) for pattern in regexes or []]
-    if choices:
-        parts.append(Choice(choices))
-    parts += [Literal(text) for text in literals or []]
-    return reduce(or_, parts) if parts else None
+    regex: Annotated[
+        list[str] | None, typer.Option("--regex", "-r", help="A pattern; several are a union.")
+    ] = None
+    choice: Annotated[
+        list[str] | None, typer.Option("--choice", "-c", help="One of several texts; repeat it.")
+    ] = None
+    literal: Annotated[
+        list[str] | None, typer.Option("--literal", "-l", help="Exactly this text.")
+    ] = None
+    dialect: Annotated[str, typer.Option(help="Syntax of the patterns: python or ecma.")] = "python"
+
+    def language(self) -> Language | None:
+        """The union of what the options name, or None."""
+        from formalm.languages import Choice, Literal, Regex
+
+        if self.dialect not in ("python", "ecma"):
+            raise ArgumentError(f"--dialect is python or ecma, not {self.dialect!r}")
+        if self.dialect != "python" and not self.regex:
+            raise ArgumentError("--dialect is about patterns, and there is no --regex")
+        parts: list[Language] = [
+            Regex(pattern, dialect=self.dialect) for pattern in self.regex or []
+        ]
+        if self.choice:
+            parts.append(Choice(self.choice))
+        parts += [Literal(text) for text in self.literal or []]
+        return reduce(or_, parts) if parts else None
+
+    def required(self) -> Language:
+        """The union of what the options name; there must be something."""
+        language = self.language()
+        if language is None:
+            raise ArgumentError("which language?", hint="give --regex, --choice or --literal")
+        return language
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What names a model."""
+
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="canary, or a folder of the same layout.")
+    ] = "canary"
+
+    def load(self) -> LanguageModel:
+        """The model."""
+        return chosen_model(self.model)
+
+
+@dataclass(frozen=True)
+class VocabularyOptions:
+    """What names a vocabulary: a model's, or a file's."""
+
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="canary (without either), or a folder of its layout."),
+    ] = None
+    tokenizer: Annotated[
+        str | None, typer.Option(help="A tokenizer.json, instead of a model's.")
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether either option was."""
+        return self.model is not None or self.tokenizer is not None
+
+    def load(self) -> Vocabulary:
+        """The vocabulary."""
+        from formalm.vocabulary import Vocabulary
+
+        if self.tokenizer is None:
+            return chosen_model("canary" if self.model is None else self.model).vocabulary
+        if self.model is not None:
+            raise ArgumentError("--model and --tokenizer exclude each other")
+        try:
+            return Vocabulary.from_tokenizer_json(self.tokenizer)
+        except OSError as error:
+            raise VocabularyError(f"cannot read the tokenizer: {error}") from None
 
 
 def chosen_model(name: str) -> LanguageModel:
@@ -67,3 +129,40 @@ def chosen_model(name: str) -> LanguageModel:
         return canary() if name == "canary" else load(name)
     except OSError as error:
         raise ModelError(f"cannot read the model: {error}") from None
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer is to see it: groups of options spelled out."""
+    groups: dict[str, tuple[type[Any], list[str]]] = {}
+    parameters = []
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = hints[name]
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            parameters.append(parameter.replace(annotation=kind))
+            continue
+        options = get_type_hints(kind, include_extras=True)
+        groups[name] = kind, [field.name for field in fields(kind)]
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=field.default,
+                annotation=options[field.name],
+            )
+            for field in fields(kind)
+        ]
+
+    @wraps(command)
+    def spelled_out(**values: Any) -> None:
+        for name, (kind, names) in groups.items():
+            values[name] = kind(**{each: values.pop(each) for each in names})
+        command(**values)
+
+    # A group has no default of its own, so commands name them first; options may come in any order.
+    signature = inspect.Signature(
+        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    )
+    spelled_out.__signature__ = signature  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {p.name: p.annotation for p in parameters}
+    return spelled_out

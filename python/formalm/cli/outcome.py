@@ -8,11 +8,12 @@ from contextlib import contextmanager
 
 import typer
 
-from formalm.errors import FormalmError
+from formalm.errors import ArgumentError, FormalmError
 
-__all__ = ["ERROR", "INTERRUPTED", "NOTHING", "print_json", "reported"]
+__all__ = ["ERROR", "INTERRUPTED", "NOTHING", "USAGE", "checked_bytes", "print_json", "reported"]
 
 ERROR = 1
+USAGE = 2
 NOTHING = 3
 INTERRUPTED = 130
 
@@ -23,14 +24,24 @@ def reported(as_json: bool) -> Iterator[None]:
     try:
         yield
     except FormalmError as error:
+        usage = isinstance(error, ArgumentError)
         if as_json:
             print_json({"error": _described(error)})
         else:
-            typer.secho(f"error: {error}", err=True, fg="red")
-        raise typer.Exit(ERROR) from None
+            text = str(error).replace("\n  hint: ", "; ") if usage else str(error)
+            typer.secho(f"error: {text}", err=True, fg="red")
+        raise typer.Exit(USAGE if usage else ERROR) from None
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def checked_bytes(text: str) -> bytes:
+    """UTF-8 of what was written; a shell can hand over bytes that are none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{text!a} is not UTF-8") from None
 
 
 def print_json(value: object) -> None:

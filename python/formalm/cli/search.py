@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.options import (
-    Choices,
-    Dialect,
-    Json,
-    Literals,
-    Model,
-    Regexes,
-    chosen_language,
-    chosen_model,
-)
+from formalm.cli.options import Json, LanguageOptions, ModelOptions
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from formalm.drivers import Hit, Search
@@ -26,13 +16,10 @@ __all__ = ["search"]
 
 
 def search(
-    regex: Regexes = None,
-    choice: Choices = None,
-    literal: Literals = None,
-    dialect: Dialect = "python",
+    language: LanguageOptions,
+    model: ModelOptions,
     given: Annotated[str | None, typer.Option(help="Beginning of members, for granted.")] = None,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
-    model: Model = "canary",
     hits: Annotated[int | None, typer.Option("-n", "--hits", help="Most hits.")] = 10,
     forwards: Annotated[int, typer.Option(help="Most prefixes evaluated.")] = 10_000,
     seconds: Annotated[float | None, typer.Option(help="Most time.")] = None,
@@ -50,13 +37,11 @@ def search(
     with reported(json):
         from formalm import drivers
 
-        language = chosen_language(regex, choice, literal, dialect)
-        if language is None:
-            raise ArgumentError("what to search for?", hint="give --regex, --choice or --literal")
+        query = language.required()
         options: dict[str, Any] = {"duplicates": duplicates, "event": event}
         found = drivers.search(
-            chosen_model(model),
-            language,
+            model.load(),
+            query,
             prompt=prompt,
             given=given,
             top_k=top_k,

@@ -164,7 +164,7 @@ class Draft:
 
     def generation(self) -> Generation:
         """The finished text."""
-        reason = self.reason or "length"
+        reason = self.reason or "interrupted"
         data = bytes(self.data)
         language = None if self.plan.constraint is None else self.plan.constraint.language
         is_accepting = language is None or language.matches(data)

@@ -172,8 +172,9 @@ def generate(
 
     Notes
     -----
-    Any exception that ends a call halfway, a keyboard interrupt too, has what was finished as its
-    attribute ``generations``: the result in the form asked for, with None in place of what was not.
+    Any exception that ends a call halfway, a keyboard interrupt too, has what there is as its
+    attribute ``generations``: the result in the form asked for. Samples that had not ended have
+    ``reason="interrupted"``; beams that had not are None.
 
     Examples
     --------
@@ -225,12 +226,13 @@ def generate(
 
 
 def _shaped(groups: list[list[Writer]], batch: list[object] | None, n: int | None) -> Any:
-    """The result in the form that was asked for, with None for what is not finished."""
+    """The result in the form that was asked for, with None for beams that are not finished."""
     results: list[Any] = []
     for group in groups:
         row: list[Generation | None] = []
         for writer in group:
-            row += [None] if writer.live else [draft.generation() for draft in writer.drafts]
+            open_beams = isinstance(writer, Beam) and writer.live
+            row += [None] if open_beams else [draft.generation() for draft in writer.drafts]
         results.append(row if n is not None else row[0])
     return results[0] if batch is None else results
 

@@ -14,7 +14,7 @@ from formalm.languages import Language
 
 __all__ = ["Generation", "Reason"]
 
-Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end"]
+Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,10 @@ class Generation:
         Why it ended. ``"end_token"``: the model ended it. ``"finished"``: nothing may follow,
         which is not asked of the model. ``"stop"``: a stop was found. ``"length"``: ``max_tokens``.
         ``"context"``: the model's context is full. ``"dead_end"``: no allowed token has any
-        probability.
+        probability. ``"interrupted"``: it is the text so far, and was to go on.
     complete
-        Whether the text is whole: False if it was cut short by length, context or a dead end.
+        Whether the text is whole: False if it was cut short by length, context, a dead end or an
+        interruption.
         With ``finish=True`` a text that the budget ended inside the language is whole.
     is_accepting
         Whether the text is in the language; always True without one.

@@ -1,0 +1,265 @@
+"""``formalm automaton``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
+from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from formalm.automata import Automaton, TokenAutomaton
+    from formalm.languages import Language
+
+__all__ = ["automaton", "shown_tokens"]
+
+SHOWN = 5
+LENGTHS = 8
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What to ask of the automaton; without any of them, a summary."""
+
+    count: Annotated[bool, typer.Option("--count", help="How many members there are.")] = False
+    members: Annotated[
+        int | None, typer.Option("--list", min=0, help="The first N members.", metavar="N")
+    ] = None
+    sample: Annotated[
+        int | None, typer.Option(min=0, help="N members, uniformly drawn.", metavar="N")
+    ] = None
+    dot: Annotated[bool, typer.Option("--dot", help="Graphviz source.")] = False
+    svg: Annotated[bool, typer.Option("--svg", help="A picture.")] = False
+    equivalent_to: Annotated[
+        str | None, typer.Option(help="Whether a pattern has the same members.", metavar="PATTERN")
+    ] = None
+    subset_of: Annotated[
+        str | None, typer.Option(help="Whether a pattern has all members.", metavar="PATTERN")
+    ] = None
+    length: Annotated[
+        int | None, typer.Option(min=0, help="Only members of this length.", metavar="N")
+    ] = None
+    max_length: Annotated[
+        int | None, typer.Option(min=0, help="Only members of at most it.", metavar="N")
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Equal seeds, equal samples.", metavar="N")
+    ] = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write --dot or --svg to this file.")
+    ] = None
+
+    def asked(self) -> str:
+        """The one question there is; options that do not belong to it are refused."""
+        questions = {
+            "count": self.count,
+            "list": self.members is not None,
+            "sample": self.sample is not None,
+            "dot": self.dot,
+            "svg": self.svg,
+            "equivalent-to": self.equivalent_to is not None,
+            "subset-of": self.subset_of is not None,
+        }
+        asked = [name for name, wanted in questions.items() if wanted]
+        if len(asked) > 1:
+            raise ArgumentError(f"--{asked[0]} and --{asked[1]} exclude each other")
+        question = asked[0] if asked else "summary"
+        for name, given, where in (
+            ("length", self.length, ("count", "list", "sample")),
+            ("max-length", self.max_length, ("count", "list", "sample")),
+            ("seed", self.seed, ("sample",)),
+            ("output", self.output, ("dot", "svg")),
+        ):
+            if given is not None and question not in where:
+                names = " or ".join(f"--{each}" for each in where)
+                raise ArgumentError(f"--{name} is for {names}")
+        return question
+
+
+def automaton(
+    language: LanguageOptions,
+    question: QuestionOptions,
+    vocabulary: VocabularyOptions,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Over tokens: members are token sequences.")
+    ] = False,
+    state_limit: Annotated[
+        int, typer.Option(min=1, help="Most states before equal ones are joined.")
+    ] = 100_000,
+    json: Json = False,
+) -> None:
+    """Write a language out: states, members, counts, samples, pictures, comparisons."""
+    with reported(json):
+        asked = question.asked()
+        wanted = language.required()
+        if asked in ("equivalent-to", "subset-of"):
+            if tokens or vocabulary.given:
+                raise ArgumentError(f"--{asked} compares texts, so no tokens take part")
+            _compare(wanted, language.dialect, question, json)
+            return
+        view = _View(_written_out(wanted, vocabulary, tokens, state_limit), tokens)
+        if asked in ("dot", "svg"):
+            _draw(view.automaton, asked, question.output, json)
+        elif asked == "summary":
+            _summarise(view, json)
+        else:
+            _answer(view, asked, question, json)
+
+
+def _written_out(
+    language: Language, vocabulary: VocabularyOptions, tokens: bool, state_limit: int
+) -> Automaton | TokenAutomaton:
+    if not tokens:
+        if vocabulary.given:
+            raise ArgumentError("--model and --tokenizer are for --tokens")
+        return language.to_automaton(state_limit=state_limit)
+    from formalm.constraint import Constraint
+
+    return Constraint(language, vocabulary.load()).to_automaton(state_limit=state_limit)
+
+
+@dataclass(frozen=True)
+class _View:
+    """An automaton over bytes or over tokens, asked in the same words."""
+
+    automaton: Any
+    tokens: bool
+
+    def bounds(self, question: QuestionOptions) -> dict[str, int | None]:
+        exact = "tokens" if self.tokens else "length"
+        return {exact: question.length, f"max_{exact}": question.max_length}
+
+    def first(self, count: int, bounds: dict[str, int | None]) -> list[Any]:
+        return list(islice(self.automaton.enumerate(**bounds), count))
+
+    def named(self, member: Any) -> object:
+        """A member as JSON has it."""
+        return member.hex() if isinstance(member, bytes) else member
+
+    def line(self, member: Any) -> str:
+        """A member on a line."""
+        return shown_tokens(member, self.automaton.vocabulary) if self.tokens else repr(member)
+
+
+def shown_tokens(token_ids: Any, vocabulary: Any) -> str:
+    """Token ids, and the bytes of each."""
+    ids = ",".join(str(token_id) for token_id in token_ids)
+    spelled = " ".join(repr(vocabulary.token_bytes(token_id))[1:] for token_id in token_ids)
+    return f"{ids or '(none)'}  {spelled}".rstrip()
+
+
+def _compare(language: Language, dialect: str, question: QuestionOptions, json: bool) -> None:
+    from formalm.languages import Regex
+
+    pattern, relation = (
+        (question.equivalent_to, "equivalence")
+        if question.equivalent_to is not None
+        else (question.subset_of, "inclusion")
+    )
+    assert pattern is not None
+    other = Regex(pattern, dialect=dialect)
+    witness = language.witness(other, relation)
+    holds = witness is None
+    within = None if witness is None else language.matches(witness)
+    if json:
+        bytes_of = {"witness_hex": witness.hex()} if isinstance(witness, bytes) else {}
+        text = None if isinstance(witness, bytes) else witness
+        found = {"witness": text, **bytes_of, "witness_is_member": within}
+        print_json({"relation": relation, "holds": holds, **found})
+    elif holds:
+        typer.echo("equivalent" if relation == "equivalence" else "a subset")
+    else:
+        where = "a member, not of the pattern" if within else "of the pattern, not a member"
+        what = "not equivalent" if relation == "equivalence" else "not a subset"
+        typer.echo(f"{what}: {witness!r} is {where}")
+    if not holds:
+        raise typer.Exit(NOTHING)
+
+
+def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
+    picture: str = automaton.to_svg() if kind == "svg" else automaton.to_dot()
+    if output is None:
+        if json:
+            print_json({kind: picture})
+        else:
+            typer.echo(picture, nl=False)
+        return
+    try:
+        output.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"--output: cannot write {str(output)!r}: {error.strerror}") from None
+    if json:
+        print_json({"output": str(output), "characters": len(picture)})
+
+
+def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> None:
+    bounds = view.bounds(question)
+    if asked == "count":
+        count = view.automaton.count(**bounds)
+        print_json({"count": count}) if json else typer.echo(count)
+        return
+    members = (
+        view.first(question.members or 0, bounds)
+        if asked == "list"
+        else view.automaton.sample(question.sample, seed=question.seed, **bounds)
+    )
+    for member in members:
+        if json:
+            print_json({_name(view, member): view.named(member)})
+        else:
+            typer.echo(view.line(member))
+    if asked == "list" and question.members and not members:
+        raise typer.Exit(NOTHING)
+
+
+def _name(view: _View, member: object) -> str:
+    return "token_ids" if view.tokens else "bytes_hex" if isinstance(member, bytes) else "text"
+
+
+def _summarise(view: _View, json: bool) -> None:
+    from formalm.errors import LanguageError
+
+    automaton = view.automaton
+    # Members that are not UTF-8 have no characters: their lengths are in bytes, and it is said.
+    unit = "tokens" if view.tokens else "characters"
+    extra: dict[str, Any] = {}
+    try:
+        counts = automaton.counts(LENGTHS)
+    except LanguageError:
+        unit, extra = "bytes", {"unit": "bytes"}
+        counts = automaton.counts(LENGTHS, **extra)
+    first = list(islice(automaton.enumerate(**extra), SHOWN))
+    count = automaton.count() if automaton.is_finite else None
+    if json:
+        print_json(
+            {
+                "states": automaton.state_count,
+                "edges": automaton.edge_count,
+                "accepting": len(automaton.accepting),
+                "is_finite": automaton.is_finite,
+                "count": count,
+                "unit": unit,
+                "counts": counts,
+                "first": [{_name(view, member): view.named(member)} for member in first],
+            }
+        )
+        return
+    lines = {
+        "states": f"{automaton.state_count:,}, {len(automaton.accepting):,} accepting",
+        "edges": f"{automaton.edge_count:,}",
+        "members": "infinitely many" if count is None else f"{count:,}",
+        "by length": f"{' '.join(map(str, counts))} of 0 to {LENGTHS} {unit}",
+        "shortest": view.line(first[0]) if first else "none",
+    }
+    for name, text in lines.items():
+        typer.echo(f"{name:10}  {text}")
+    for member in first[1:]:
+        typer.echo(f"{'':10}  {view.line(member)}")
+    if count is None or count > len(first):
+        typer.echo(f"{'':10}  …")

@@ -1,0 +1,8 @@
+"""Pictures of automata: Graphviz source, SVG, and a view for notebooks."""
+
+from formalm.pictures.diagram import Diagram
+from formalm.pictures.dot import dot
+from formalm.pictures.html import html
+from formalm.pictures.svg import svg
+
+__all__ = ["Diagram", "dot", "html", "svg"]

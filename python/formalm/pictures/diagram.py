@@ -1,0 +1,84 @@
+"""What a picture shows, without where anything stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from formalm.errors import ArgumentError
+
+__all__ = ["Diagram"]
+
+Edge = tuple[int, str, int]
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """An automaton as it is to be drawn.
+
+    Parameters
+    ----------
+    start
+        The state it begins in; states are numbered from 0.
+    accepting
+        The states it may end in.
+    edges
+        ``(source, label, target)``, at most one for each pair of states. Labels are for people:
+        short, and already grouped, such as ``0-9``.
+    state_count
+        Number of states.
+    edge_count
+        Number of edges of the automaton, which may be more than are drawn: an edge ``0-9`` can
+        stand for ten.
+    title
+        What it is a picture of, for tooltips and screen readers.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is not a state, a label is not text, or two edges join the same pair.
+
+    Examples
+    --------
+    >>> diagram = Diagram(0, frozenset({1}), ((0, "a", 1), (1, "b", 1)), 2, 2, "ab*")
+    >>> diagram.state_count
+    2
+    """
+
+    start: int
+    accepting: frozenset[int]
+    edges: tuple[Edge, ...]
+    state_count: int
+    edge_count: int
+    title: str
+
+    def __post_init__(self) -> None:
+        count = self.state_count
+        if type(count) is not int or count < 1:
+            raise ArgumentError(f"state_count must be an integer from 1, not {count!r}")
+        if type(self.edge_count) is not int or self.edge_count < 0:
+            raise ArgumentError(f"edge_count must be an integer from 0, not {self.edge_count!r}")
+        if not isinstance(self.title, str):
+            raise ArgumentError(f"title must be a str, not {type(self.title).__name__}")
+        object.__setattr__(self, "accepting", frozenset(self.accepting))
+        object.__setattr__(self, "edges", tuple(self.edges))
+        self._check_states("start", [self.start])
+        self._check_states("accepting", self.accepting)
+        edges: tuple[Any, ...] = self.edges  # whatever was handed in
+        pairs = set()
+        for edge in edges:
+            if not isinstance(edge, tuple) or len(edge) != 3 or not isinstance(edge[1], str):
+                raise ArgumentError(f"an edge is (source, label, target), not {edge!r:.80}")
+            self._check_states("edges", (edge[0], edge[2]))
+            if (edge[0], edge[2]) in pairs:
+                raise ArgumentError(
+                    f"two edges lead from state {edge[0]} to state {edge[2]}",
+                    hint="join their labels",
+                )
+            pairs.add((edge[0], edge[2]))
+
+    def _check_states(self, where: str, states: Iterable[int]) -> None:
+        for state in states:
+            if type(state) is not int or not 0 <= state < self.state_count:
+                raise ArgumentError(f"{where}: {state!r} is none of {self.state_count:,} states")

@@ -1,0 +1,238 @@
+"""SVG, drawn here: no other program is needed."""
+
+from __future__ import annotations
+
+from html import escape
+
+from formalm.errors import ArgumentError, LimitError
+from formalm.pictures.crossings import arrange
+from formalm.pictures.diagram import Diagram
+from formalm.pictures.labels import number, shortened, visible
+from formalm.pictures.layers import Chain, Layering, layered
+from formalm.pictures.places import LABEL_LIFT, LOOP_HEIGHT, Places, place
+
+__all__ = ["EDGE_LIMIT", "STATE_LIMIT", "svg"]
+
+STATE_LIMIT = 150
+EDGE_LIMIT = 600
+MARGIN = 14.0
+HEAD = 8.0  # length of an arrow's head
+START = 30.0  # length of the arrow into the start
+
+# Every rule names the class, so that a picture inside a page leaves the page alone.
+STYLE = """
+.formalm-automaton{color:#24292f;--accent:#0a66c2;color-scheme:light dark}
+@media(prefers-color-scheme:dark){.formalm-automaton{color:#d9e0e7;--accent:#6cb6ff}}
+.formalm-automaton text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',\
+monospace;fill:currentColor;text-anchor:middle;white-space:pre}
+.formalm-automaton .edge path{fill:none;stroke:currentColor;stroke-opacity:.55;stroke-width:1.3}
+.formalm-automaton .edge .head{fill:currentColor;fill-opacity:.75;stroke:none}
+.formalm-automaton .edge:hover path{stroke:var(--accent);stroke-opacity:1}
+.formalm-automaton .edge:hover .head{fill:var(--accent);fill-opacity:1}
+.formalm-automaton .edge:hover text{fill:var(--accent)}
+.formalm-automaton .state circle{fill:none;stroke:currentColor;stroke-width:1.5}
+.formalm-automaton .accepting circle{stroke:var(--accent)}
+.formalm-automaton .accepting .disc{fill:var(--accent);fill-opacity:.1}
+.formalm-automaton .start path{stroke:var(--accent);stroke-width:1.8;stroke-opacity:1}
+.formalm-automaton .start .head{fill:var(--accent);fill-opacity:1}
+"""
+
+
+def svg(
+    diagram: Diagram,
+    *,
+    state_limit: int = STATE_LIMIT,
+    edge_limit: int = EDGE_LIMIT,
+    style: str | None = None,
+) -> str:
+    """A picture that stands by itself, legible on light and on dark ground.
+
+    Reading goes from left to right: an arrow leads into the start, accepting states have a double
+    ring. Long labels are shortened; a tooltip has the whole of them. Equal diagrams, equal text.
+
+    Parameters
+    ----------
+    diagram
+        What to draw.
+    state_limit, edge_limit
+        Most states, and most edges as they are drawn. Beyond a few hundred nobody can read a
+        picture, and it takes long.
+    style
+        CSS declarations for this picture alone, such as ``"color: inherit"``.
+
+    Raises
+    ------
+    LimitError
+        If the diagram has more states or edges.
+
+    Examples
+    --------
+    >>> picture = svg(Diagram(0, frozenset({1}), ((0, "a", 1),), 2, 1, "a"))
+    >>> picture.startswith("<svg")
+    True
+    """
+    _check_limits(diagram, state_limit, edge_limit)
+    layering = layered(diagram)
+    arrange(layering)
+    places = place(layering, diagram.state_count)
+    ports = _ports(layering, places)
+    body = [_edge(chain, places, ports) for chain in layering.chains]
+    body += [_loop(state, label, places) for state, label in sorted(layering.loops.items())]
+    body += [_state(state, diagram, places) for state in range(diagram.state_count)]
+    body.append(_start(diagram.start, places))
+    about = f"{number(diagram.state_count, 'state')}, {number(diagram.edge_count, 'edge')}"
+    attribute = "" if style is None else f' style="{escape(style)}"'
+    left, top, width, height = _bounds(layering, places)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="formalm-automaton" role="img"{attribute}'
+        f' width="{_n(width)}" height="{_n(height)}"'
+        f' viewBox="{_n(left)} {_n(top)} {_n(width)} {_n(height)}">\n'
+        f"<title>{_text(diagram.title)}</title>\n<desc>{about}</desc>\n<style>{STYLE}</style>\n"
+        + "\n".join(body)
+        + "\n</svg>\n"
+    )
+
+
+def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
+    """Refuse a diagram that is too large to draw."""
+    hint = "raise state_limit or edge_limit, or write Graphviz source"
+    for name, limit, needed in (
+        ("state", state_limit, diagram.state_count),
+        ("edge", edge_limit, len(diagram.edges)),
+    ):
+        if type(limit) is not int or limit < 0:
+            raise ArgumentError(f"{name}_limit must be an integer from 0, not {limit!r}")
+        if needed > limit:
+            raise LimitError(f"{name}s in a picture", needed, limit, hint)
+
+
+def _bounds(layering: Layering, places: Places) -> tuple[float, float, float, float]:
+    """The view box: left, top, width, height."""
+    tops = [
+        places.y[node] - (LOOP_HEIGHT + 20 if node in layering.loops else places.radius)
+        for layer in layering.layers
+        for node in layer
+    ]
+    left = min(places.left[0], places.middle(0) - places.radius) - START - MARGIN
+    top = min(tops) - MARGIN
+    bottom = max(places.y) + places.radius + MARGIN
+    return left, top, places.right[-1] + MARGIN - left, bottom - top
+
+
+Ports = dict[tuple[int, int, bool], float]
+
+
+def _ports(layering: Layering, places: Places) -> Ports:
+    """Where on a state's rim each edge meets it: edges side by side, in the order they leave.
+
+    Keys are the state, the node beside it, and whether that is on the right; values are offsets
+    from the middle.
+    """
+    ports: Ports = {}
+    for joined, right in ((layering.after, True), (layering.before, False)):
+        for layer in layering.layers[::2]:
+            for state in layer:
+                others = sorted(joined[state], key=lambda node: (places.y[node], node))
+                step = min(9.0, 1.4 * places.radius / max(1, len(others) - 1))
+                for index, other in enumerate(others):
+                    ports[state, other, right] = step * (index - (len(others) - 1) / 2)
+    return ports
+
+
+def _edge(chain: Chain, places: Places, ports: Ports) -> str:
+    first, *between, last = chain.nodes
+    leave = ports[first, chain.nodes[1], True]
+    enter = ports[last, chain.nodes[-2], False]
+    reach = [(places.radius**2 - offset**2) ** 0.5 for offset in (leave, enter)]
+    x, y = places.middle(first) + reach[0], places.y[first] + leave
+    end_x, end_y = places.middle(last) - reach[1], places.y[last] + enter
+    tip = (x, y, -1) if chain.backward else (end_x, end_y, 1)
+    x, end_x = (x + HEAD - 1, end_x) if chain.backward else (x, end_x - HEAD + 1)
+    path = f"M{_n(x)} {_n(y)}"
+    x, slope = max(x, places.right[places.layer[first]]), 0.0
+    path += f"H{_n(x)}"
+    for node in between:
+        lean, half = places.slope[node], places.half_width(node)
+        left, right = places.middle(node) - half, places.middle(node) + half
+        path += _bend(x, y, slope, left, places.y[node] - lean * half, lean)
+        x, y, slope = right, places.y[node] + lean * half, lean
+        path += f"L{_n(x)} {_n(y)}"
+    path += _bend(x, y, slope, min(end_x, places.left[places.layer[last]]), end_y, 0.0)
+    path += f"H{_n(end_x)}"
+    label = chain.label_node
+    return _group(
+        "edge",
+        f"{chain.source} → {chain.target}: {visible(chain.label)}",
+        f'<path d="{path}"/>{_head(*tip)}',
+        _label(chain.label, places.middle(label), places.y[label] - LABEL_LIFT),
+    )
+
+
+def _bend(x: float, y: float, slope: float, end_x: float, end_y: float, end_slope: float) -> str:
+    """A smooth curve between two layers, with the slopes it has in them."""
+    reach = (end_x - x) / 2
+    control, end_control = y + slope * reach, end_y - end_slope * reach
+    return (
+        f"C{_n(x + reach)} {_n(control)} {_n(x + reach)} {_n(end_control)} {_n(end_x)} {_n(end_y)}"
+    )
+
+
+def _head(x: float, y: float, direction: int) -> str:
+    back = _n(x - direction * HEAD)
+    return f'<path class="head" d="M{_n(x)} {_n(y)}L{back} {_n(y - 3.6)}V{_n(y + 3.6)}Z"/>'
+
+
+def _loop(state: int, label: str, places: Places) -> str:
+    x, y = places.middle(state), places.y[state]
+    foot = y - 0.9 * places.radius
+    top = y - LOOP_HEIGHT - (foot - (y - LOOP_HEIGHT)) / 3  # a cubic's top is at 3/4
+    path = (
+        f"M{_n(x - 8)} {_n(foot)}C{_n(x - 20)} {_n(top)} {_n(x + 22)} {_n(top)}"
+        f" {_n(x + 9.5)} {_n(foot - 6)}"
+    )
+    head = (
+        f'<path class="head" d="M{_n(x + 7.5)} {_n(foot + 1)}'
+        f'L{_n(x + 6.4)} {_n(foot - 8)}L{_n(x + 13.2)} {_n(foot - 5.6)}Z"/>'
+    )
+    return _group(
+        "edge",
+        f"{state} → {state}: {visible(label)}",
+        f'<path d="{path}"/>{head}',
+        _label(label, x, y - LOOP_HEIGHT - LABEL_LIFT),
+    )
+
+
+def _state(state: int, diagram: Diagram, places: Places) -> str:
+    x, y = _n(places.middle(state)), _n(places.y[state])
+    accepting = state in diagram.accepting
+    circles = f'<circle class="disc" cx="{x}" cy="{y}" r="{_n(places.radius)}"/>'
+    if accepting:
+        circles += f'<circle cx="{x}" cy="{y}" r="{_n(places.radius - 4)}"/>'
+    words = ["start"] if state == diagram.start else []
+    words += ["accepting"] if accepting else []
+    about = f"state {state}" + (f" ({', '.join(words)})" if words else "")
+    name = f'<text x="{x}" y="{_n(places.y[state] + 4.2)}">{state}</text>'
+    return _group("state accepting" if accepting else "state", about, circles, name)
+
+
+def _start(state: int, places: Places) -> str:
+    x, y = places.middle(state) - places.radius, places.y[state]
+    line = f'<path d="M{_n(x - START)} {_n(y)}H{_n(x - HEAD + 1)}"/>{_head(x, y, 1)}'
+    return _group("edge start", "start", line)
+
+
+def _group(kind: str, about: str, *parts: str) -> str:
+    return f'<g class="{kind}"><title>{_text(about)}</title>{"".join(parts)}</g>'
+
+
+def _label(label: str, x: float, y: float) -> str:
+    return f'<text x="{_n(x)}" y="{_n(y)}">{_text(shortened(visible(label)))}</text>'
+
+
+def _text(text: str) -> str:
+    return escape(visible(text), quote=False)
+
+
+def _n(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{round(value, 1) + 0.0:g}" if abs(value) < 1e5 else f"{value:.0f}"
