@@ -67,12 +67,12 @@ def test_generate_with_beams() -> None:
     assert first["seed"] is None
     shown = run("generate", "ab", "-r", "[ab]{3}b*", "--beams", "3")
     assert shown.stdout.strip() == first["text"]
-    assert run("generate", "ab", "-r", "[ab]{3}", "--beams", "3", "--seed", "1").exit_code == 1
+    assert run("generate", "ab", "-r", "[ab]{3}", "--beams", "3", "--seed", "1").exit_code == 2
 
 
 def test_an_error_halfway_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TableModel(VOCABULARY, {(): [1, 0, 0, 0, 0, 0]}, context_length=50)
-    monkeypatch.setattr("formalm.cli.generate.chosen_model", lambda name: model)
+    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: model)
     (told,) = objects(run("generate", "-r", "[ab]{3}", "--json").stdout)
     assert told["error"]["kind"] == "ModelError"
 

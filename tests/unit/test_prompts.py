@@ -218,7 +218,8 @@ def test_an_interruption_leaves_what_is_finished() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         generate(model, [[0], [4], [1]], Regex("a*[.]"), max_tokens=9)
     first, second, third = caught.value.generations  # type: ignore[attr-defined]
-    assert (first.text, second, third.text) == (".", None, "a.")
+    assert (first.text, third.text) == (".", "a.")
+    assert (second.text, second.reason, second.complete) == ("aaaa", "interrupted", False)
     asked = 0
     with pytest.raises(KeyboardInterrupt) as caught:
         generate(model, [[0], [4], [1]], Regex("a*[.]"), max_tokens=9, beams=2, n=1)

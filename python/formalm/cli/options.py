@@ -18,6 +18,8 @@ import typer
 from formalm.errors import ArgumentError, ModelError, VocabularyError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from formalm.languages import Language
     from formalm.models import LanguageModel
     from formalm.vocabulary import Vocabulary
@@ -78,7 +80,7 @@ class ModelOptions:
     """What names a model."""
 
     model: Annotated[
-        str, typer.Option("--model", "-m", help="canary, or a folder of the same layout.")
+        str, typer.Option("--model", "-m", help="canary, or the folder of a model.")
     ] = "canary"
 
     def load(self) -> LanguageModel:
@@ -92,10 +94,11 @@ class VocabularyOptions:
 
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help="canary (without either), or a folder of its layout."),
+        typer.Option("--model", "-m", help="canary (without either), or the folder of a model."),
     ] = None
     tokenizer: Annotated[
-        str | None, typer.Option(help="A tokenizer.json, instead of a model's.")
+        str | None,
+        typer.Option(help="A tokenizer.json, .gguf or SentencePiece .model file, or a folder."),
     ] = None
 
     @property
@@ -105,28 +108,59 @@ class VocabularyOptions:
 
     def load(self) -> Vocabulary:
         """The vocabulary."""
-        from formalm.vocabulary import Vocabulary
-
         if self.tokenizer is None:
-            return chosen_model("canary" if self.model is None else self.model).vocabulary
+            return _model_vocabulary("canary" if self.model is None else self.model)
         if self.model is not None:
             raise ArgumentError("--model and --tokenizer exclude each other")
         try:
-            return Vocabulary.from_tokenizer_json(self.tokenizer)
+            return _read_vocabulary(self.tokenizer)
         except OSError as error:
             raise VocabularyError(f"cannot read the tokenizer: {error}") from None
 
 
-def chosen_model(name: str) -> LanguageModel:
-    """The embedded model, or one of the same layout from a folder."""
+def _read_vocabulary(path: str) -> Vocabulary:
     from pathlib import Path
 
-    from formalm.models.canary import canary, load
+    from formalm.vocabulary import Vocabulary
 
-    if name != "canary" and not Path(name, "config.json").is_file():
+    if Path(path).is_dir():
+        return Vocabulary.from_pretrained(path)
+    readers = {".gguf": Vocabulary.from_gguf, ".model": Vocabulary.from_sentencepiece}
+    return readers.get(Path(path).suffix, Vocabulary.from_tokenizer_json)(path)
+
+
+def _model_vocabulary(name: str) -> Vocabulary:
+    """The vocabulary of a model, without its weights where they are not needed."""
+    from formalm.vocabulary import Vocabulary
+
+    if name == "canary":
+        return chosen_model(name).vocabulary
+    return Vocabulary.from_pretrained(_model_folder(name))
+
+
+def _model_folder(name: str) -> Path:
+    from pathlib import Path
+
+    if not Path(name, "config.json").is_file():
         raise ArgumentError(f"{name!r} is neither canary nor a folder with config.json in it")
+    return Path(name)
+
+
+def chosen_model(name: str) -> LanguageModel:
+    """The embedded model, or one from a folder: one like it, or any that transformers reads."""
+    from formalm.models.canary import WEIGHTS, canary, load
+
+    if name == "canary":
+        return canary()
+    folder = _model_folder(name)
     try:
-        return canary() if name == "canary" else load(name)
+        tokenizer = folder / "tokenizer.json"
+        own = (WEIGHTS / tokenizer.name).read_bytes()
+        if tokenizer.is_file() and tokenizer.read_bytes() == own:
+            return load(folder)
+        from formalm.models.transformers import from_transformers
+
+        return from_transformers(folder)
     except OSError as error:
         raise ModelError(f"cannot read the model: {error}") from None
 
