@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "apply_bitmask",
     "fill_bitmasks",
+    "masked_scores",
 ]
 
 __version__: str
@@ -290,3 +291,9 @@ def fill_bitmasks(
 ) -> None: ...
 def apply_bitmask(logits: npt.NDArray[Any], bitmask: npt.NDArray[np.int32]) -> None:
     """Sets disallowed logits (float16/32/64, one row or a batch) to minus infinity in place."""
+
+def masked_scores(
+    matchers: Sequence[Matcher | None], scores: npt.NDArray[np.float32]
+) -> tuple[npt.NDArray[np.float32], list[float]]:
+    """Scores with minus infinity where a row's matcher does not allow the token, and each row's
+    greatest; NaN if there is one among those allowed. None allows nothing."""

@@ -26,6 +26,7 @@ __all__ = [
     "as_bitmask",
     "fill_bitmasks",
     "is_torch_tensor",
+    "masked_scores",
     "new_bitmask",
 ]
 
@@ -147,6 +148,39 @@ def apply_bitmask(logits: Any, bitmask: Any) -> None:
         _core.apply_bitmask(logits.detach().numpy(), as_bitmask(bitmask))
         return
     _apply_torch(logits, bitmask)
+
+
+def masked_scores(
+    matchers: Sequence[_core.Matcher | None], width: int, scores: Any
+) -> tuple[Any, list[float]]:
+    """A masked copy of torch scores, and each row's greatest.
+
+    Parameters
+    ----------
+    matchers
+        One a row; None allows nothing.
+    width
+        Number of logits the matchers' masks cover.
+    scores
+        Floating tensor ``(rows, width of the model)``; left as it is.
+
+    Returns
+    -------
+    tuple
+        The scores with minus infinity where a token is not allowed; and the greatest of each row,
+        NaN if there is one among those allowed.
+    """
+    torch = sys.modules["torch"]
+    if scores.device.type == "cpu" and scores.dtype == torch.float32 and scores.is_contiguous():
+        masked, tops = _core.masked_scores(matchers, scores.detach().numpy())
+        return torch.from_numpy(masked), tops
+    words = new_bitmask(len(matchers), width)
+    for row, matcher in enumerate(matchers):
+        if matcher is not None:
+            matcher.fill_bitmask(words, row)
+    result = scores.clone()
+    apply_bitmask(result, words)
+    return result, result.amax(-1).tolist()
 
 
 def is_on_device(value: Any) -> bool:

@@ -189,19 +189,7 @@ impl Cells {
         if self.step == size as isize && self.start.align_offset(align_of::<T>()) == 0 {
             // SAFETY: the cells are contiguous and aligned.
             let row = unsafe { std::slice::from_raw_parts_mut(self.start.cast::<T>(), self.width) };
-            let known = row.len().min(words.len() * 32);
-            let (known, beyond) = row.split_at_mut(known);
-            beyond.fill(low);
-            for (cells, &word) in known.chunks_mut(32).zip(words) {
-                match word {
-                    u32::MAX => {}
-                    0 => cells.fill(low),
-                    // Every cell is written: without a branch the compiler takes several at once.
-                    _ => cells.iter_mut().zip(BITS).for_each(|(cell, bit)| {
-                        *cell = if word & bit != 0 { *cell } else { low };
-                    }),
-                }
-            }
+            disallow(row, words, low);
             return;
         }
         for token in 0..self.width {
@@ -217,6 +205,24 @@ impl Cells {
     }
 }
 
+/// Writes `low` where `words` has no bit; cells beyond them belong to no token.
+pub(crate) fn disallow<T: Copy>(row: &mut [T], words: &[u32], low: T) {
+    let known = row.len().min(words.len() * 32);
+    let (known, beyond) = row.split_at_mut(known);
+    beyond.fill(low);
+    for (cells, &word) in known.chunks_mut(32).zip(words) {
+        match word {
+            u32::MAX => {}
+            0 => cells.fill(low),
+            // Every cell is written: without a branch the compiler takes several at once.
+            _ => cells.iter_mut().zip(BITS).for_each(|(cell, bit)| {
+                *cell = if word & bit != 0 { *cell } else { low };
+            }),
+        }
+    }
+}
+
+/// The bits of a word, lowest first.
 const BITS: [u32; 32] = {
     let mut bits = [0; 32];
     let mut at = 0;

@@ -7,6 +7,7 @@ mod errors;
 mod graph;
 mod language;
 mod learnt;
+mod masking;
 mod matcher;
 mod patient;
 mod vocabulary;
@@ -26,6 +27,8 @@ mod _core {
     use super::graph::{Graph, Members};
     #[pymodule_export]
     use super::language::{Automaton, Expression, Grouping};
+    #[pymodule_export]
+    use super::masking::masked_scores;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
     #[pymodule_export]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isnan
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formalm.bitmask import apply_bitmask, new_bitmask
+from formalm.bitmask import masked_scores
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import compiled
 from formalm.drivers.sampling import Decoding, random_numbers
 from formalm.errors import ArgumentError, ModelError, TokenError
 from formalm.integrations.positions import Positions
-from formalm.integrations.prompts import Prompt
+from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.facts import end_token_ids_of, listed, vocabulary_of
 from formalm.vocabulary import Vocabulary
@@ -102,6 +102,7 @@ class ConstraintLogitsProcessor:
         self._decoding = _decoding(seed, temperature, top_k, top_p, min_p)
         self._positions = Positions(self.constraint, memory_limit_bytes)
         self._ends = list(self.constraint.vocabulary.end_token_ids)
+        self._size = len(self.constraint.vocabulary)
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """The scores with minus infinity for every token that is not allowed.
@@ -122,67 +123,58 @@ class ConstraintLogitsProcessor:
         TokenError
             If a text can go on by no token at all.
         """
-        size = len(self.constraint.vocabulary)
+        size = self._size
         if scores.shape[-1] < size:
             raise ModelError(
                 f"the model has {scores.shape[-1]:,} logits, the vocabulary {size:,} tokens",
                 hint="this tokenizer belongs to another model",
             )
-        ids = np.asarray(input_ids if input_ids.device.type == "cpu" else input_ids.cpu(), np.int64)
+        on_cpu = input_ids if input_ids.device.type == "cpu" else input_ids.cpu()
+        ids = on_cpu.numpy().astype(np.int64, copy=False)
         texts = self.prompt.rest(ids)
-        bitmask = new_bitmask(len(texts), self.constraint.width)
-        # Rows that may only end get scores of their own: the model's may be minus infinity there.
-        over = [row for row, text in enumerate(texts) if not self._fill(text, bitmask, row)]
-        result = scores.clone()
-        apply_bitmask(result, bitmask)
-        for row in over:
-            result[row, self._ends] = 0.0
-        self._check(result, texts)
+        matchers = [self._positions.after(text) for text in texts]
+        result, tops = masked_scores(matchers, self.constraint.width, scores)
+        for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
+            if matcher is None:
+                # Scores of its own: the model's may be minus infinity at all ends.
+                result[row, self._ends] = 0.0
+            elif not isfinite(top):
+                self._refuse(row, top, texts)
         return result if self._decoding is None else self._drawn(scores, result, texts)
 
-    def _fill(self, text: npt.NDArray[np.int64], bitmask: npt.NDArray[np.int32], row: int) -> bool:
-        """Fill a row of the bitmask; False, and nothing in it, if the text is over."""
-        matcher = self._positions.after(text.tobytes())
-        if matcher is None:
-            return False
-        matcher.fill_bitmask(bitmask, row)
-        return True
+    def _refuse(self, row: int, top: float, texts: list[bytes]) -> None:
+        """Say what is wrong with a row whose greatest score is no number."""
+        if top == np.inf:
+            return
+        if top != -np.inf:
+            raise ModelError(f"row {row} of the scores has a NaN")
+        text = self.constraint.vocabulary.decode_text(np.frombuffer(texts[row], np.int64))
+        raise TokenError(
+            f"row {row}: no token that is allowed after {text[-40:]!r} has any probability",
+            hint="either the vocabulary lacks tokens that the language needs, or another option, "
+            "such as min_new_tokens or bad_words_ids, forbids the ones that remain",
+        )
 
-    def _check(self, result: Any, texts: npt.NDArray[np.int64]) -> None:
-        for row, top in enumerate(result.amax(-1).tolist()):
-            if isnan(top):
-                raise ModelError(f"row {row} of the scores has a NaN")
-            if top == -np.inf:
-                text = self.constraint.vocabulary.decode_text(texts[row].tolist())
-                raise TokenError(
-                    f"row {row}: no token that is allowed after {text[-40:]!r} has any probability",
-                    hint="either the vocabulary lacks tokens that the language needs, or another "
-                    "option, such as min_new_tokens or bad_words_ids, forbids the ones that remain",
-                )
-
-    def _drawn(self, scores: Any, masked: Any, texts: npt.NDArray[np.int64]) -> Any:
+    def _drawn(self, scores: Any, masked: Any, texts: list[bytes]) -> Any:
         """Nothing but the token that :func:`formalm.generate` would draw in each row."""
         import torch
 
-        size = len(self.constraint.vocabulary)
         # Normalised before the mask, as models are: the draw must meet the same numbers.
         logprobs = torch.log_softmax(scores.float(), dim=-1)
         logprobs = logprobs.masked_fill(masked == float("-inf"), float("-inf"))
-        rows = logprobs[:, :size].double().cpu().numpy()
+        rows = logprobs[:, : self._size].double().cpu().numpy()
         samples = max(1, len(texts) // (self.prompt.rows or 1))
         result = torch.full_like(masked, float("-inf"))
         for row, text in enumerate(texts):
             result[row, self._choose(rows[row], text, row % samples)] = 0.0
         return result
 
-    def _choose(
-        self, logprobs: npt.NDArray[np.float64], text: npt.NDArray[np.int64], sample: int
-    ) -> int:
-        if self._decoding is None or self._positions.after(text.tobytes()) is None:
+    def _choose(self, logprobs: npt.NDArray[np.float64], text: bytes, sample: int) -> int:
+        if self._decoding is None or self._positions.after(text) is None:
             return self._ends[0]
         generator = random_numbers(self.seed or 0, sample)
         # One number a token: the place in the stream is the place in the text.
-        generator.bit_generator.advance(len(text))  # type: ignore[attr-defined]
+        generator.bit_generator.advance(len(text) // ID_BYTES)  # type: ignore[attr-defined]
         return self._decoding.choose(logprobs, generator)
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from formalm.constraint import Constraint
 from formalm.errors import TokenError
+from formalm.integrations.prompts import ID_BYTES
 
 if TYPE_CHECKING:
     from formalm import _core
@@ -18,7 +19,6 @@ __all__ = ["Positions"]
 
 # What an entry takes beside its key, about.
 ENTRY_BYTES = 600
-ID_BYTES = 8
 
 
 class Positions:
