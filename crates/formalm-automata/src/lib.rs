@@ -13,6 +13,7 @@ pub mod error;
 mod expression;
 mod lower;
 mod machine;
+mod partition;
 pub mod syntax;
 mod table;
 mod term;
@@ -25,6 +26,7 @@ pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
 pub use machine::{Keys, Machine};
+pub use partition::{Partition, Reading};
 pub use viability::{KeyId, Repetition, Viability};
 
 #[cfg(test)]
