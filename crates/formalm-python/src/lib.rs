@@ -3,6 +3,7 @@
 
 mod arrays;
 mod constraint;
+mod encoder;
 mod errors;
 mod language;
 mod matcher;
@@ -19,6 +20,8 @@ mod _core {
     use super::arrays::apply_bitmask;
     #[pymodule_export]
     use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::encoder::Encoder;
     #[pymodule_export]
     use super::language::{Automaton, Expression};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import index
 from os import PathLike
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary import encoding, files
+from formalm.vocabulary.canonical import NonCanonical, load_encoder, non_canonical
 
 __all__ = ["Vocabulary"]
 
@@ -30,7 +32,7 @@ class Vocabulary:
     (5, b'.2', b'1.2')
     """
 
-    __slots__ = ("_encode", "_tokenizer_json", "core")
+    __slots__ = ("_encode", "_encoder", "_tokenizer_json", "core")
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Vocabulary:
         self.core = core
         self._tokenizer_json = tokenizer_json
         self._encode = encode
+        self._encoder: _core.Encoder | None = None
 
     @classmethod
     def from_tokens(
@@ -155,6 +158,54 @@ class Vocabulary:
                 )
             self._encode = encoding.tokenizers_encode(self._tokenizer_json)
         return [index(token_id) for token_id in self._encode(text)]
+
+    def encoder(self) -> _core.Encoder:
+        """The tokenizer taken apart, for canonical tokens; made and checked when first asked for.
+
+        Raises
+        ------
+        VocabularyError
+            If there is no ``tokenizer.json``, or one that we cannot follow exactly.
+        """
+        if self._encoder is None:
+            if self._tokenizer_json is None:
+                raise VocabularyError(
+                    "canonical tokens need the tokenizer's own file",
+                    hint="Vocabulary.from_tokenizer_json(...) keeps it",
+                )
+            encode = encoding.tokenizers_encode(self._tokenizer_json)
+            self._encoder = load_encoder(self._tokenizer_json, self.core, encode)
+        return self._encoder
+
+    def merges_like(self, other: Vocabulary) -> bool:
+        """Whether both have the same tokenizer file, so that canonical tokens are the same."""
+        return self._tokenizer_json == other._tokenizer_json
+
+    def is_canonical(self, token_ids: Iterable[int]) -> bool:
+        """Whether the tokenizer itself writes the tokens' text in these tokens.
+
+        Special tokens separate texts. Where the tokenizer puts a space in front of every text,
+        tokens are judged as the continuation of a text: as they spell it, with that space.
+
+        Raises
+        ------
+        VocabularyError
+            As :meth:`encoder`.
+        """
+        return self.canonical_error(token_ids) is None
+
+    def canonical_error(self, token_ids: Iterable[int]) -> NonCanonical | None:
+        """Where and why tokens are not canonical; None if they are. See :meth:`is_canonical`."""
+        encoder = self.encoder()
+        ids, start = _ids(token_ids), 0
+        for end in range(len(ids) + 1):
+            if end < len(ids) and self.core.token_bytes(ids[end]) is not None:
+                continue
+            error = non_canonical(encoder, self.core, ids[start:end])
+            if error is not None:
+                return replace(error, index=start + error.index)
+            start = end + 1
+        return None
 
     @property
     def can_encode(self) -> bool:
