@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Context;
 use super::pairs::{Pair, Pairs};
 use super::sets::Member;
+use super::walks::{self, Goal, fits_kind};
 use crate::mask::{Words, patch};
 
 /// Positions that one search may look at.
@@ -76,17 +77,6 @@ pub(crate) fn after<M: Machine>(
         }
     }
     Ok(list)
-}
-
-/// Whether a token may begin with a mark and end where an added token is being read or not.
-#[inline]
-fn fits_kind(kind: Kind, mark: Mark, in_added: bool) -> bool {
-    match kind {
-        Kind::Never => false,
-        Kind::Added => in_added && mark == Mark::Added,
-        Kind::Merged | Kind::Byte(_) => !in_added,
-        Kind::Whole => !in_added && mark == Mark::Piece,
-    }
 }
 
 impl Liveness {
@@ -214,19 +204,19 @@ impl Liveness {
     /// The tokens that may follow a member with a mark, by where they lead; only neighbours have
     /// not been looked at.
     fn groups<M: Machine>(
-        &mut self,
+        &self,
         context: Context<'_, M>,
         pairs: &mut Pairs,
         member: Member,
         mark: Mark,
     ) -> Result<Groups, Error> {
-        let mut walk = Walk { index: FxHashMap::default(), groups: Groups::new(), latest: None };
-        walk.trie(context, pairs, member, mark)?;
-        walk.bytes(context, pairs, member, mark)?;
+        let (state, place) = pairs.parts(member.pair);
+        let from = Goal { state, place, path: member.path };
         let mut groups = Groups::new();
-        for (member, tokens) in walk.groups {
-            if pairs.is_productive(context, member.pair)? {
-                groups.push((member, tokens));
+        for (goal, tokens) in walks::tokens(context, from, mark)? {
+            let pair = pairs.intern(goal.state, goal.place)?;
+            if pairs.is_productive(context, pair)? {
+                groups.push((Member { pair, path: goal.path }, tokens));
             }
         }
         Ok(groups)
@@ -315,95 +305,4 @@ fn first_token<M>(context: Context<'_, M>, rest: &[u8]) -> Option<u32> {
     let mut tokens = Vec::new();
     context.encoder.merge(rest, &mut tokens);
     tokens.first().copied()
-}
-
-/// Tokens of the vocabulary, walked from one member.
-struct Walk {
-    index: FxHashMap<Member, usize>,
-    groups: Groups,
-    latest: Option<(Member, usize)>,
-}
-
-impl Walk {
-    fn add(&mut self, member: Member, token: u32) {
-        let at = match self.latest {
-            Some((known, at)) if known == member => at,
-            _ => *self.index.entry(member).or_insert_with(|| {
-                self.groups.push((member, Vec::new()));
-                self.groups.len() - 1
-            }),
-        };
-        self.latest = Some((member, at));
-        self.groups[at].1.push(token);
-    }
-
-    /// Tokens that are read byte by byte.
-    fn trie<M: Machine>(
-        &mut self,
-        context: Context<'_, M>,
-        pairs: &mut Pairs,
-        member: Member,
-        mark: Mark,
-    ) -> Result<(), Error> {
-        let (trie, encoder) = (context.vocabulary.trie(), context.encoder);
-        let splitter = encoder.splitter();
-        let nodes = trie.nodes();
-        let mut stack = vec![pairs.parts(member.pair)];
-        let mut at = 0;
-        while (at as usize) < nodes.len() {
-            let here = nodes[at as usize];
-            let depth = here.depth();
-            let (state, place) = stack[depth - 1];
-            let mark_here = if depth == 1 { mark } else { Mark::Inside };
-            let place = splitter.step(place, here.byte(), mark_here);
-            let next = match place {
-                Some(place) => {
-                    context.machine.step(state, here.byte())?.map(|state| (state, place))
-                }
-                None => None,
-            };
-            let Some((state, place)) = next else {
-                at = here.end();
-                continue;
-            };
-            if here.word().is_some() {
-                let in_added = splitter.is_added(place);
-                for &token in trie.tokens_at(at) {
-                    let kind = encoder.kind(token);
-                    if matches!(kind, Kind::Byte(_)) || !fits_kind(kind, mark, in_added) {
-                        continue;
-                    }
-                    if let Some(path) = encoder.path(member.path, token, mark != Mark::Inside) {
-                        self.add(Member { pair: pairs.intern(state, place)?, path }, token);
-                    }
-                }
-            }
-            stack.truncate(depth);
-            stack.push((state, place));
-            at += 1;
-        }
-        Ok(())
-    }
-
-    /// Tokens for single bytes of characters that are no symbols.
-    fn bytes<M: Machine>(
-        &mut self,
-        context: Context<'_, M>,
-        pairs: &mut Pairs,
-        member: Member,
-        mark: Mark,
-    ) -> Result<(), Error> {
-        let (state, place) = pairs.parts(member.pair);
-        for byte in 0..=255u8 {
-            let Some(token) = context.encoder.byte_token(byte) else { return Ok(()) };
-            let place = context.encoder.splitter().step_alone(place, byte, mark);
-            if let Some(place) = place
-                && context.vocabulary.token_bytes(token).is_some()
-                && let Some(state) = context.machine.step(state, byte)?
-            {
-                self.add(Member::new(pairs.intern(state, place)?), token);
-            }
-        }
-        Ok(())
-    }
 }

@@ -9,6 +9,7 @@
 mod live;
 mod pairs;
 mod sets;
+mod walks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
