@@ -11,7 +11,7 @@ mod pairs;
 mod sets;
 mod walks;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use formalm_automata::{Chunks, Error, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
@@ -26,6 +26,9 @@ use sets::{Member, Sets};
 /// No token: nothing has been read.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// Up to so many tokens are looked at one by one.
+const FEW: usize = 16;
+
 /// From so many forbidden neighbours on, a bitmask of them is kept.
 const MANY: usize = 4096;
 
@@ -37,7 +40,6 @@ const ROWS: usize = 128;
 pub(crate) struct Grown {
     pub(crate) pairs: Pairs,
     pub(crate) live: Liveness,
-    sets: Sets,
 }
 
 /// The canonical tokenizations of a language.
@@ -46,6 +48,8 @@ pub(crate) struct Canonical {
     encoder: Arc<Encoder>,
     vocabulary: Arc<Vocabulary>,
     grown: Mutex<Grown>,
+    /// Apart from the rest, so that known masks are read while others are computed.
+    sets: RwLock<Sets>,
     /// Per set 1 if the text may end there.
     accepting: Chunks,
     masks: Memo,
@@ -81,11 +85,8 @@ impl Canonical {
         let canonical = Canonical {
             encoder,
             vocabulary,
-            grown: Mutex::new(Grown {
-                pairs: Pairs::default(),
-                live: Liveness::default(),
-                sets: Sets::default(),
-            }),
+            grown: Mutex::new(Grown { pairs: Pairs::default(), live: Liveness::default() }),
+            sets: RwLock::default(),
             accepting: Chunks::default(),
             masks: Memo::new(memory_limit_bytes),
             rows: Mutex::default(),
@@ -106,7 +107,7 @@ impl Canonical {
                 hint: Some("members must be UTF-8, and texts that decoding can give".to_owned()),
             });
         }
-        self.set(grown, machine, vec![Member::new(start)]);
+        self.set(&grown.pairs, machine, vec![Member::new(start)]);
         Ok(())
     }
 
@@ -125,14 +126,14 @@ impl Canonical {
     }
 
     /// The number of a set of members, all of one state of the language.
-    fn set(&self, grown: &mut Grown, machine: &impl Machine, members: Vec<Member>) -> StateId {
+    fn set(&self, pairs: &Pairs, machine: &impl Machine, members: Vec<Member>) -> StateId {
         let accepting = members.iter().any(|member| {
-            let (state, place) = grown.pairs.parts(member.pair);
+            let (state, place) = pairs.parts(member.pair);
             machine.is_accepting(state)
                 && self.encoder.splitter().ends(place)
                 && self.encoder.may_end(member.path)
         });
-        let set = grown.sets.intern(members);
+        let set = self.sets.write().unwrap_or_else(PoisonError::into_inner).intern(members);
         self.accepting.set(set as usize, u32::from(accepting));
         StateId::new(set)
     }
@@ -145,9 +146,8 @@ impl Canonical {
 
     /// The language's state.
     pub(crate) fn machine_state(&self, state: StateId) -> StateId {
-        let grown = self.lock();
-        let first = grown.sets.members(state.number())[0];
-        grown.pairs.parts(first.pair).0
+        let first = self.members(state)[0].1;
+        self.lock().pairs.parts(first.pair).0
     }
 
     /// The state after a token, given the one before it; none if it may not stand there.
@@ -158,10 +158,9 @@ impl Canonical {
         token: u32,
     ) -> Result<Option<StateId>, Error> {
         let context = self.context(machine);
-        let grown = &mut *self.lock();
-        let Grown { pairs, live, sets } = grown;
+        let Grown { pairs, live } = &mut *self.lock();
         let mut members = Vec::new();
-        for member in sets.members(state.number()).to_vec() {
+        for &(_, member) in &*self.members(state) {
             for next in live::after(context, pairs, member, last, token)? {
                 if live.is_live(context, pairs, next, token)? && !members.contains(&next) {
                     members.push(next);
@@ -169,13 +168,18 @@ impl Canonical {
             }
         }
         members.sort_unstable();
-        Ok((!members.is_empty()).then(|| self.set(grown, machine, members)))
+        Ok((!members.is_empty()).then(|| self.set(pairs, machine, members)))
+    }
+
+    /// The members of a set, each with its number.
+    fn members(&self, state: StateId) -> Arc<[(u32, Member)]> {
+        self.sets.read().unwrap_or_else(PoisonError::into_inner).members(state.number())
     }
 
     /// Whether the masks of a state are stored.
     pub(crate) fn is_ready(&self, state: StateId) -> bool {
-        let key = 2 * state.number();
-        self.masks.has(key) && self.masks.has(key + 1)
+        let has = |id: u32| self.masks.has(2 * id) && self.masks.has(2 * id + 1);
+        self.members(state).iter().all(|&(id, _)| has(id))
     }
 
     /// Writes the mask over `out`, end tokens left out.
@@ -185,35 +189,54 @@ impl Canonical {
         (state, last): (StateId, u32),
         out: &mut Words,
     ) -> Result<(), Error> {
-        let key = 2 * state.number();
-        let inside = self.masks.with(key, |mask| self.fill_inside(mask, last, out));
-        let begins = self.masks.with(key + 1, |mask| inside.map(|()| mask.join(out)));
-        if begins.flatten().is_some() {
-            return Ok(());
+        let members = self.members(state);
+        out.fill(0);
+        let mut many = false;
+        for &member in &*members {
+            self.with_mask(machine, member, false, |mask| match mask {
+                Mask::Sparse(ids) if ids.len() <= FEW => {
+                    let fits = |id: u32| last == NONE || self.encoder.may_follow(last, id);
+                    for &id in ids.iter().filter(|&&id| fits(id)) {
+                        patch(out, &[id], &[]);
+                    }
+                }
+                mask => {
+                    many = true;
+                    mask.join(out);
+                }
+            })?;
         }
-        let (inside, begins) = self.compute(machine, state)?;
-        self.fill_inside(&inside, last, out);
-        begins.join(out);
-        self.masks.insert(key, inside);
-        self.masks.insert(key + 1, begins);
+        if many && last != NONE {
+            self.clear_after(last, out);
+        }
+        for &member in &*members {
+            self.with_mask(machine, member, true, |mask| mask.join(out))?;
+        }
         Ok(())
     }
 
-    /// Writes the tokens that go on with a piece, less those that may not follow the last token.
-    fn fill_inside(&self, mask: &Mask, last: u32, out: &mut Words) {
-        if let Mask::Sparse(ids) = mask
-            && ids.len() <= 16
-        {
-            out.fill(0);
-            for &id in ids.iter().filter(|&&id| last == NONE || self.encoder.may_follow(last, id)) {
-                patch(out, &[id], &[]);
-            }
-            return;
+    /// Uses the mask of the tokens that begin a piece, or of those that go on with one, neighbours
+    /// aside.
+    fn with_mask(
+        &self,
+        machine: &impl Machine,
+        (id, member): (u32, Member),
+        begins: bool,
+        use_mask: impl FnOnce(&Mask),
+    ) -> Result<(), Error> {
+        let key = 2 * id + u32::from(begins);
+        let mut use_mask = Some(use_mask);
+        if self.masks.with(key, |mask| use_mask.take().map(|f| f(mask))).is_some() {
+            return Ok(());
         }
-        mask.fill(out);
-        if last != NONE {
-            self.clear_after(last, out);
+        let masks = self.compute(machine, member)?;
+        // `use_mask` is still there: it is taken only on a hit.
+        if let Some(f) = use_mask.take() {
+            f(if begins { &masks.1 } else { &masks.0 });
         }
+        self.masks.insert(2 * id, masks.0);
+        self.masks.insert(2 * id + 1, masks.1);
+        Ok(())
     }
 
     /// Clears what may not follow a token within a piece.
@@ -243,14 +266,12 @@ impl Canonical {
     }
 
     /// The tokens that go on with a piece, neighbours aside, and those that begin one.
-    fn compute(&self, machine: &impl Machine, state: StateId) -> Result<(Mask, Mask), Error> {
+    fn compute(&self, machine: &impl Machine, member: Member) -> Result<(Mask, Mask), Error> {
         let context = self.context(machine);
-        let Grown { pairs, live, sets } = &mut *self.lock();
+        let Grown { pairs, live } = &mut *self.lock();
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
-        for member in sets.members(state.number()).to_vec() {
-            live.allowed(context, pairs, member, (&mut inside, &mut begins))?;
-        }
+        live.allowed(context, pairs, member, (&mut inside, &mut begins))?;
         Ok((Mask::from_words(inside), Mask::from_words(begins)))
     }
 
@@ -261,7 +282,7 @@ impl Canonical {
         self.masks.size().1
             + grown.pairs.memory_bytes()
             + grown.live.memory_bytes()
-            + grown.sets.memory_bytes()
+            + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
             + rows.iter().map(|row| 4 * row.1.len()).sum::<usize>()
     }
 

@@ -1,5 +1,7 @@
 //! Sets of what may be true of a text: states of a constraint on canonical tokens.
 
+use std::sync::Arc;
+
 use formalm_vocabulary::canonical::Path;
 use rustc_hash::FxHashMap;
 
@@ -19,33 +21,38 @@ impl Member {
     }
 }
 
-/// Numbered sets.
+/// Numbered sets of numbered members.
 #[derive(Debug, Default)]
 pub(crate) struct Sets {
-    ids: FxHashMap<Box<[Member]>, u32>,
-    list: Vec<Box<[Member]>>,
+    members: FxHashMap<Member, u32>,
+    ids: FxHashMap<Vec<Member>, u32>,
+    list: Vec<Arc<[(u32, Member)]>>,
     total: usize,
 }
 
 impl Sets {
     /// The number of a sorted set.
-    pub(crate) fn intern(&mut self, members: Vec<Member>) -> u32 {
-        let members: Box<[Member]> = members.into();
-        if let Some(&id) = self.ids.get(&members) {
+    pub(crate) fn intern(&mut self, set: Vec<Member>) -> u32 {
+        if let Some(&id) = self.ids.get(&set) {
             return id;
         }
-        let id = self.list.len() as u32;
-        self.total += members.len();
-        self.list.push(members.clone());
-        self.ids.insert(members, id);
+        let numbered = set.iter().map(|&member| {
+            let next = self.members.len() as u32;
+            (*self.members.entry(member).or_insert(next), member)
+        });
+        self.list.push(numbered.collect());
+        self.total += set.len();
+        let id = self.list.len() as u32 - 1;
+        self.ids.insert(set, id);
         id
     }
 
-    pub(crate) fn members(&self, set: u32) -> &[Member] {
-        &self.list[set as usize]
+    /// The members of a set and their numbers.
+    pub(crate) fn members(&self, set: u32) -> Arc<[(u32, Member)]> {
+        Arc::clone(&self.list[set as usize])
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        2 * size_of::<Member>() * self.total + 56 * self.list.len()
+        32 * self.total + 64 * self.list.len() + 16 * self.members.len()
     }
 }
