@@ -10,6 +10,7 @@ use super::relation::Relation;
 use super::splitter::{Mark, Splitter};
 use super::wholes::{Path, Wholes};
 use crate::tokenizer::{AddedToken, Pieces, Spelling, TokenizerFile};
+use crate::tokens::MOST_IDS;
 use crate::{Error, Vocabulary};
 
 /// Where a token comes from.
@@ -87,6 +88,9 @@ impl Encoder {
             merges.unreachable.into_iter().collect();
         let ids = pieces.iter().map(|(_, id)| *id).chain(added.iter().map(|token| token.id));
         let len = ids.max().map_or(0, |id| id as usize + 1);
+        if len > MOST_IDS {
+            return Err(Error::new(format!("ids are beyond {MOST_IDS}")).at("added_tokens"));
+        }
         let mut kinds = vec![Kind::Never; len];
         let mut by_text: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
         let special: FxHashSet<u32> =
@@ -97,7 +101,7 @@ impl Encoder {
             } else if file.model.ignore_merges {
                 let mut bytes = Vec::new();
                 // What is spelled in other characters is no piece of any text.
-                if spelling.spell(piece, &mut bytes).is_err() {
+                if spelling.spell(piece, &mut bytes).is_err() || bytes.is_empty() {
                     continue;
                 }
                 if special.contains(id) {

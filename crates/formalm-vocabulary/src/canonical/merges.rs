@@ -1,5 +1,6 @@
 //! The merges of a tokenizer file, and how they make each token.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use rayon::prelude::*;
@@ -11,6 +12,7 @@ use super::relation::{Derivation, Relation};
 use super::rules::{Rule, Rules};
 use crate::Error;
 use crate::tokenizer::{Model, Pieces, Text};
+use crate::tokens::MOST_IDS;
 
 /// The pieces of a model and their merges.
 pub(crate) struct Merges {
@@ -71,6 +73,7 @@ impl Merges {
         let Pieces::Map(pieces) = &model.vocab else {
             return Err(Error::new("there is no map from pieces to ids").at("model.vocab"));
         };
+        check_ids(pieces)?;
         let ids: FxHashMap<&str, u32> = pieces.iter().map(|(piece, id)| (&**piece, *id)).collect();
         let rules = Rules::new(rules(model.merges, &ids)?.into_iter());
         let symbols: FxHashMap<char, u32> = pieces
@@ -95,6 +98,20 @@ impl Merges {
         }
         let len = ids.values().max().map_or(0, |&id| id as usize + 1);
         Ok(Merges { relation: Relation::new(&reachable, len), symbols, unreachable })
+    }
+}
+
+/// Checks that ids are small and each is of one piece.
+fn check_ids(pieces: &[(Cow<'_, str>, u32)]) -> Result<(), Error> {
+    let mut ids: Vec<u32> = pieces.iter().map(|(_, id)| *id).collect();
+    ids.sort_unstable();
+    let twice = ids.windows(2).any(|pair| pair[0] == pair[1]);
+    match ids.last() {
+        Some(&last) if twice || last as usize >= MOST_IDS => {
+            Err(Error::new(format!("ids are given twice or are beyond {MOST_IDS}"))
+                .at("model.vocab"))
+        }
+        _ => Ok(()),
     }
 }
 

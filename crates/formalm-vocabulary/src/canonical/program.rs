@@ -167,6 +167,11 @@ impl Program {
         }
     }
 
+    /// The number of instructions.
+    pub(crate) fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
     /// Where a match begins.
     pub(crate) fn start(&self) -> u16 {
         self.start

@@ -13,6 +13,9 @@ use crate::Error;
 /// States of a machine; a tokenizer that needs more is refused.
 const MOST_STATES: usize = 4096;
 
+/// Instructions looked at while the machine is built: bounds the time it takes.
+const MOST_WORK: usize = 2_000_000_000;
+
 /// Transitions to nowhere.
 const DEAD: u32 = u32::MAX;
 
@@ -259,8 +262,11 @@ impl Builder<'_> {
         let mut ids: FxHashMap<Vec<Guesses>, u32> = FxHashMap::from_iter([(start.clone(), 0)]);
         let mut states = vec![start];
         let mut table = Vec::new();
-        let mut at = 0;
+        let instructions: usize =
+            self.divisions.iter().map(|division| division.program.len()).sum();
+        let (mut at, mut work) = (0, 0);
         while at < states.len() {
+            work += states[at].len() * classes * instructions;
             let mut after: Vec<Vec<Vec<Guesses>>> = vec![vec![Vec::new(); classes]; 3];
             for guesses in &states[at] {
                 for class in 0..classes as u16 {
@@ -283,8 +289,10 @@ impl Builder<'_> {
                 }
                 table.push(id);
             }
-            if states.len() > MOST_STATES {
-                let message = format!("the pre-tokenizer needs more than {MOST_STATES} states");
+            if states.len() > MOST_STATES || work > MOST_WORK {
+                let message = format!(
+                    "the pre-tokenizer needs more than {MOST_STATES} states, or is too large"
+                );
                 return Err(Error::new(message).at("pre_tokenizer"));
             }
             at += 1;
