@@ -2,6 +2,7 @@
 #![no_main]
 
 use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::canonical::Encoder;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -9,4 +10,11 @@ fuzz_target!(|data: &[u8]| {
     let saved = vocabulary.save();
     let again = Vocabulary::from_saved(&saved).expect("what we saved can be read");
     assert_eq!(vocabulary.fingerprint(), again.fingerprint());
+    let Ok(encoder) = Encoder::from_tokenizer_json(data) else { return };
+    if encoder.check(&vocabulary).is_ok()
+        && let Some(tokens) = encoder.encode("don't\n\n 12")
+    {
+        let spelled = tokens.iter().filter_map(|&id| vocabulary.token_bytes(id));
+        assert_eq!(spelled.collect::<Vec<_>>().concat(), b"don't\n\n 12");
+    }
 });

@@ -9,6 +9,7 @@ import numpy.typing as npt
 __all__ = [
     "Automaton",
     "Constraint",
+    "Encoder",
     "Expression",
     "Graph",
     "Grouping",
@@ -156,6 +157,33 @@ class Vocabulary:
         """Hex digest of token bytes and end tokens: equal fingerprint, equal masks."""
 
 @final
+class Encoder:
+    """A tokenizer taken apart into what decides which tokens are canonical."""
+
+    def __new__(cls, tokenizer_json: bytes, vocabulary: Vocabulary) -> Encoder: ...
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, no space put in front of it."""
+    def pieces(self, text: str) -> list[tuple[int, bool]]:
+        """Where pieces begin, in bytes, and whether each is an added token."""
+    def borders(self) -> str:
+        """Characters beside those that the pre-tokenizer tells apart from them."""
+    def crossing(self, first: int, second: int) -> tuple[int, int] | None:
+        """The tokens that merging would join across the border of two; None if they stay two."""
+    def forbidden(self, token_id: int, after: bool) -> list[int]:
+        """Tokens that may not follow, or precede, a token within a piece; ascending."""
+    def kind(self, token_id: int) -> str:
+        """``merged``, ``whole``, ``byte``, ``added`` or ``never``."""
+    @property
+    def early_count(self) -> int: ...
+    @property
+    def marks_spaces(self) -> bool:
+        """Spaces are written as U+2581, which texts then cannot have."""
+    @property
+    def prepends_space(self) -> bool: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+@final
 class Constraint:
     """An automaton lifted to a vocabulary. Shared freely between threads."""
 
@@ -166,7 +194,9 @@ class Constraint:
         *,
         memory_limit_bytes: int = ...,
         width: int | None = None,
-    ) -> Constraint: ...
+        encoder: Encoder | None = None,
+    ) -> Constraint:
+        """With an ``encoder``, canonical tokens only."""
     def matcher(self) -> Matcher: ...
     @property
     def width(self) -> int:

@@ -53,7 +53,8 @@ class Constraint:
     vocabulary
         Token id → bytes.
     tokenization
-        ``"all"``: any token sequence that spells a member. The only one there is.
+        ``"all"``: any token sequence that spells a member. ``"canonical"``: only those that the
+        tokenizer itself makes of a member; the vocabulary must come from a ``tokenizer.json``.
     width
         Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
         never allowed.
@@ -68,6 +69,9 @@ class Constraint:
         If the language is empty.
     LimitError
         If a limit is too small.
+    VocabularyError
+        If tokens are to be canonical and the tokenizer is not one whose canonical tokens are known
+        exactly.
 
     Examples
     --------
@@ -93,8 +97,8 @@ class Constraint:
         memory_limit_bytes: int | None = None,
         state_limit: int | None = None,
     ) -> None:
-        if tokenization != "all":
-            raise ArgumentError(f"tokenization is 'all', not {tokenization!r}")
+        if tokenization not in ("all", "canonical"):
+            raise ArgumentError(f"tokenization is 'all' or 'canonical', not {tokenization!r}")
         if not isinstance(vocabulary, Vocabulary):
             raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
         for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
@@ -106,7 +110,10 @@ class Constraint:
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self.language.automaton(state_limit=state_limit)
         limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
-        self.core = _core.Constraint(automaton, vocabulary.core, width=width, **limit)
+        encoder = vocabulary.encoder() if tokenization == "canonical" else None
+        self.core = _core.Constraint(
+            automaton, vocabulary.core, width=width, encoder=encoder, **limit
+        )
 
     @property
     def tokenization(self) -> str:
@@ -156,7 +163,11 @@ class Constraint:
         if not isinstance(other, Constraint):
             return NotImplemented
         mine = (self._key, self.language, self.vocabulary)
-        return mine == (other._key, other.language, other.vocabulary)
+        same = mine == (other._key, other.language, other.vocabulary)
+        # Equal vocabularies may merge differently, which matters to canonical tokens only.
+        return same and (
+            self.tokenization == "all" or self.vocabulary.merges_like(other.vocabulary)
+        )
 
     def __hash__(self) -> int:
         return hash((self._key, self.language, self.vocabulary))
@@ -165,7 +176,8 @@ class Constraint:
         return _rebuild, (self.language, self.vocabulary, *self._key)
 
     def __repr__(self) -> str:
-        return f"Constraint({self.language!r}, {self.vocabulary!r})"
+        canonical = ", tokenization='canonical'" if self.tokenization != "all" else ""
+        return f"Constraint({self.language!r}, {self.vocabulary!r}{canonical})"
 
 
 def _rebuild(

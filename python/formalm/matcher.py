@@ -56,6 +56,7 @@ class Matcher:
     ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how many
     were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
     ``forced_token_ids()``.
+    Where tokens must be canonical, ``advance_bytes`` always refuses: bytes have no tokens.
     ``advance`` and ``advance_bytes`` raise :class:`~formalm.TokenError` for what is not allowed and
     change nothing then.
     """
@@ -147,6 +148,8 @@ class Matcher:
             return f"token {token_id} is special: never allowed"
         if refusal == "not a member":
             return f"the end is not allowed: the text is not in the language yet, {wanted}"
+        if refusal == "not canonical":
+            return f"{token!r} is not allowed: the tokenizer writes such texts in other tokens"
         if refusal is None and not token:
             return "the end is allowed: the text is in the language"
         if refusal is None:

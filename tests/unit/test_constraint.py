@@ -201,7 +201,7 @@ def test_refused() -> None:
     with pytest.raises(LanguageError):
         Constraint(Regex("a") & Regex("b"), VOCABULARY)
     for options in (
-        {"tokenization": "canonical"},
+        {"tokenization": "canonic"},
         {"width": 3},
         {"width": "7"},
         {"memory_limit_bytes": 0},

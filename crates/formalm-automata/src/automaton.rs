@@ -23,6 +23,11 @@ use crate::term::{EMPTY, Term, TermId, Terms};
 pub struct StateId(pub(crate) u32);
 
 impl StateId {
+    /// The state with a number, for machines that number their states themselves.
+    pub fn new(number: u32) -> StateId {
+        StateId(number)
+    }
+
     /// The number of the state: small, dense, never reused.
     pub fn number(self) -> u32 {
         self.0

@@ -15,6 +15,7 @@ mod expression;
 mod grouping;
 mod lower;
 mod machine;
+mod partition;
 pub mod syntax;
 mod table;
 mod term;
@@ -29,6 +30,7 @@ pub use error::{Error, Resource, Span};
 pub use expression::Expression;
 pub use grouping::{Captured, Grouping};
 pub use machine::{Keys, Machine};
+pub use partition::{Partition, Reading};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability};
 use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::canonical::Encoder;
 
+use crate::canonical::{Canonical, NONE};
 use crate::completions::Completions;
 use crate::compute;
 use crate::mask::{Mask, Words, patch};
+use crate::matcher::Refusal;
 use crate::memo::Memo;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
@@ -19,6 +22,22 @@ pub struct Constraint<K = Viability> {
     vocabulary: Arc<Vocabulary>,
     memo: Memo,
     completions: Completions,
+    canonical: Option<Canonical>,
+}
+
+/// Where a sequence of tokens is in a constraint; meaningless in any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    state: StateId,
+    /// The last token, where it matters.
+    last: u32,
+}
+
+impl Position {
+    /// A number for the position: equal numbers, equal futures.
+    pub fn number(self) -> u64 {
+        u64::from(self.state.number()) << 24 | u64::from(self.last & 0xff_ffff)
+    }
 }
 
 impl Constraint {
@@ -32,13 +51,31 @@ impl Constraint {
         let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
         Constraint::over(keys, vocabulary, memory_limit_bytes)
     }
+
+    /// The same for canonical tokens only: sequences that extend to what the tokenizer makes of a
+    /// member.
+    ///
+    /// # Errors
+    ///
+    /// No member has canonical tokens; [`Error::Limit`].
+    pub fn canonical(
+        automaton: Arc<Automaton>,
+        vocabulary: Arc<Vocabulary>,
+        encoder: Arc<Encoder>,
+        memory_limit_bytes: usize,
+    ) -> Result<Constraint, Error> {
+        let canonical =
+            Canonical::new(&*automaton, Arc::clone(&vocabulary), encoder, memory_limit_bytes)?;
+        let constraint = Constraint::new(automaton, vocabulary, memory_limit_bytes);
+        Ok(Constraint { canonical: Some(canonical), ..constraint })
+    }
 }
 
 impl<K: Keys> Constraint<K> {
     /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
         let memo = Memo::new(memory_limit_bytes);
-        Constraint { keys, vocabulary, memo, completions: Completions::default() }
+        Constraint { keys, vocabulary, memo, completions: Completions::default(), canonical: None }
     }
 
     /// The vocabulary.
@@ -56,24 +93,58 @@ impl<K: Keys> Constraint<K> {
         self.vocabulary.len().div_ceil(32)
     }
 
-    /// Writes the mask of a state over `out`: tokens after which a member is reachable, and the
+    /// Whether only canonical tokens are allowed.
+    pub fn is_canonical(&self) -> bool {
+        self.canonical.is_some()
+    }
+
+    /// The position before anything was read.
+    #[inline]
+    pub fn start(&self) -> Position {
+        let state = match &self.canonical {
+            Some(canonical) => canonical.start(),
+            None => self.machine().start(),
+        };
+        Position { state, last: NONE }
+    }
+
+    /// Whether the text read is a member, by the tokens it was read in if they must be canonical.
+    #[inline]
+    pub fn is_accepting(&self, position: Position) -> bool {
+        match &self.canonical {
+            Some(canonical) => canonical.is_accepting(position.state),
+            None => self.machine().is_accepting(position.state),
+        }
+    }
+
+    /// Writes the mask of a position over `out`: tokens after which a member is reachable, and the
     /// end tokens if the text is a member. Words beyond the vocabulary become zero.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] if the machine would outgrow its limits; `out` is then unspecified.
-    pub fn fill(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
-        self.with_mask(state, |mask| mask.fill(out))?;
-        if self.machine().is_accepting(state) {
+    pub fn fill(&self, position: Position, out: &mut Words) -> Result<(), Error> {
+        match &self.canonical {
+            Some(canonical) => {
+                canonical.fill(&**self.machine(), (position.state, position.last), out)?;
+            }
+            None => self.with_mask(position.state, |mask| mask.fill(out))?,
+        }
+        if self.is_accepting(position) {
             patch(out, self.vocabulary.end_token_ids(), &[]);
         }
         Ok(())
     }
 
-    /// Whether the mask of a state is stored.
+    /// Whether the mask of a position is stored.
     #[inline]
-    pub fn is_ready(&self, state: StateId) -> bool {
-        self.keys.known_key(state).is_some_and(|key| self.memo.has(key.number()))
+    pub fn is_ready(&self, position: Position) -> bool {
+        match &self.canonical {
+            Some(canonical) => canonical.is_ready(position.state),
+            None => {
+                self.keys.known_key(position.state).is_some_and(|key| self.memo.has(key.number()))
+            }
+        }
     }
 
     /// Whether one token is allowed, without computing the mask.
@@ -81,13 +152,59 @@ impl<K: Keys> Constraint<K> {
     /// # Errors
     ///
     /// As [`Constraint::fill`].
-    pub fn allows(&self, state: StateId, token_id: u32) -> Result<bool, Error> {
+    pub fn allows(&self, position: Position, token_id: u32) -> Result<bool, Error> {
         if self.vocabulary.is_end(token_id) {
-            return Ok(self.machine().is_accepting(state));
+            return Ok(self.is_accepting(position));
         }
-        match self.vocabulary.token_bytes(token_id) {
-            Some(bytes) => Ok(self.machine().walk(state, bytes)?.is_ok()),
-            None => Ok(false),
+        match self.read(position, token_id) {
+            Ok(_) => Ok(true),
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The position after a token that is no end token.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`].
+    #[inline]
+    pub fn read(&self, position: Position, token_id: u32) -> Result<Position, Refusal> {
+        let Some(bytes) = self.vocabulary.token_bytes(token_id) else {
+            let known = (token_id as usize) < self.vocabulary.len();
+            return Err(if known { Refusal::NoBytes } else { Refusal::OutOfRange });
+        };
+        let Some(canonical) = &self.canonical else { return self.read_bytes(position, bytes) };
+        let before = (position.state, position.last);
+        if let Some(state) = canonical.step(&**self.machine(), before, token_id)? {
+            return Ok(Position { state, last: token_id });
+        }
+        match self.machine().walk(canonical.machine_state(position.state), bytes)? {
+            Ok(_) => Err(Refusal::NotCanonical),
+            Err(good) => Err(Refusal::NotViable { good }),
+        }
+    }
+
+    /// The position after bytes without a token.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`]; always where tokens must be canonical.
+    pub fn read_bytes(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+        if self.canonical.is_some() {
+            return Err(Refusal::NoTokens);
+        }
+        match self.machine().walk(position.state, bytes)? {
+            Ok(state) => Ok(Position { state, last: NONE }),
+            Err(good) => Err(Refusal::NotViable { good }),
+        }
+    }
+
+    /// The language's state at a position.
+    pub fn state(&self, position: Position) -> StateId {
+        match &self.canonical {
+            Some(canonical) => canonical.machine_state(position.state),
+            None => position.state,
         }
     }
 
@@ -120,12 +237,16 @@ impl<K: Keys> Constraint<K> {
 
     /// Memory in use beside automaton and vocabulary, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.memo.size().1 + self.keys.memory_bytes()
+        let canonical = self.canonical.as_ref().map_or(0, Canonical::memory_bytes);
+        self.memo.size().1 + self.keys.memory_bytes() + canonical
     }
 
     /// Number of masks kept.
     pub fn mask_count(&self) -> usize {
-        self.memo.size().0
+        match &self.canonical {
+            Some(canonical) => canonical.mask_count(),
+            None => self.memo.size().0,
+        }
     }
 
     /// A shortest token sequence, end token aside, that makes the text a member; `None` if it
@@ -133,19 +254,43 @@ impl<K: Keys> Constraint<K> {
     ///
     /// # Errors
     ///
-    /// As [`Constraint::fill`].
-    pub fn shortest_tokens(&self, state: StateId, limit: u32) -> Result<Option<Vec<u32>>, Error> {
+    /// As [`Constraint::fill`]; where tokens must be canonical the search is not there yet.
+    pub fn shortest_tokens(
+        &self,
+        position: Position,
+        limit: u32,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        let state = self.any_tokens(position)?;
         self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
     }
 
-    /// Writes the mask of a state over `out`, less the tokens after which no member can be
+    /// Writes the mask of a position over `out`, less the tokens after which no member can be
     /// completed within `budget` tokens, that token among them and end tokens aside.
     ///
     /// # Errors
     ///
-    /// As [`Constraint::fill`].
-    pub fn fill_within(&self, state: StateId, budget: u32, out: &mut Words) -> Result<(), Error> {
-        self.fill(state, out)?;
+    /// As [`Constraint::shortest_tokens`].
+    pub fn fill_within(
+        &self,
+        position: Position,
+        budget: u32,
+        out: &mut Words,
+    ) -> Result<(), Error> {
+        let state = self.any_tokens(position)?;
+        self.fill(position, out)?;
         self.completions.restrict(&**self.machine(), &self.vocabulary, state, budget, out)
+    }
+
+    /// The state of a position where any tokens will do.
+    fn any_tokens(&self, position: Position) -> Result<StateId, Error> {
+        match self.canonical {
+            None => Ok(position.state),
+            Some(_) => Err(Error::Language {
+                message: "the fewest tokens to a member are not known for canonical tokens"
+                    .to_owned(),
+                span: None,
+                hint: Some("use tokenization=\"all\", or give more tokens".to_owned()),
+            }),
+        }
     }
 }

@@ -3,7 +3,8 @@
 use formalm_automata::explicit::{Graph, Poll, Size};
 use formalm_automata::{Error, Keys, Machine};
 
-use crate::constraint::Constraint;
+use crate::constraint::{Constraint, Position};
+use crate::matcher::Refusal;
 use crate::walk;
 
 impl<K: Keys> Constraint<K> {
@@ -18,6 +19,9 @@ impl<K: Keys> Constraint<K> {
     /// [`Error::Limit`] if there are more states or edges before equivalent states are joined;
     /// [`Error::Interrupted`].
     pub fn graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+        if self.is_canonical() {
+            return self.canonical_graph(size, poll);
+        }
         let machine = &**self.machine();
         let successors = |state, row: &mut Vec<_>| {
             walk::tokens(machine, self.vocabulary().trie(), state, |next, tokens| {
@@ -27,4 +31,31 @@ impl<K: Keys> Constraint<K> {
         let accepting = |state| machine.is_accepting(state);
         Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
     }
+
+    /// The same where tokens must be canonical: every allowed token leads somewhere.
+    fn canonical_graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+        let mut words = vec![0; self.words()];
+        let successors = |position: Position, row: &mut Vec<_>| {
+            self.fill(position, &mut words)?;
+            for token in set_bits(&words) {
+                if self.vocabulary().is_end(token) {
+                    continue;
+                }
+                match self.read(position, token) {
+                    Ok(next) => row.push((token, next)),
+                    Err(Refusal::Failed(error)) => return Err(error),
+                    Err(_) => {}
+                }
+            }
+            Ok(())
+        };
+        let accepting = |position| self.is_accepting(position);
+        Graph::explore(self.start(), successors, accepting, size, poll)?.minimized(poll)
+    }
+}
+
+fn set_bits(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+    words.iter().zip(0u32..).flat_map(|(&word, at)| {
+        (0..32).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 32 + bit)
+    })
 }

@@ -4,6 +4,7 @@
 //! token's bytes; an end token is allowed iff the text is a member. Everything here is a fast way
 //! to that definition, which [`reference`] spells out.
 
+mod canonical;
 mod completions;
 mod compute;
 mod constraint;
@@ -15,6 +16,6 @@ pub mod reference;
 mod repetition;
 mod walk;
 
-pub use constraint::Constraint;
+pub use constraint::{Constraint, Position};
 pub use mask::{Mask, Words};
 pub use matcher::{Explanation, Matcher, Refusal};

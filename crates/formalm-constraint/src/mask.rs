@@ -87,6 +87,25 @@ impl Mask {
         }
     }
 
+    /// Adds the mask to `out`.
+    pub(crate) fn join(&self, out: &mut Words) {
+        match self {
+            Mask::Sparse(ids) => patch(out, ids, &[]),
+            Mask::Dense(words) => {
+                for (word, more) in out.iter_mut().zip(words) {
+                    *word |= more;
+                }
+            }
+            Mask::Patched { base, add, remove } => {
+                for (at, (word, more)) in out.iter_mut().zip(&**base).enumerate() {
+                    let removed = remove.iter().filter(|&&id| id as usize >> 5 == at);
+                    *word |= removed.fold(*more, |more, id| more & !(1 << (id & 31)));
+                }
+                patch(out, add, &[]);
+            }
+        }
+    }
+
     /// Whether a token is allowed.
     pub fn contains(&self, token_id: u32) -> bool {
         let bit = |words: &Words| {

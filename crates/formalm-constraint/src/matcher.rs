@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, Keys, Machine, StateId, Viability};
+use formalm_automata::{ByteSet, Error, Keys, Machine, Viability};
 
-use crate::constraint::Constraint;
+use crate::constraint::{Constraint, Position};
 use crate::mask::Words;
 
 /// Why a token or text was not read; the matcher is unchanged.
@@ -23,6 +23,10 @@ pub enum Refusal {
         /// Bytes of the token or text that are viable.
         good: usize,
     },
+    /// Members go on with the token's bytes, but none whose canonical tokens go on so.
+    NotCanonical,
+    /// Bytes without tokens, where tokens must be canonical.
+    NoTokens,
     /// The machine outgrew its limits.
     Failed(Error),
 }
@@ -36,7 +40,7 @@ impl From<Error> for Refusal {
 /// One thing read.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    state: StateId,
+    position: Position,
     token: Option<u32>,
     bytes: usize,
 }
@@ -83,11 +87,11 @@ impl<K: Keys> Matcher<K> {
         &self.constraint
     }
 
-    /// The machine's state.
-    pub fn state(&self) -> StateId {
+    /// The position in the constraint.
+    pub fn position(&self) -> Position {
         match self.steps.last() {
-            Some(step) => step.state,
-            None => self.constraint.machine().start(),
+            Some(step) => step.position,
+            None => self.constraint.start(),
         }
     }
 
@@ -108,7 +112,7 @@ impl<K: Keys> Matcher<K> {
 
     /// Whether the text is a member.
     pub fn is_accepting(&self) -> bool {
-        self.constraint.machine().is_accepting(self.state())
+        self.constraint.is_accepting(self.position())
     }
 
     /// Whether no text may follow.
@@ -129,7 +133,25 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Ok(ByteSet::default());
         }
-        self.constraint.machine().live_bytes(self.state())
+        if self.constraint.is_canonical() {
+            return self.first_bytes();
+        }
+        self.constraint.machine().live_bytes(self.constraint.state(self.position()))
+    }
+
+    /// The bytes that allowed tokens begin with.
+    fn first_bytes(&self) -> Result<ByteSet, Error> {
+        let mut words = vec![0; self.constraint.words()];
+        self.fill(&mut words)?;
+        let vocabulary = self.constraint.vocabulary();
+        let allowed = |id: &u32| words[*id as usize >> 5] >> (id & 31) & 1 != 0;
+        let mut bytes = ByteSet::default();
+        for id in (0..vocabulary.len() as u32).filter(allowed) {
+            if let Some(&first) = vocabulary.token_bytes(id).and_then(<[u8]>::first) {
+                bytes.insert(first);
+            }
+        }
+        Ok(bytes)
     }
 
     /// Writes the mask over `out`; after an end token nothing is allowed.
@@ -143,13 +165,13 @@ impl<K: Keys> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
-        self.constraint.fill(self.state(), out)
+        self.constraint.fill(self.position(), out)
     }
 
     /// Whether the mask is stored, so that writing it out takes less than a microsecond.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        self.ended || self.constraint.is_ready(self.state())
+        self.ended || self.constraint.is_ready(self.position())
     }
 
     /// Whether a token is allowed.
@@ -158,7 +180,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn allows(&self, token_id: u32) -> Result<bool, Error> {
-        Ok(!self.ended && self.constraint.allows(self.state(), token_id)?)
+        Ok(!self.ended && self.constraint.allows(self.position(), token_id)?)
     }
 
     /// Reads a token.
@@ -177,15 +199,13 @@ impl<K: Keys> Matcher<K> {
             if !self.is_accepting() {
                 return Err(Refusal::NotAccepting);
             }
-            self.steps.push(Step { state: self.state(), token: Some(token_id), bytes: 0 });
+            self.steps.push(Step { position: self.position(), token: Some(token_id), bytes: 0 });
             self.ended = true;
             return Ok(());
         }
-        match vocabulary.token_bytes(token_id) {
-            Some(bytes) => self.read(bytes, Some(token_id)),
-            None if (token_id as usize) < vocabulary.len() => Err(Refusal::NoBytes),
-            None => Err(Refusal::OutOfRange),
-        }
+        let position = constraint.read(self.position(), token_id)?;
+        self.push(position, Some(token_id), vocabulary.token_bytes(token_id).unwrap_or_default());
+        Ok(())
     }
 
     /// Reads tokens until one is refused; how many were read, and why the next was not.
@@ -207,18 +227,14 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        self.read(bytes, None)
+        let position = self.constraint.read_bytes(self.position(), bytes)?;
+        self.push(position, None, bytes);
+        Ok(())
     }
 
-    fn read(&mut self, bytes: &[u8], token: Option<u32>) -> Result<(), Refusal> {
-        match self.constraint.machine().walk(self.state(), bytes)? {
-            Ok(state) => {
-                self.steps.push(Step { state, token, bytes: bytes.len() });
-                self.text.extend_from_slice(bytes);
-                Ok(())
-            }
-            Err(good) => Err(Refusal::NotViable { good }),
-        }
+    fn push(&mut self, position: Position, token: Option<u32>, bytes: &[u8]) {
+        self.steps.push(Step { position, token, bytes: bytes.len() });
+        self.text.extend_from_slice(bytes);
     }
 
     /// Takes back the last `count` steps; `false`, and nothing happens, if there are fewer.
@@ -257,7 +273,7 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Ok(forced);
         }
-        let mut state = self.state();
+        let mut state = self.constraint.state(self.position());
         // Every state is live, so a run of single choices ends at a member.
         while !machine.is_accepting(state) {
             let live = machine.live_bytes(state)?;
@@ -302,8 +318,16 @@ impl<K: Keys> Matcher<K> {
         }
         if let Some(Refusal::NotViable { good }) = refusal {
             let bytes = self.constraint.vocabulary().token_bytes(token_id).unwrap_or_default();
-            if let Err(Refusal::Failed(error)) = ahead.advance_bytes(&bytes[..good]) {
-                return Err(error);
+            let machine = self.constraint.machine();
+            if let Ok(state) =
+                machine.walk(self.constraint.state(self.position()), &bytes[..good])?
+            {
+                let expected = machine.live_bytes(state)?;
+                return Ok(Explanation {
+                    refusal,
+                    expected,
+                    accepting: machine.is_accepting(state),
+                });
             }
         }
         let (expected, accepting) = (ahead.live_bytes()?, ahead.is_accepting());

@@ -203,7 +203,7 @@ proptest! {
             let slow = match reference::allowed(
                 &**constraint.machine(),
                 constraint.vocabulary(),
-                matcher.state(),
+                constraint.state(matcher.position()),
             ) {
                 Err(Error::Limit { .. }) if large => break,
                 slow => slow.unwrap(),
@@ -217,11 +217,11 @@ proptest! {
             if next.is_empty() {
                 break;
             }
-            let before = matcher.state();
+            let before = matcher.position();
             let token = next[choice.index(next.len())];
             matcher.advance(token).unwrap();
             prop_assert!(matcher.rollback(1));
-            prop_assert_eq!(matcher.state(), before);
+            prop_assert_eq!(matcher.position(), before);
             matcher.advance(token).unwrap();
         }
     }
@@ -235,7 +235,7 @@ proptest! {
         all.extend(tokens);
         let Some(constraint) = constraint(&pattern, Change::Nothing, all) else { return Ok(()) };
         let start = constraint.machine().start();
-        let found = constraint.shortest_tokens(start, 4).unwrap();
+        let found = constraint.shortest_tokens(constraint.start(), 4).unwrap();
         // Breadth first by the definition.
         let mut layer = vec![start];
         let mut depth = None;
@@ -258,11 +258,10 @@ proptest! {
         // A token fits a budget iff the fewest tokens after it do.
         for budget in 0..4 {
             let mut words = vec![0; constraint.words()];
-            constraint.fill_within(start, budget, &mut words).unwrap();
+            constraint.fill_within(constraint.start(), budget, &mut words).unwrap();
             let mut expected = reference::allowed(&**constraint.machine(), constraint.vocabulary(), start).unwrap();
             expected.retain(|&id| id == 0 || budget > 0 && {
-                let bytes = constraint.vocabulary().token_bytes(id).unwrap_or_default();
-                let after = constraint.machine().walk(start, bytes).unwrap().unwrap();
+                let after = constraint.read(constraint.start(), id).unwrap();
                 constraint.shortest_tokens(after, budget - 1).unwrap().is_some()
             });
             prop_assert_eq!(bits(&words), expected);

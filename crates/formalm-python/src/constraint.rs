@@ -7,6 +7,7 @@ use formalm_constraint::Constraint as Inner;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
+use crate::encoder::Encoder;
 use crate::errors;
 use crate::language::Automaton;
 use crate::matcher::Matcher;
@@ -28,13 +29,14 @@ pub(crate) struct Constraint {
 #[pymethods]
 impl Constraint {
     #[new]
-    #[pyo3(signature = (automaton, vocabulary, *, memory_limit_bytes=MEMORY_LIMIT_BYTES, width=None))]
+    #[pyo3(signature = (automaton, vocabulary, *, memory_limit_bytes=MEMORY_LIMIT_BYTES, width=None, encoder=None))]
     fn new(
         py: Python<'_>,
         automaton: &Automaton,
         vocabulary: &Vocabulary,
         memory_limit_bytes: usize,
         width: Option<usize>,
+        encoder: Option<&Encoder>,
     ) -> PyResult<Constraint> {
         let size = vocabulary.inner.len();
         let width = width.unwrap_or(size);
@@ -47,7 +49,15 @@ impl Constraint {
             return Err(errors::argument(py, &message, None));
         }
         let automaton = Arc::clone(&automaton.machine);
-        let inner = Inner::new(automaton, Arc::clone(&vocabulary.inner), memory_limit_bytes);
+        let vocabulary = Arc::clone(&vocabulary.inner);
+        let inner = match encoder {
+            None => Inner::new(automaton, vocabulary, memory_limit_bytes),
+            Some(encoder) => {
+                let encoder = Arc::clone(&encoder.inner);
+                py.detach(|| Inner::canonical(automaton, vocabulary, encoder, memory_limit_bytes))
+                    .map_err(|error| errors::failure(py, &error, None))?
+            }
+        };
         Ok(Constraint { inner: Arc::new(inner), width })
     }
 
@@ -83,8 +93,8 @@ impl Constraint {
         if cursor.has_ended() {
             return Ok(Some(Vec::new()));
         }
-        let state = cursor.state();
-        let found = py.detach(|| self.inner.shortest_tokens(state, limit));
+        let position = cursor.position();
+        let found = py.detach(|| self.inner.shortest_tokens(position, limit));
         found.map_err(|error| errors::failure(py, &error, None))
     }
 
@@ -100,8 +110,8 @@ impl Constraint {
         }
         let mut words = vec![0; self.width.div_ceil(32)];
         if !cursor.has_ended() {
-            let state = cursor.state();
-            let filled = py.detach(|| self.inner.fill_within(state, budget, &mut words));
+            let position = cursor.position();
+            let filled = py.detach(|| self.inner.fill_within(position, budget, &mut words));
             filled.map_err(|error| errors::failure(py, &error, None))?;
         }
         let bits = (0..self.width).map(|id| words[id >> 5] >> (id & 31) & 1 != 0);

@@ -52,6 +52,11 @@ pub(crate) fn vocabulary(py: Python<'_>, message: &str, hint: Option<&str>) -> P
     exception(py, "VocabularyError", message, |keywords| keywords.set_item("hint", hint))
 }
 
+/// The same, as the core says it.
+pub(crate) fn unreadable(py: Python<'_>, error: &formalm_vocabulary::Error) -> PyErr {
+    vocabulary(py, &error.to_string(), error.hint.as_deref())
+}
+
 /// One matcher in two threads.
 pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
     let message = "this matcher is in use by another thread";
@@ -106,6 +111,16 @@ pub(crate) fn refusal(py: Python<'_>, refusal: &Refusal, what: Refused<'_>) -> P
         Refusal::NotViable { good } => (
             format!("{name} is not allowed here: after {good} bytes no member continues so"),
             Some("mask() and explain() tell what may follow"),
+        ),
+        Refusal::NotCanonical => (
+            format!(
+                "{name} is not canonical here: the tokenizer writes such texts in other tokens"
+            ),
+            Some("mask() tells what may follow; tokenization=\"all\" allows any tokens"),
+        ),
+        Refusal::NoTokens => (
+            format!("{name} has no tokens, and this constraint allows canonical tokens only"),
+            Some("advance by the tokens that the tokenizer makes of it"),
         ),
     };
     if matches!(refusal, Refusal::OutOfRange) {

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod constraint;
+mod encoder;
 mod errors;
 mod graph;
 mod language;
@@ -23,6 +24,8 @@ mod _core {
     use super::arrays::apply_bitmask;
     #[pymodule_export]
     use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::encoder::Encoder;
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]

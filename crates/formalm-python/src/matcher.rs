@@ -218,6 +218,8 @@ impl Matcher {
             Some(Refusal::NotAccepting) => (Some("not a member"), 0),
             Some(Refusal::Ended) => (Some("ended"), 0),
             Some(Refusal::NotViable { good }) => (Some("not viable"), good),
+            Some(Refusal::NotCanonical) => (Some("not canonical"), bytes.map_or(0, <[u8]>::len)),
+            Some(Refusal::NoTokens) => (Some("no tokens"), 0),
             Some(Refusal::Failed(error)) => return Err(errors::failure(py, &error, None)),
         };
         let live: Vec<u8> = explained.expected.iter().collect();
@@ -249,7 +251,7 @@ impl Matcher {
     fn state_key(&self, py: Python<'_>) -> PyResult<u64> {
         let cursor = self.lock(py)?;
         let ended = u64::from(cursor.has_ended());
-        Ok(u64::from(cursor.state().number()) << 1 | ended)
+        Ok(cursor.position().number() << 1 | ended)
     }
 }
 

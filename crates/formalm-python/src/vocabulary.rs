@@ -17,13 +17,7 @@ pub(crate) struct Vocabulary {
 fn made(py: Python<'_>, result: Result<Inner, Error>) -> PyResult<Vocabulary> {
     match result {
         Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner) }),
-        Err(error) => {
-            let message = match &error.place {
-                Some(place) => format!("{}: {}", place, error.message),
-                None => error.message.clone(),
-            };
-            Err(errors::vocabulary(py, &message, error.hint.as_deref()))
-        }
+        Err(error) => Err(errors::unreadable(py, &error)),
     }
 }
 

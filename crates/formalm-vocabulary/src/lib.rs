@@ -5,6 +5,7 @@
 //! lie in this set". Nothing here knows of languages.
 
 mod atoms;
+pub mod canonical;
 mod classes;
 mod crossings;
 mod error;

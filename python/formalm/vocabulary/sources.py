@@ -21,11 +21,12 @@ __all__ = ["Sources"]
 class Sources:
     """The constructors of :class:`formalm.Vocabulary`, apart from what it does."""
 
-    __slots__ = ("_parts", "core")
+    __slots__ = ("_encoder", "_parts", "core")
 
     def __init__(self, parts: Parts) -> None:
         self.core = parts.core
         self._parts = parts
+        self._encoder: _core.Encoder | None = None
 
     @classmethod
     def from_tokenizer(cls, tokenizer: object, end_token_ids: EndTokens | None = None) -> Self:

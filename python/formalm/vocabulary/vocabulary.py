@@ -9,15 +9,15 @@ from typing import Any
 from formalm import _core
 from formalm.errors import VocabularyError
 from formalm.vocabulary import files
+from formalm.vocabulary.canonical import CanonicalTokens
 from formalm.vocabulary.encoding import JsonTokenizer, checked_text, restored
 from formalm.vocabulary.parts import Parts, token_ids
-from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["Vocabulary"]
 
 
-class Vocabulary(Sources):
+class Vocabulary(CanonicalTokens):
     """Token id → bytes, with the ids that end a sequence.
 
     Build one with :meth:`from_tokenizer` (a tokenizer object), :meth:`from_pretrained` (a model's
@@ -217,12 +217,6 @@ class Vocabulary(Sources):
     def __repr__(self) -> str:
         ends = list(self.end_token_ids)
         return f"<Vocabulary of {len(self):,} tokens, end tokens {ends}, {self.fingerprint[:8]}>"
-
-    @property
-    def _tokenizer_json(self) -> bytes | None:
-        """The ``tokenizer.json`` that encodes, if it is one that does."""
-        tokenizer = self._parts.tokenizer
-        return tokenizer.data if isinstance(tokenizer, JsonTokenizer) else None
 
 
 _integers = token_ids  # parameters of the same name hide it

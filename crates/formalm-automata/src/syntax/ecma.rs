@@ -6,6 +6,7 @@ use super::cursor::{Cursor, Token};
 use super::item::{Anchor, Atom, Item, Member, Perl};
 use super::parser::Parser;
 use super::properties::ecma_property;
+use super::{Dialect, oniguruma};
 use crate::error::Error;
 
 /// An escape outside a class; the backslash was at `start`.
@@ -37,7 +38,7 @@ fn reference(cursor: &Cursor, start: usize) -> Error {
 }
 
 /// An escape that means the same inside and outside a class.
-fn member(parser: &mut Parser, letter: char, start: usize) -> Result<Member, Error> {
+pub(super) fn member(parser: &mut Parser, letter: char, start: usize) -> Result<Member, Error> {
     if let Some((perl, negated)) = Perl::of(letter) {
         return Ok(Member::Perl(perl, negated));
     }
@@ -157,6 +158,9 @@ pub(super) fn class(parser: &mut Parser, start: usize) -> Result<Atom, Error> {
         let first = parser.cursor.position();
         let token = next_in_class(&mut parser.cursor, start)?;
         if token == Token::Char(']') {
+            if members.is_empty() && parser.dialect == Dialect::Oniguruma {
+                return Err(oniguruma::unread(&parser.cursor, start));
+            }
             return Ok(Atom::Set { negated, members });
         }
         let low = class_member(parser, token, first)?;
@@ -188,6 +192,9 @@ fn next_in_class(cursor: &mut Cursor, start: usize) -> Result<Token, Error> {
 }
 
 fn class_member(parser: &mut Parser, token: Token, start: usize) -> Result<Member, Error> {
+    if parser.dialect == Dialect::Oniguruma {
+        return oniguruma::class_member(parser, token, start);
+    }
     match token {
         Token::Char(character) => Ok(Member::Literal(character.into())),
         Token::Escape('b') => Ok(Member::Literal(0x08)),

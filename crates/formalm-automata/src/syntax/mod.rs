@@ -1,8 +1,9 @@
-//! Patterns: text in one of two dialects, parsed into one tree.
+//! Patterns: text in one of three dialects, parsed into one tree.
 //!
 //! The parser is ours because the dialects are not those of any library: `python` is the `re`
 //! module's (CPython 3.11 to 3.13, text patterns), `ecma` is ECMA-262's under the `u` flag, as
-//! JSON Schema asks for. Both describe a *whole* text; searching is up to the caller.
+//! JSON Schema asks for. Both describe a *whole* text; searching is up to the caller. `oniguruma`
+//! is for the patterns of pre-tokenizers, where the order of preference counts.
 //!
 //! What no machine over bytes can do (backreferences, conditionals) is refused with its place.
 //! Dialect, flags and case folding are resolved here, so that a tree means the same everywhere.
@@ -17,6 +18,7 @@ mod ecma_groups;
 mod folding;
 mod item;
 mod lower;
+mod oniguruma;
 mod parser;
 mod properties;
 mod python;
@@ -41,6 +43,10 @@ pub enum Dialect {
     /// ASCII letter nor a digit for itself, a `{`, `}` or `]` that closes or opens nothing for
     /// itself, and the hyphen in `[\w-.]` for itself: none of them can mean anything else.
     Ecma,
+    /// Oniguruma's for UTF-8, as in the pre-tokenizers of tokenizer files. What these do not use,
+    /// and what the other dialects mean differently (`^`, `$`, `\b`, `\w`, nested classes), is
+    /// refused.
+    Oniguruma,
 }
 
 /// Flags in force from the start of the pattern; inline flags may change them.

@@ -1,4 +1,4 @@
-//! The loop both dialects share: sequences, alternatives and parentheses.
+//! The loop all dialects share: sequences, alternatives and parentheses.
 //!
 //! Open parentheses are kept on a stack of our own, so that no pattern can overflow the
 //! thread's; the bound on nesting protects those who walk the tree later.
@@ -14,7 +14,7 @@ use super::item::{Anchor, Atom, Item};
 use super::lower::Lowering;
 use super::quantifier::counts;
 use super::width::width;
-use super::{Dialect, Flags, ecma, ecma_groups, python, python_groups};
+use super::{Dialect, Flags, ecma, ecma_groups, oniguruma, python, python_groups};
 use crate::charset::CharSet;
 use crate::error::{Error, Resource, Span};
 
@@ -42,9 +42,9 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```
 pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, Error> {
-    if dialect == Dialect::Ecma && (flags.ascii || flags.verbose) {
+    if dialect != Dialect::Python && (flags.ascii || flags.verbose) {
         return Err(Error::Language {
-            message: "the ecma dialect has no ascii and no verbose flag".to_owned(),
+            message: "only the python dialect has an ascii and a verbose flag".to_owned(),
             span: None,
             hint: Some("its classes are ASCII anyway; for verbose use python".to_owned()),
         });
@@ -143,6 +143,7 @@ impl Parser {
                     let item = match self.dialect {
                         Dialect::Python => python::escape(self, letter, start)?,
                         Dialect::Ecma => ecma::escape(self, letter, start)?,
+                        Dialect::Oniguruma => oniguruma::escape(self, letter, start)?,
                     };
                     self.open.items.push(item);
                 }
@@ -170,14 +171,17 @@ impl Parser {
             '(' => return self.open_parenthesis(start),
             ')' => return self.close_parenthesis(start),
             '*' | '+' | '?' | '{' => match counts(&mut self.cursor, self.dialect, character)? {
-                Some(counts) => return self.repeat(start, counts),
+                Some(counts) => return self.repeat(start, counts, character == '{'),
                 None => Item::Atom(Atom::Literal(character.into())),
             },
             '[' => Item::Atom(match self.dialect {
                 Dialect::Python => python::class(&mut self.cursor, start)?,
-                Dialect::Ecma => ecma::class(self, start)?,
+                Dialect::Ecma | Dialect::Oniguruma => ecma::class(self, start)?,
             }),
             '.' => Item::Atom(Atom::Any),
+            '^' | '$' if self.dialect == Dialect::Oniguruma => {
+                return Err(oniguruma::unread(&self.cursor, start));
+            }
             '^' => Item::Anchor(Anchor::Caret),
             '$' => Item::Anchor(Anchor::Dollar),
             _ => Item::Atom(Atom::Literal(character.into())),
@@ -198,6 +202,7 @@ impl Parser {
         let opened = match self.dialect {
             Dialect::Python => python_groups::open(self, start)?,
             Dialect::Ecma => ecma_groups::open(self, start)?,
+            Dialect::Oniguruma => oniguruma::open(self, start)?,
         };
         let Some((kind, flags)) = opened else { return Ok(()) };
         if self.outer.len() >= MAX_NESTING {
@@ -244,7 +249,7 @@ impl Parser {
                 Item::Done(Node::Group { index, node: Box::new(node) })
             }
             Kind::Look { ahead, negative } => {
-                if !ahead && self.dialect == Dialect::Python {
+                if !ahead && self.dialect != Dialect::Ecma {
                     self.check_fixed_width(inner.start, &node)?;
                 }
                 Item::Look(Node::Look { ahead, negative, node: Box::new(node) })
@@ -277,7 +282,9 @@ impl Parser {
         }
         let Merged { front: mut items, rest } = match self.dialect {
             Dialect::Python => merge(alternatives),
-            Dialect::Ecma => Merged { front: Vec::new(), rest: Some(alternatives) },
+            Dialect::Ecma | Dialect::Oniguruma => {
+                Merged { front: Vec::new(), rest: Some(alternatives) }
+            }
         };
         if let Some(rest) = rest {
             let flags = self.open.flags;

@@ -33,8 +33,13 @@ fn braces(cursor: &mut Cursor, dialect: Dialect) -> Result<Option<Counts>, Error
     let (low_digits, low) = cursor.digits(10, usize::MAX);
     let comma = cursor.eat(',');
     let (high_digits, high) = if comma { cursor.digits(10, usize::MAX) } else { (low_digits, low) };
-    // Python alone reads `{,n}` and `{,}` as quantifiers.
-    let complete = low_digits > 0 || (comma && dialect == Dialect::Python);
+    // Python and Oniguruma read `{,n}` as a quantifier, Python alone `{,}`.
+    let complete = low_digits > 0
+        || match dialect {
+            Dialect::Python => comma,
+            Dialect::Ecma => false,
+            Dialect::Oniguruma => high_digits > 0,
+        };
     if !complete || !cursor.eat('}') {
         cursor.seek(after);
         return Ok(None);
@@ -65,7 +70,12 @@ fn limited(count: u64) -> Result<u32, Error> {
 impl Parser {
     /// Repeats the last item of the open sequence; the quantifier began at `start` and has been
     /// read except for its suffix.
-    pub(super) fn repeat(&mut self, start: usize, (min, max): Counts) -> Result<(), Error> {
+    pub(super) fn repeat(
+        &mut self,
+        start: usize,
+        (min, max): Counts,
+        braces: bool,
+    ) -> Result<(), Error> {
         let node = match self.open.items.pop() {
             None | Some(Item::Anchor(_)) => return Err(self.nothing_to_repeat(start)),
             Some(Item::Look(_)) if self.dialect == Dialect::Ecma => {
@@ -75,7 +85,13 @@ impl Parser {
             Some(item) => self.lowering.node(vec![item], self.open.flags),
         };
         let lazy = self.cursor.eat('?');
-        let possessive = !lazy && self.dialect == Dialect::Python && self.cursor.eat('+');
+        // To Oniguruma a plus after braces is a second quantifier, which we do not read.
+        let may_be_possessive = match self.dialect {
+            Dialect::Python => true,
+            Dialect::Ecma => false,
+            Dialect::Oniguruma => !braces,
+        };
+        let possessive = !lazy && may_be_possessive && self.cursor.eat('+');
         let repeat = Node::Repeat { node: Box::new(node), min, max, lazy };
         let repeat = if possessive { Node::Atomic(Box::new(repeat)) } else { repeat };
         self.open.items.push(Item::Repeated(repeat));
@@ -89,7 +105,9 @@ impl Parser {
 
     fn multiple_repeat(&self, start: usize) -> Error {
         let hint = match self.dialect {
-            Dialect::Python => "put what is already repeated in a group, as in (?:a+)*",
+            Dialect::Python | Dialect::Oniguruma => {
+                "put what is already repeated in a group, as in (?:a+)*"
+            }
             Dialect::Ecma => {
                 "group as in (?:a+)*; only the python dialect has possessive quantifiers"
             }

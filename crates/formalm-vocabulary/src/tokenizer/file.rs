@@ -77,6 +77,8 @@ pub struct Model<'a> {
     /// Whether a pretoken that is a piece is taken whole.
     #[serde(default, deserialize_with = "or_default")]
     pub ignore_merges: bool,
+    /// The chance that a merge is left out, in training.
+    pub dropout: Option<f64>,
     /// Whether neighbouring uncovered characters become one unknown token.
     #[serde(default, deserialize_with = "or_default")]
     pub fuse_unk: bool,
@@ -120,7 +122,7 @@ where
 }
 
 /// A string, borrowed where it has no escapes. `Cow` would always copy outside of a derived field.
-struct Text<'a>(Cow<'a, str>);
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<'de>, D::Error> {

@@ -8,4 +8,6 @@ mod file;
 mod load;
 mod spelling;
 
+pub(crate) use file::Text;
 pub use file::{AddedToken, Model, Pieces, TokenizerFile};
+pub(crate) use spelling::{Spelling, fallback_byte, kind, steps};

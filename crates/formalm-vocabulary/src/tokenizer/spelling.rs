@@ -7,7 +7,7 @@ use crate::Error;
 
 /// How the pieces of a file spell bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(crate) enum Spelling {
     /// GPT-2's: each of 256 characters is a byte.
     ByteLevel,
     /// SentencePiece's: characters with replacements, such as `▁` for a space, and `<0x0A>` for
@@ -20,11 +20,11 @@ pub(super) enum Spelling {
 
 /// Why a piece cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct UnknownCharacter(pub(super) char);
+pub(crate) struct UnknownCharacter(pub(crate) char);
 
 impl Spelling {
     /// The spelling of a file, and what a user should know about it.
-    pub(super) fn of(file: &TokenizerFile<'_>) -> Result<(Spelling, Vec<String>), Error> {
+    pub(crate) fn of(file: &TokenizerFile<'_>) -> Result<(Spelling, Vec<String>), Error> {
         let steps = steps(&file.decoder, "decoders");
         let kinds: Vec<&str> = steps.iter().map(|step| kind(step)).collect();
         if kinds.contains(&"ByteLevel") {
@@ -49,7 +49,7 @@ impl Spelling {
     }
 
     /// Appends the bytes of a piece.
-    pub(super) fn spell(&self, piece: &str, out: &mut Vec<u8>) -> Result<(), UnknownCharacter> {
+    pub(crate) fn spell(&self, piece: &str, out: &mut Vec<u8>) -> Result<(), UnknownCharacter> {
         match self {
             Spelling::ByteLevel => {
                 for character in piece.chars() {
@@ -77,7 +77,7 @@ impl Spelling {
 
     /// Appends the bytes that an added token decodes to: a decoder knows no added tokens, but
     /// leaves a byte-level piece with unknown characters as it is.
-    pub(super) fn spell_added(&self, content: &str, out: &mut Vec<u8>) {
+    pub(crate) fn spell_added(&self, content: &str, out: &mut Vec<u8>) {
         let start = out.len();
         if self.spell(content, out).is_err() {
             out.truncate(start);
@@ -156,7 +156,7 @@ fn is_byte_level(file: &TokenizerFile<'_>) -> bool {
 }
 
 /// The steps of a possibly nested `Sequence`; none of `null`.
-fn steps<'a>(value: &'a Value, list: &str) -> Vec<&'a Value> {
+pub(crate) fn steps<'a>(value: &'a Value, list: &str) -> Vec<&'a Value> {
     match value[list].as_array() {
         Some(parts) if kind(value) == "Sequence" => {
             parts.iter().flat_map(|part| steps(part, list)).collect()
@@ -166,7 +166,7 @@ fn steps<'a>(value: &'a Value, list: &str) -> Vec<&'a Value> {
     }
 }
 
-fn kind(step: &Value) -> &str {
+pub(crate) fn kind(step: &Value) -> &str {
     step["type"].as_str().unwrap_or("without a type")
 }
 
@@ -194,7 +194,7 @@ const fn others() -> [u8; 68] {
 }
 
 /// The byte of a piece such as `<0x0A>`, read as leniently as `tokenizers` does.
-fn fallback_byte(piece: &str) -> Option<u8> {
+pub(crate) fn fallback_byte(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
     if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }
 }

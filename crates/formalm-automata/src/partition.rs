@@ -1,0 +1,253 @@
+//! Characters sorted by which of some sets they are in, read byte by byte.
+
+use rustc_hash::FxHashMap;
+
+use crate::charset::CharSet;
+
+/// What a byte leads to inside of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// No character continues so.
+    Dead,
+    /// The character is unfinished; the number goes into the next step.
+    Inside(u16),
+    /// The character is complete, and of this class.
+    Complete(u16),
+}
+
+/// The classes of characters that a list of sets cannot tell apart, as a machine over the bytes of
+/// one character.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// The row of the first byte, then rows for the 64 bytes that may follow.
+    first: Vec<Reading>,
+    rows: Vec<[Reading; 64]>,
+    representatives: Vec<char>,
+    borders: Vec<char>,
+}
+
+/// Code points from here to the next entry have this class, if they are characters.
+type Cuts = Vec<(u32, Option<u16>)>;
+
+struct Builder {
+    cuts: Cuts,
+    rows: Vec<[Reading; 64]>,
+    known: FxHashMap<Vec<u32>, u16>,
+}
+
+impl Partition {
+    /// The partition by the given sets. There are at most a few thousand classes in practice; more
+    /// than 32,767 rows or classes are `None`.
+    pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<Partition> {
+        let sets: Vec<&CharSet> = sets.into_iter().collect();
+        let (cuts, representatives) = cuts(&sets)?;
+        let mut builder = Builder { cuts, rows: Vec::new(), known: FxHashMap::default() };
+        let mut first = vec![Reading::Dead; 256];
+        for byte in 0..0x80u32 {
+            first[byte as usize] = builder.reading(byte, 0)?;
+        }
+        for byte in 0xc2..0xe0u32 {
+            first[byte as usize] = builder.reading((byte & 0x1f) << 6, 1)?;
+        }
+        for byte in 0xe0..0xf0u32 {
+            first[byte as usize] = builder.reading((byte & 0xf) << 12, 2)?;
+        }
+        for byte in 0xf0..0xf5u32 {
+            first[byte as usize] = builder.reading((byte & 0x7) << 18, 3)?;
+        }
+        let starts = builder.cuts.iter().map(|&(start, _)| start);
+        let borders = starts
+            .flat_map(|start| [start.checked_sub(1), Some(start)])
+            .filter_map(|code| char::from_u32(code?))
+            .collect();
+        Some(Partition { first, rows: builder.rows, representatives, borders })
+    }
+
+    /// What the first byte of a character leads to.
+    #[inline]
+    pub fn first(&self, byte: u8) -> Reading {
+        self.first[usize::from(byte)]
+    }
+
+    /// What a further byte leads to, given the number that [`Reading::Inside`] had.
+    #[inline]
+    pub fn next(&self, inside: u16, byte: u8) -> Reading {
+        match byte & 0xc0 {
+            0x80 => self.rows[usize::from(inside)][usize::from(byte & 0x3f)],
+            _ => Reading::Dead,
+        }
+    }
+
+    /// The number of classes.
+    pub fn len(&self) -> usize {
+        self.representatives.len()
+    }
+
+    /// Whether there is no class; there always is one.
+    pub fn is_empty(&self) -> bool {
+        self.representatives.is_empty()
+    }
+
+    /// The number of rows: numbers in [`Reading::Inside`] are below it.
+    pub fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The characters on both sides of every border between classes, ascending.
+    pub fn borders(&self) -> &[char] {
+        &self.borders
+    }
+
+    /// A character of each class.
+    pub fn representatives(&self) -> &[char] {
+        &self.representatives
+    }
+}
+
+/// Where classes begin, and a character of each class.
+fn cuts(sets: &[&CharSet]) -> Option<(Cuts, Vec<char>)> {
+    let mut starts: Vec<u32> = vec![0, 0xd800, 0xe000, 0x11_0000];
+    for set in sets {
+        for &(low, high) in set.ranges() {
+            starts.extend([u32::from(low), u32::from(high) + 1]);
+        }
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    let mut classes: FxHashMap<Vec<bool>, u16> = FxHashMap::default();
+    let mut representatives = Vec::new();
+    let mut cuts = Cuts::with_capacity(starts.len());
+    for start in starts {
+        let class = match char::from_u32(start) {
+            None => None,
+            Some(character) => {
+                let within = sets.iter().map(|set| set.contains(character)).collect();
+                let next = u16::try_from(classes.len()).ok().filter(|&next| next < 0x7fff)?;
+                Some(*classes.entry(within).or_insert_with(|| {
+                    representatives.push(character);
+                    next
+                }))
+            }
+        };
+        cuts.push((start, class));
+    }
+    Some((cuts, representatives))
+}
+
+impl Builder {
+    /// What stands for the characters that begin at `low` and have `more` further bytes.
+    fn reading(&mut self, low: u32, more: u32) -> Option<Reading> {
+        if more == 0 {
+            return Some(match self.class(low) {
+                Some(class) => Reading::Complete(class),
+                None => Reading::Dead,
+            });
+        }
+        // Shorter encodings exist for the characters below.
+        let least = [0, 0x80, 0x800, 0x1_0000][more as usize];
+        let step = 1u32 << (6 * (more - 1));
+        let mut row = [Reading::Dead; 64];
+        for (at, slot) in row.iter_mut().enumerate() {
+            let start = low + at as u32 * step;
+            if start >= least || start + step > least {
+                *slot = self.uniform(start, step, more - 1)?;
+            }
+        }
+        if row.iter().all(|slot| *slot == Reading::Dead) {
+            return Some(Reading::Dead);
+        }
+        let key: Vec<u32> = row.iter().map(|slot| number(*slot)).collect();
+        let next = u16::try_from(self.rows.len()).ok().filter(|&next| next < 0x7fff)?;
+        let id = *self.known.entry(key).or_insert(next);
+        if id == next {
+            self.rows.push(row);
+        }
+        Some(Reading::Inside(id))
+    }
+
+    /// The reading of a block; one row serves all blocks that one class covers.
+    fn uniform(&mut self, start: u32, step: u32, more: u32) -> Option<Reading> {
+        let at = self.cuts.partition_point(|&(cut, _)| cut <= start);
+        let whole = self.cuts.get(at).is_none_or(|&(cut, _)| cut >= start + step);
+        let class = self.class(start);
+        if !whole || more == 0 {
+            return self.reading(start, more);
+        }
+        let Some(class) = class else { return Some(Reading::Dead) };
+        let mut reading = Reading::Complete(class);
+        for _ in 0..more {
+            let row = [reading; 64];
+            let key: Vec<u32> = row.iter().map(|slot| number(*slot)).collect();
+            let next = u16::try_from(self.rows.len()).ok().filter(|&next| next < 0x7fff)?;
+            let id = *self.known.entry(key).or_insert(next);
+            if id == next {
+                self.rows.push(row);
+            }
+            reading = Reading::Inside(id);
+        }
+        Some(reading)
+    }
+
+    fn class(&self, code: u32) -> Option<u16> {
+        let at = self.cuts.partition_point(|&(cut, _)| cut <= code);
+        self.cuts[at.checked_sub(1)?].1
+    }
+}
+
+/// A reading as a number, for looking rows up.
+fn number(reading: Reading) -> u32 {
+    match reading {
+        Reading::Dead => 0,
+        Reading::Inside(row) => 1 << 16 | u32::from(row),
+        Reading::Complete(class) => 2 << 16 | u32::from(class),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(partition: &Partition, bytes: &[u8]) -> Reading {
+        let mut reading = partition.first(bytes[0]);
+        for &byte in &bytes[1..] {
+            reading = match reading {
+                Reading::Inside(row) => partition.next(row, byte),
+                _ => Reading::Dead,
+            };
+        }
+        reading
+    }
+
+    #[test]
+    fn every_character_is_read_as_its_class_and_nothing_else_is() {
+        let sets = [
+            CharSet::from_ranges([('a', 'z'), ('é', 'é'), ('\u{800}', '\u{fff}')]),
+            CharSet::from_ranges([('x', 'Я'), ('\u{ffff}', '\u{10000}'), ('😀', char::MAX)]),
+        ];
+        let partition = Partition::new(&sets).expect("few classes");
+        let class_of = |c: char| [sets[0].contains(c), sets[1].contains(c)];
+        for character in '\0'..=char::MAX {
+            let mut buffer = [0; 4];
+            let reading = read(&partition, character.encode_utf8(&mut buffer).as_bytes());
+            let Reading::Complete(class) = reading else { panic!("{character:?}: {reading:?}") };
+            let representative = partition.representatives()[usize::from(class)];
+            assert_eq!(class_of(character), class_of(representative), "{character:?}");
+        }
+        let broken: [&[u8]; 9] = [
+            b"\x80",
+            b"\xc0\x80",
+            b"\xc1\xbf",
+            b"\xe0\x9f\xbf",
+            b"\xed\xa0\x80",
+            b"\xf0\x8f\xbf\xbf",
+            b"\xf4\x90\x80\x80",
+            b"\xf5\x80\x80\x80",
+            b"\xe2a",
+        ];
+        for bytes in broken {
+            let reading = read(&partition, bytes);
+            assert_eq!(reading, Reading::Dead, "{bytes:?}");
+        }
+        assert!(matches!(read(&partition, b"\xe2\x82"), Reading::Inside(_)));
+    }
+}

@@ -1,0 +1,70 @@
+//! Escapes, classes and groups of the oniguruma dialect: as much as pre-tokenizers use.
+
+use super::Flags;
+use super::cursor::{Cursor, Token};
+use super::ecma;
+use super::item::{Atom, Item, Member};
+use super::parser::{Kind, Parser};
+use crate::error::Error;
+
+/// An escape outside a class; the backslash was at `start`.
+pub(super) fn escape(parser: &mut Parser, letter: char, start: usize) -> Result<Item, Error> {
+    Ok(Item::Atom(Atom::member(member(parser, letter, start)?)))
+}
+
+/// An escape that means the same inside and outside a class, and the same as to ECMA-262 but for
+/// the characters of `\d` and `\s`.
+fn member(parser: &mut Parser, letter: char, start: usize) -> Result<Member, Error> {
+    let braced = parser.cursor.peek() == Some(Token::Char('{'));
+    match letter {
+        'x' | 'u' if braced => Err(unread(&parser.cursor, start)),
+        'd' | 'D' | 's' | 'S' | 'p' | 'P' | 'f' | 'n' | 'r' | 't' | 'v' | 'x' | 'u' => {
+            ecma::member(parser, letter, start)
+        }
+        _ if letter.is_ascii_alphanumeric() => Err(unread(&parser.cursor, start)),
+        _ => Ok(Member::Literal(letter.into())),
+    }
+}
+
+/// One element of a class.
+pub(super) fn class_member(
+    parser: &mut Parser,
+    token: Token,
+    start: usize,
+) -> Result<Member, Error> {
+    match token {
+        // Classes within classes, and intersections of classes.
+        Token::Char('[') => Err(unread(&parser.cursor, start)),
+        Token::Char('&') if parser.cursor.peek() == Some(Token::Char('&')) => {
+            Err(unread(&parser.cursor, start))
+        }
+        Token::Char(character) => Ok(Member::Literal(character.into())),
+        Token::Escape(letter) => member(parser, letter, start),
+    }
+}
+
+/// Reads what follows the parenthesis at `start`: what it opens and the flags inside.
+pub(super) fn open(parser: &mut Parser, start: usize) -> Result<Option<(Kind, Flags)>, Error> {
+    let flags = parser.open.flags;
+    if !parser.cursor.eat('?') {
+        return Ok(Some((parser.capture(start, None)?, flags)));
+    }
+    let kind = match parser.cursor.next().and_then(Token::plain) {
+        Some(':') => Kind::Plain,
+        Some('>') => Kind::Atomic,
+        Some('=') => Kind::Look { ahead: true, negative: false },
+        Some('!') => Kind::Look { ahead: true, negative: true },
+        Some('i') if parser.cursor.eat(':') => {
+            return Ok(Some((Kind::Scoped, Flags { ignore_case: true, ..flags })));
+        }
+        _ => return Err(unread(&parser.cursor, start)),
+    };
+    Ok(Some((kind, flags)))
+}
+
+/// Why something that Oniguruma reads is not read here.
+pub(super) fn unread(cursor: &Cursor, start: usize) -> Error {
+    let message = format!("{} is not read in patterns of pre-tokenizers", cursor.text(start));
+    let hint = "its exact meaning to the tokenizer is not known here";
+    cursor.refuse(start, message, hint)
+}

@@ -1,0 +1,293 @@
+//! Canonical tokens only: masks of sequences that extend to what the tokenizer makes of a member.
+//!
+//! A position is a state of the language, what may be true of the marked text so far (`pairs`),
+//! and the last token. A token may follow if the language goes on with its bytes, the tokenizer
+//! may cut the text so, it may be the last token's neighbour unless a piece begins with it, and
+//! from there some member can be completed in the same way (`live`). Nothing here is a guess: what
+//! cannot be decided within limits is an error.
+
+mod live;
+mod pairs;
+mod sets;
+mod walks;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use formalm_automata::{Chunks, Error, Machine, StateId};
+use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::canonical::Encoder;
+
+use crate::mask::{Mask, Words, patch};
+use crate::memo::Memo;
+use live::Liveness;
+use pairs::Pairs;
+use sets::{Member, Sets};
+
+/// No token: nothing has been read.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Up to so many tokens are looked at one by one.
+const FEW: usize = 16;
+
+/// From so many forbidden neighbours on, a bitmask of them is kept.
+const MANY: usize = 4096;
+
+/// Bitmasks of forbidden neighbours that are kept.
+const ROWS: usize = 128;
+
+/// Everything that grows.
+#[derive(Debug)]
+pub(crate) struct Grown {
+    pub(crate) pairs: Pairs,
+    pub(crate) live: Liveness,
+}
+
+/// The canonical tokenizations of a language.
+#[derive(Debug)]
+pub(crate) struct Canonical {
+    encoder: Arc<Encoder>,
+    vocabulary: Arc<Vocabulary>,
+    grown: Mutex<Grown>,
+    /// Apart from the rest, so that known masks are read while others are computed.
+    sets: RwLock<Sets>,
+    /// Per set 1 if the text may end there.
+    accepting: Chunks,
+    masks: Memo,
+    rows: Mutex<Vec<(u32, Arc<Words>)>>,
+}
+
+/// What the searches below look at.
+#[derive(Debug)]
+pub(crate) struct Context<'a, M> {
+    pub(crate) machine: &'a M,
+    pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) encoder: &'a Encoder,
+}
+
+impl<M> Clone for Context<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Context<'_, M> {}
+
+impl Canonical {
+    /// # Errors
+    ///
+    /// No member has canonical tokens; [`Error::Limit`].
+    pub(crate) fn new(
+        machine: &impl Machine,
+        vocabulary: Arc<Vocabulary>,
+        encoder: Arc<Encoder>,
+        memory_limit_bytes: usize,
+    ) -> Result<Canonical, Error> {
+        let canonical = Canonical {
+            encoder,
+            vocabulary,
+            grown: Mutex::new(Grown { pairs: Pairs::default(), live: Liveness::default() }),
+            sets: RwLock::default(),
+            accepting: Chunks::default(),
+            masks: Memo::new(memory_limit_bytes),
+            rows: Mutex::default(),
+        };
+        canonical.begin(machine)?;
+        Ok(canonical)
+    }
+
+    /// Makes the first state.
+    fn begin(&self, machine: &impl Machine) -> Result<(), Error> {
+        let context = self.context(machine);
+        let grown = &mut *self.lock();
+        let start = grown.pairs.intern(machine.start(), self.encoder.splitter().start())?;
+        if !grown.pairs.is_productive(context, start)? {
+            return Err(Error::Language {
+                message: "no member of the language has canonical tokens".to_owned(),
+                span: None,
+                hint: Some("members must be UTF-8, and texts that decoding can give".to_owned()),
+            });
+        }
+        self.set(&grown.pairs, machine, vec![Member::new(start)]);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Grown> {
+        // A panic while the lock was held leaves at worst something unlearnt.
+        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn context<'a, M>(&'a self, machine: &'a M) -> Context<'a, M> {
+        Context { machine, vocabulary: &self.vocabulary, encoder: &self.encoder }
+    }
+
+    /// The state before anything was read.
+    pub(crate) fn start(&self) -> StateId {
+        StateId::new(0)
+    }
+
+    /// The number of a set of members, all of one state of the language.
+    fn set(&self, pairs: &Pairs, machine: &impl Machine, members: Vec<Member>) -> StateId {
+        let accepting = members.iter().any(|member| {
+            let (state, place) = pairs.parts(member.pair);
+            machine.is_accepting(state)
+                && self.encoder.splitter().ends(place)
+                && self.encoder.may_end(member.path)
+        });
+        let set = self.sets.write().unwrap_or_else(PoisonError::into_inner).intern(members);
+        self.accepting.set(set as usize, u32::from(accepting));
+        StateId::new(set)
+    }
+
+    /// Whether the text may end with the tokens read.
+    #[inline]
+    pub(crate) fn is_accepting(&self, state: StateId) -> bool {
+        self.accepting.get(state.number() as usize) != 0
+    }
+
+    /// The language's state.
+    pub(crate) fn machine_state(&self, state: StateId) -> StateId {
+        let first = self.members(state)[0].1;
+        self.lock().pairs.parts(first.pair).0
+    }
+
+    /// The state after a token, given the one before it; none if it may not stand there.
+    pub(crate) fn step(
+        &self,
+        machine: &impl Machine,
+        (state, last): (StateId, u32),
+        token: u32,
+    ) -> Result<Option<StateId>, Error> {
+        let context = self.context(machine);
+        let Grown { pairs, live } = &mut *self.lock();
+        let mut members = Vec::new();
+        for &(_, member) in &*self.members(state) {
+            for next in live::after(context, pairs, member, last, token)? {
+                if live.is_live(context, pairs, next, token)? && !members.contains(&next) {
+                    members.push(next);
+                }
+            }
+        }
+        members.sort_unstable();
+        Ok((!members.is_empty()).then(|| self.set(pairs, machine, members)))
+    }
+
+    /// The members of a set, each with its number.
+    fn members(&self, state: StateId) -> Arc<[(u32, Member)]> {
+        self.sets.read().unwrap_or_else(PoisonError::into_inner).members(state.number())
+    }
+
+    /// Whether the masks of a state are stored.
+    pub(crate) fn is_ready(&self, state: StateId) -> bool {
+        let has = |id: u32| self.masks.has(2 * id) && self.masks.has(2 * id + 1);
+        self.members(state).iter().all(|&(id, _)| has(id))
+    }
+
+    /// Writes the mask over `out`, end tokens left out.
+    pub(crate) fn fill(
+        &self,
+        machine: &impl Machine,
+        (state, last): (StateId, u32),
+        out: &mut Words,
+    ) -> Result<(), Error> {
+        let members = self.members(state);
+        out.fill(0);
+        let mut many = false;
+        for &member in &*members {
+            self.with_mask(machine, member, false, |mask| match mask {
+                Mask::Sparse(ids) if ids.len() <= FEW => {
+                    let fits = |id: u32| last == NONE || self.encoder.may_follow(last, id);
+                    for &id in ids.iter().filter(|&&id| fits(id)) {
+                        patch(out, &[id], &[]);
+                    }
+                }
+                mask => {
+                    many = true;
+                    mask.join(out);
+                }
+            })?;
+        }
+        if many && last != NONE {
+            self.clear_after(last, out);
+        }
+        for &member in &*members {
+            self.with_mask(machine, member, true, |mask| mask.join(out))?;
+        }
+        Ok(())
+    }
+
+    /// Uses the mask of the tokens that begin a piece, or of those that go on with one, neighbours
+    /// aside.
+    fn with_mask(
+        &self,
+        machine: &impl Machine,
+        (id, member): (u32, Member),
+        begins: bool,
+        use_mask: impl FnOnce(&Mask),
+    ) -> Result<(), Error> {
+        let key = 2 * id + u32::from(begins);
+        let mut use_mask = Some(use_mask);
+        if self.masks.with(key, |mask| use_mask.take().map(|f| f(mask))).is_some() {
+            return Ok(());
+        }
+        let masks = self.compute(machine, member)?;
+        // `use_mask` is still there: it is taken only on a hit.
+        if let Some(f) = use_mask.take() {
+            f(if begins { &masks.1 } else { &masks.0 });
+        }
+        self.masks.insert(2 * id, masks.0);
+        self.masks.insert(2 * id + 1, masks.1);
+        Ok(())
+    }
+
+    /// Clears what may not follow a token within a piece.
+    fn clear_after(&self, last: u32, out: &mut Words) {
+        let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = rows().iter().find(|row| row.0 == last).map(|row| Arc::clone(&row.1));
+        if let Some(row) = known {
+            for (word, forbidden) in out.iter_mut().zip(&*row) {
+                *word &= !forbidden;
+            }
+            return;
+        }
+        let mut count = 0;
+        self.encoder.not_after(last, |tokens| {
+            count += tokens.len();
+            patch(out, &[], tokens);
+        });
+        if count > MANY {
+            let mut row = vec![0; self.vocabulary.len().div_ceil(32)];
+            self.encoder.not_after(last, |tokens| patch(&mut row, tokens, &[]));
+            let mut rows = rows();
+            if rows.len() == ROWS {
+                rows.remove(0);
+            }
+            rows.push((last, row.into()));
+        }
+    }
+
+    /// The tokens that go on with a piece, neighbours aside, and those that begin one.
+    fn compute(&self, machine: &impl Machine, member: Member) -> Result<(Mask, Mask), Error> {
+        let context = self.context(machine);
+        let Grown { pairs, live } = &mut *self.lock();
+        let words = self.vocabulary.len().div_ceil(32);
+        let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
+        live.allowed(context, pairs, member, (&mut inside, &mut begins))?;
+        Ok((Mask::from_words(inside), Mask::from_words(begins)))
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let grown = self.lock();
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        self.masks.size().1
+            + grown.pairs.memory_bytes()
+            + grown.live.memory_bytes()
+            + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
+            + rows.iter().map(|row| 4 * row.1.len()).sum::<usize>()
+    }
+
+    /// Number of masks kept.
+    pub(crate) fn mask_count(&self) -> usize {
+        self.masks.size().0 / 2
+    }
+}

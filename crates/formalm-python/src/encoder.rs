@@ -1,0 +1,101 @@
+//! Tokenizers taken apart, for canonical tokens.
+
+use std::sync::Arc;
+
+use formalm_vocabulary::canonical::{Encoder as Inner, Mark};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::vocabulary::Vocabulary;
+
+/// What decides which sequences of tokens a tokenizer makes.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Encoder {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[pymethods]
+impl Encoder {
+    #[new]
+    fn new(py: Python<'_>, tokenizer_json: &[u8], vocabulary: &Vocabulary) -> PyResult<Encoder> {
+        let vocabulary = Arc::clone(&vocabulary.inner);
+        let made = py.detach(|| {
+            let encoder = Inner::from_tokenizer_json(tokenizer_json)?;
+            encoder.check(&vocabulary)?;
+            Ok(encoder)
+        });
+        match made {
+            Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
+            Err(error) => Err(errors::unreadable(py, &error)),
+        }
+    }
+
+    /// The tokens of a text, no space put in front of it.
+    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
+        let encoded = py.detach(|| self.inner.encode(text));
+        encoded.ok_or_else(|| errors::argument(py, "the text has no tokens", None))
+    }
+
+    /// Where the pieces of a text begin, in bytes, and whether each is an added token.
+    fn pieces(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(usize, bool)>> {
+        let pieces = py.detach(|| self.inner.splitter().pieces(text.as_bytes()));
+        let pieces = pieces.ok_or_else(|| errors::argument(py, "the text has no pieces", None))?;
+        Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Mark::Added)).collect())
+    }
+
+    /// Characters beside those that the pre-tokenizer tells apart from them.
+    fn borders(&self) -> String {
+        self.inner.splitter().borders().iter().collect()
+    }
+
+    /// The two tokens that merging would join across the border of two.
+    fn crossing(&self, first: u32, second: u32) -> Option<(u32, u32)> {
+        self.inner.crossing(first, second)
+    }
+
+    /// Tokens that may not follow (`after`) or precede a token within a piece, ascending.
+    fn forbidden(&self, token_id: u32, after: bool) -> Vec<u32> {
+        let mut ids = Vec::new();
+        if after {
+            self.inner.not_after(token_id, |tokens| ids.extend_from_slice(tokens));
+        } else {
+            self.inner.not_before(token_id, |tokens| ids.extend_from_slice(tokens));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// Where a token comes from.
+    fn kind(&self, token_id: u32) -> &'static str {
+        use formalm_vocabulary::canonical::Kind;
+        match self.inner.kind(token_id) {
+            Kind::Merged => "merged",
+            Kind::Whole => "whole",
+            Kind::Byte(_) => "byte",
+            Kind::Added => "added",
+            Kind::Never => "never",
+        }
+    }
+
+    /// Number of tokens made by a rule that goes before one of its parts'.
+    #[getter]
+    fn early_count(&self) -> usize {
+        self.inner.early_count()
+    }
+
+    #[getter]
+    fn marks_spaces(&self) -> bool {
+        self.inner.marks_spaces()
+    }
+
+    #[getter]
+    fn prepends_space(&self) -> bool {
+        self.inner.prepends_space()
+    }
+
+    #[getter]
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+}

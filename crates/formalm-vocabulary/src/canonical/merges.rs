@@ -1,0 +1,168 @@
+//! The merges of a tokenizer file, and how they make each token.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::relation::{Derivation, Relation};
+use super::rules::{Rule, Rules};
+use crate::Error;
+use crate::tokenizer::{Model, Pieces, Text};
+use crate::tokens::MOST_IDS;
+
+/// The pieces of a model and their merges.
+pub(crate) struct Merges {
+    /// Neighbours that may be joined.
+    pub(crate) relation: Relation,
+    /// The id of each piece of one character.
+    pub(crate) symbols: FxHashMap<char, u32>,
+    /// Pieces that merging does not make from their own text, and what it makes instead; none
+    /// where a character of the piece is no symbol.
+    pub(crate) unreachable: Vec<(u32, Option<Vec<u32>>)>,
+}
+
+/// How a piece is made, or what is made of its text instead.
+type Made = Result<Derivation, Option<Vec<u32>>>;
+
+/// One merge as it is written: two strings, or one with a space between.
+struct Written<'a>(Text<'a>, Option<Text<'a>>);
+
+impl<'de> Deserialize<'de> for Written<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Written<'de>, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Written<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a merge: two pieces")
+            }
+
+            fn visit_borrowed_str<E>(self, line: &'de str) -> Result<Written<'de>, E> {
+                Ok(Written(Text(line.into()), None))
+            }
+
+            fn visit_str<E>(self, line: &str) -> Result<Written<'de>, E> {
+                Ok(Written(Text(line.to_owned().into()), None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Written<'de>, A::Error> {
+                let missing = || A::Error::custom("a merge of fewer than two pieces");
+                let left = list.next_element()?.ok_or_else(missing)?;
+                let right = list.next_element()?.ok_or_else(missing)?;
+                match list.next_element::<IgnoredAny>()? {
+                    None => Ok(Written(left, Some(right))),
+                    Some(_) => Err(A::Error::custom("a merge of more than two pieces")),
+                }
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl Merges {
+    /// Reads the merges of a model.
+    ///
+    /// # Errors
+    ///
+    /// They are not laid out as merges, or name pieces that are none.
+    pub(crate) fn read(model: &Model<'_>) -> Result<Merges, Error> {
+        let Pieces::Map(pieces) = &model.vocab else {
+            return Err(Error::new("there is no map from pieces to ids").at("model.vocab"));
+        };
+        check_ids(pieces)?;
+        let ids: FxHashMap<&str, u32> = pieces.iter().map(|(piece, id)| (&**piece, *id)).collect();
+        let rules = Rules::new(rules(model.merges, &ids)?.into_iter());
+        let symbols: FxHashMap<char, u32> = pieces
+            .iter()
+            .filter_map(|(piece, id)| {
+                let mut characters = piece.chars();
+                let first = characters.next()?;
+                characters.next().is_none().then_some((first, *id))
+            })
+            .collect();
+        let made: Vec<(u32, Made)> = pieces
+            .par_iter()
+            .map(|(piece, id)| (*id, derivation(piece, *id, &symbols, &rules)))
+            .collect();
+        let mut reachable = Vec::with_capacity(made.len());
+        let mut unreachable = Vec::new();
+        for (id, derivation) in made {
+            match derivation {
+                Ok(derivation) => reachable.push((id, derivation)),
+                Err(instead) => unreachable.push((id, instead)),
+            }
+        }
+        let len = ids.values().max().map_or(0, |&id| id as usize + 1);
+        Ok(Merges { relation: Relation::new(&reachable, len), symbols, unreachable })
+    }
+}
+
+/// Checks that ids are small and each is of one piece.
+fn check_ids(pieces: &[(Cow<'_, str>, u32)]) -> Result<(), Error> {
+    let mut ids: Vec<u32> = pieces.iter().map(|(_, id)| *id).collect();
+    ids.sort_unstable();
+    let twice = ids.windows(2).any(|pair| pair[0] == pair[1]);
+    match ids.last() {
+        Some(&last) if twice || last as usize >= MOST_IDS => {
+            Err(Error::new(format!("ids are given twice or are beyond {MOST_IDS}"))
+                .at("model.vocab"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The last merge that makes a piece, or what is made of its text instead.
+fn derivation(piece: &str, id: u32, symbols: &FxHashMap<char, u32>, rules: &Rules) -> Made {
+    let mut ids = Vec::with_capacity(piece.len());
+    for character in piece.chars() {
+        ids.push(*symbols.get(&character).ok_or(None)?);
+    }
+    let (mut parts, mut rank) = (None, 0);
+    rules.merge(&mut ids, |joined, rule| {
+        parts = Some(joined);
+        rank = rule.rank;
+    });
+    if ids == [id] { Ok(Derivation { parts, rank }) } else { Err(Some(ids)) }
+}
+
+/// The rules as they are written.
+fn rules(
+    merges: Option<&RawValue>,
+    ids: &FxHashMap<&str, u32>,
+) -> Result<Vec<(u32, u32, Rule)>, Error> {
+    let written: Vec<Written<'_>> = match merges {
+        None => return Err(Error::new("there are no merges").at("model.merges")),
+        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+            Error::new(format!("the merges cannot be read: {error}")).at("model.merges")
+        })?,
+    };
+    written
+        .par_iter()
+        .enumerate()
+        .map_init(String::new, |joined, (rank, written)| {
+            let at = || format!("model.merges[{rank}]");
+            let (left, right) = match written {
+                Written(left, Some(right)) => (&*left.0, &*right.0),
+                Written(line, None) => line
+                    .0
+                    .split_once(' ')
+                    .filter(|(_, right)| !right.contains(' '))
+                    .ok_or_else(|| Error::new("a merge is two pieces").at(at()))?,
+            };
+            joined.clear();
+            joined.push_str(left);
+            joined.push_str(right);
+            let id = |piece: &str| {
+                ids.get(piece).copied().ok_or_else(|| {
+                    Error::new(format!("the merge names {piece:?}, which is no piece")).at(at())
+                })
+            };
+            let rule = Rule { rank: rank as u32, token: id(joined)? };
+            Ok((id(left)?, id(right)?, rule))
+        })
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! Merge rules, and the merging of symbols by them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+/// Up to this many symbols the smallest rank is looked for one by one.
+const FEW: usize = 48;
+
+/// Two neighbours become one token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// Lower goes first.
+    pub(crate) rank: u32,
+    /// What the two become.
+    pub(crate) token: u32,
+}
+
+/// Merge rules by the two tokens they join.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules {
+    rules: FxHashMap<(u32, u32), Rule>,
+}
+
+impl Rules {
+    /// The rules `(left, right, rank, token)`; of two for the same pair the later counts.
+    pub(crate) fn new(list: impl ExactSizeIterator<Item = (u32, u32, Rule)>) -> Rules {
+        let mut rules = FxHashMap::default();
+        rules.reserve(list.len());
+        rules.extend(list.map(|(left, right, rule)| ((left, right), rule)));
+        Rules { rules }
+    }
+
+    /// The rule of two neighbours.
+    #[inline]
+    pub(crate) fn get(&self, left: u32, right: u32) -> Option<Rule> {
+        self.rules.get(&(left, right)).copied()
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.rules.capacity() * 8 / 7 * (size_of::<((u32, u32), Rule)>() + 1)
+    }
+
+    /// Merges until no rule applies, always the lowest rank and of equal ones the leftmost. Says
+    /// for every merge, in order, which two neighbours it joined and how.
+    pub(crate) fn merge(&self, symbols: &mut Vec<u32>, mut joined: impl FnMut((u32, u32), Rule)) {
+        if symbols.len() <= FEW {
+            self.merge_few(symbols, &mut joined);
+        } else {
+            self.merge_many(symbols, &mut joined);
+        }
+    }
+
+    fn merge_few(&self, symbols: &mut Vec<u32>, joined: &mut impl FnMut((u32, u32), Rule)) {
+        let mut rules: Vec<Option<Rule>> =
+            symbols.windows(2).map(|pair| self.get(pair[0], pair[1])).collect();
+        loop {
+            let ranked = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, (*rule)?)));
+            let Some((at, rule)) = ranked.min_by_key(|(at, rule)| (rule.rank, *at)) else { return };
+            joined((symbols[at], symbols[at + 1]), rule);
+            symbols[at] = rule.token;
+            symbols.remove(at + 1);
+            rules.remove(at);
+            if at > 0 {
+                rules[at - 1] = self.get(symbols[at - 1], symbols[at]);
+            }
+            if at < rules.len() {
+                rules[at] = self.get(symbols[at], symbols[at + 1]);
+            }
+        }
+    }
+
+    fn merge_many(&self, symbols: &mut Vec<u32>, joined: &mut impl FnMut((u32, u32), Rule)) {
+        const NONE: usize = usize::MAX;
+        const GONE: u32 = u32::MAX;
+        let count = symbols.len();
+        let mut next: Vec<usize> = (1..count).chain([NONE]).collect();
+        let mut before: Vec<usize> = [NONE].into_iter().chain(0..count - 1).collect();
+        let mut queue = BinaryHeap::new();
+        let push = |queue: &mut BinaryHeap<_>, symbols: &[u32], at: usize, after: usize| {
+            if let Some(rule) = self.get(symbols[at], symbols[after]) {
+                queue.push(Reverse((rule.rank, at, symbols[at], symbols[after], rule.token)));
+            }
+        };
+        for at in 0..count - 1 {
+            push(&mut queue, symbols, at, at + 1);
+        }
+        while let Some(Reverse((rank, at, left, right, token))) = queue.pop() {
+            // An entry is out of date once either neighbour has become something else.
+            let after = next[at];
+            if symbols[at] != left || after == NONE || symbols[after] != right {
+                continue;
+            }
+            joined((left, right), Rule { rank, token });
+            symbols[at] = token;
+            symbols[after] = GONE;
+            next[at] = next[after];
+            if next[at] != NONE {
+                before[next[at]] = at;
+                push(&mut queue, symbols, at, next[at]);
+            }
+            if before[at] != NONE {
+                push(&mut queue, symbols, before[at], at);
+            }
+        }
+        symbols.retain(|&symbol| symbol != GONE);
+    }
+}
