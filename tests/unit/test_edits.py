@@ -157,6 +157,8 @@ def test_edited_languages_constrain() -> None:
         (lambda: Literal("a").edits(1.0), ArgumentError),
         (lambda: Literal("a").edits(101), LimitError),
         (lambda: Literal("a").edits(1 << 70), LimitError),
+        (lambda: Regex("a").edits(1, region="\ud800"), LanguageError),
+        (lambda: Regex("a").value(3), ArgumentError),
         (lambda: Literal("a").edits(1, alphabet=3), ArgumentError),
         (lambda: Literal("a").edits(1, alphabet=""), LanguageError),
         (lambda: Literal("a").edits(1, alphabet=Regex("ab")), ArgumentError),
@@ -192,3 +194,24 @@ def test_copies_are_equal() -> None:
         for again in [copy.copy(language), copy.deepcopy(language)]:
             assert again == language
             assert hash(again) == hash(language)
+
+
+def test_scripts_of_optional_regions() -> None:
+    sentence = Regex("The (?P<who>man )?ran")
+    near = sentence.edits(2, region="who")
+    for text in ["The mn ran", "The ran", "The man  ran"]:
+        script = near.script(text)
+        assert script is not None
+        assert sentence.matches(script.member)
+        assert script.count == {"The mn ran": 1, "The ran": 0, "The man  ran": 1}[text]
+
+
+def test_a_script_is_bounded_in_memory() -> None:
+    with pytest.raises(LimitError) as caught:
+        Literal("ab" * 1500).edits(90).script("ba" * 1460)
+    assert caught.value.what == "bytes"
+    assert caught.value.hint is not None
+
+
+def test_one_target_is_one_target() -> None:
+    assert Literal("a").rewrite({"a": "b"}) == Literal("a").rewrite({"a": ["b"]})

@@ -161,6 +161,11 @@ impl Lowering<'_> {
             Node::Class(set) => class(self.terms, set),
             Node::Concat(list) => self.concat(list, ordered),
             Node::Alternation(list) => self.alternation(list, ordered),
+            Node::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
+                // Not a repetition: whoever looks for the edits of a region finds it in a union.
+                let body = self.node(node, ordered);
+                if *min == 0 { self.terms.alt(vec![EPSILON, body]) } else { body }
+            }
             Node::Repeat { node, min, max, lazy } => {
                 let body = self.node(node, ordered);
                 let max = max.unwrap_or(UNBOUNDED);

@@ -1,6 +1,6 @@
 //! Errors of the core as the typed exceptions of `formalm.errors`.
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Resource};
 use formalm_constraint::Refusal;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -78,7 +78,15 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
         Error::Limit { resource, needed, allowed } => {
             let made = || -> PyResult<PyErr> {
                 let class = py.import("formalm.errors")?.getattr("LimitError")?;
-                Ok(PyErr::from_value(class.call1((resource.name(), *needed, *allowed))?))
+                let hint = match resource {
+                    Resource::States | Resource::Steps | Resource::Bytes => Some(
+                        "fewer edits, smaller counts or no look-around need less; \
+                         where there is a state_limit or memory_limit_bytes, it allows more",
+                    ),
+                    _ => None,
+                };
+                let arguments = (resource.name(), *needed, *allowed, hint);
+                Ok(PyErr::from_value(class.call1(arguments)?))
             };
             made().unwrap_or_else(|error| error)
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use formalm_automata::Grouping as Prepared;
-use formalm_automata::explicit::{Relation, Unit, difference, is_text};
+use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
-    Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations,
+    Automaton as Lazy, CharSet, Edits, Error, Expression as Language, Limits, Machine, Operations,
+    StateId,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -125,8 +126,8 @@ impl Expression {
     }
 
     fn edit_script(&self, py: Python<'_>, text: &str) -> PyResult<Option<Pairs>> {
-        let script = py.detach(|| self.language.edit_script(text, Limits::default()));
-        let script = script.map_err(|error| errors::failure(py, &error, None))?;
+        let limits = Limits::default();
+        let script = patient(py, |poll| self.language.edit_script(text, limits, poll))?;
         Ok(script.map(|script| script.pairs))
     }
 
@@ -151,6 +152,25 @@ impl Expression {
     }
 }
 
+/// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
+fn walked(
+    machine: &Lazy,
+    text: &[u8],
+    poll: &mut Poll<'_>,
+) -> Result<Result<StateId, usize>, Error> {
+    /// What a byte may cost where its state is new, as against a step of other work.
+    const BYTE: usize = 256;
+    let mut state = machine.start();
+    for (number, piece) in text.chunks(64).enumerate() {
+        match machine.walk(state, piece)? {
+            Ok(next) => state = next,
+            Err(good) => return Ok(Err(number * 64 + good)),
+        }
+        poll.tick(piece.len() * BYTE)?;
+    }
+    Ok(Ok(state))
+}
+
 /// The lazy deterministic machine of an expression.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
@@ -169,7 +189,9 @@ impl Automaton {
     ) -> PyResult<Automaton> {
         let mut limits = Limits::default();
         limits.states = state_limit.unwrap_or(limits.states);
-        limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+        // More states need more memory: what the default gives to each.
+        let bytes = limits.bytes.max(limits.states.saturating_mul(1 << 10));
+        limits.bytes = memory_limit_bytes.unwrap_or(bytes);
         match py.detach(|| Lazy::new(&expression.language, limits)) {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
             Err(error) => Err(errors::failure(py, &error, None)),
@@ -219,8 +241,7 @@ impl Automaton {
     }
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        let read = py.detach(|| self.machine.walk(self.machine.start(), text));
-        let read = read.map_err(|error| errors::failure(py, &error, None))?;
+        let read = patient(py, |poll| walked(&self.machine, text, poll))?;
         Ok(read.is_ok_and(|state| self.machine.is_accepting(state)))
     }
 
@@ -229,8 +250,7 @@ impl Automaton {
     }
 
     fn viable_length(&self, py: Python<'_>, text: &[u8]) -> PyResult<usize> {
-        let read = py.detach(|| self.machine.walk(self.machine.start(), text));
-        let read = read.map_err(|error| errors::failure(py, &error, None))?;
+        let read = patient(py, |poll| walked(&self.machine, text, poll))?;
         Ok(read.err().unwrap_or(text.len()))
     }
 

@@ -105,7 +105,7 @@ class Numbering:
 
     def sample(self, n: int, seed: int | None, exact: int | None, most: int | None) -> list[Any]:
         """``n`` members of a span, each drawn uniformly and independently of the others."""
-        checked_integer("n", n)
+        n = checked_integer("n", n)
         if seed is not None and (type(seed) is not int or seed < 0):
             raise ArgumentError(f"seed is an integer from 0 on or None, not {seed!r}")
         span = Span.of(exact, most, self.names)
@@ -115,6 +115,9 @@ class Numbering:
         total = self._finite(self.core.span_total(*asked))
         if total == 0:
             raise ArgumentError("there is no member to draw")
+        needed = n * (100 + total.bit_length() // 4)
+        if needed > self.memory_limit_bytes:
+            raise LimitError("bytes", needed, self.memory_limit_bytes, "draw fewer at a time")
         random = Random(seed)
         return self.core.unrank([random.randrange(total) for _ in range(n)], *asked)
 

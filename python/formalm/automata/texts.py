@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from formalm.errors import ArgumentError
 
 __all__ = ["as_text", "checked_integer", "counts_characters", "is_inclusion", "shown", "text_bytes"]
@@ -29,11 +31,16 @@ def as_text(data: bytes) -> str | bytes:
 
 def checked_integer(name: str, value: object, least: int = 0) -> int:
     """``value`` as an integer from ``least`` on that the core can count with."""
-    if type(value) is not int:
+    try:
+        # A truth value is an index too, but hardly meant as one.
+        number = index(value) if not isinstance(value, bool) else None  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None:
         raise ArgumentError(f"{name} is an integer, not {type(value).__name__}")
-    if not least <= value < 1 << 62:
-        raise ArgumentError(f"{name} is an integer from {least} on, not {shown(value)}")
-    return value
+    if not least <= number < 1 << 62:
+        raise ArgumentError(f"{name} is an integer from {least} to 2^62, not {shown(number)}")
+    return number
 
 
 def shown(number: int) -> str:

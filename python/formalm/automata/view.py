@@ -78,11 +78,11 @@ class View(ABC):
 
         return pictures.dot(self.diagram())
 
-    def to_svg(self, *, state_limit: int = 150) -> str:
-        """The graph as an SVG picture; more than ``state_limit`` states are a LimitError."""
+    def to_svg(self, *, state_limit: int = 150, edge_limit: int = 600) -> str:
+        """The graph as an SVG picture; more states or drawn edges are a LimitError."""
         from formalm import pictures
 
-        return pictures.svg(self.diagram(), state_limit=state_limit)
+        return pictures.svg(self.diagram(), state_limit=state_limit, edge_limit=edge_limit)
 
     def _repr_html_(self) -> str:
         from formalm import pictures

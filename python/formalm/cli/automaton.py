@@ -11,7 +11,7 @@ import typer
 
 from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.outcome import NOTHING, print_json, reported
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
     from formalm.automata import Automaton, TokenAutomaton
@@ -81,6 +81,11 @@ class QuestionOptions:
                 raise ArgumentError(f"--{name} is for {names}")
         return question
 
+    @property
+    def pattern(self) -> str:
+        """The pattern to compare with."""
+        return self.equivalent_to or self.subset_of or ""
+
 
 def automaton(
     language: LanguageOptions,
@@ -90,20 +95,29 @@ def automaton(
         bool, typer.Option("--tokens", help="Over tokens: members are token sequences.")
     ] = False,
     state_limit: Annotated[
-        int, typer.Option(min=1, help="Most states before equal ones are joined.")
-    ] = 100_000,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most states before equal ones are joined (100,000); for comparisons, most pairs "
+            "of states (1,000,000).",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a language out: states, members, counts, samples, pictures, comparisons."""
     with reported(json):
+        from formalm.languages import Regex
+
         asked = question.asked()
         wanted = language.required()
         if asked in ("equivalent-to", "subset-of"):
             if tokens or vocabulary.given:
                 raise ArgumentError(f"--{asked} compares texts, so no tokens take part")
-            _compare(wanted, language.dialect, question, json)
+            other = Regex(question.pattern, dialect=language.dialect)
+            _compare(wanted, other, asked, state_limit or 1_000_000, json)
             return
-        view = _View(_written_out(wanted, vocabulary, tokens, state_limit), tokens)
+        automaton = _written_out(wanted, vocabulary, tokens, state_limit or 100_000)
+        view = _View(automaton, tokens)
         if asked in ("dot", "svg"):
             _draw(view.automaton, asked, question.output, json)
         elif asked == "summary":
@@ -150,21 +164,14 @@ class _View:
 def shown_tokens(token_ids: Any, vocabulary: Any) -> str:
     """Token ids, and the bytes of each."""
     ids = ",".join(str(token_id) for token_id in token_ids)
-    spelled = " ".join(repr(vocabulary.token_bytes(token_id))[1:] for token_id in token_ids)
+    tokens = [vocabulary.token_bytes(token_id) for token_id in token_ids]
+    spelled = " ".join("(special)" if token is None else repr(token)[1:] for token in tokens)
     return f"{ids or '(none)'}  {spelled}".rstrip()
 
 
-def _compare(language: Language, dialect: str, question: QuestionOptions, json: bool) -> None:
-    from formalm.languages import Regex
-
-    pattern, relation = (
-        (question.equivalent_to, "equivalence")
-        if question.equivalent_to is not None
-        else (question.subset_of, "inclusion")
-    )
-    assert pattern is not None
-    other = Regex(pattern, dialect=dialect)
-    witness = language.witness(other, relation)
+def _compare(language: Language, other: Language, asked: str, state_limit: int, json: bool) -> None:
+    relation = "equivalence" if asked == "equivalent-to" else "inclusion"
+    witness = language.witness(other, relation, state_limit=state_limit)
     holds = witness is None
     within = None if witness is None else language.matches(witness)
     if json:
@@ -183,7 +190,11 @@ def _compare(language: Language, dialect: str, question: QuestionOptions, json: 
 
 
 def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
-    picture: str = automaton.to_svg() if kind == "svg" else automaton.to_dot()
+    try:
+        picture: str = automaton.to_svg() if kind == "svg" else automaton.to_dot()
+    except LimitError as error:
+        hint = "--dot writes graphs of any size"
+        raise LimitError(error.what, error.needed, error.allowed, hint) from None
     if output is None:
         if json:
             print_json({kind: picture})
@@ -200,6 +211,10 @@ def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
 
 def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> None:
     bounds = view.bounds(question)
+    unbounded = all(bound is None for bound in bounds.values())
+    if asked != "list" and unbounded and not view.automaton.is_finite:
+        hint = "bound them with --length or --max-length"
+        raise ArgumentError("the language has infinitely many members", hint=hint)
     if asked == "count":
         count = view.automaton.count(**bounds)
         print_json({"count": count}) if json else typer.echo(count)

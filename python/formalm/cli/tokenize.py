@@ -92,7 +92,8 @@ def _all(vocabulary: Vocabulary, text: str, wanted: int, json: bool) -> None:
     if json:
         print_json({"count": count, "own": own})
     else:
-        typer.echo(f"{count:,} token sequences spell {text!r}")
+        what = "token sequence spells" if count == 1 else "token sequences spell"
+        typer.echo(f"{count:,} {what} {text!r}")
     for token_ids in islice(automaton, wanted):
         if json:
             print_json(

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.errors import ArgumentError, LanguageError, LimitError
 from formalm.languages.algebra import as_language
 from formalm.languages.choice import Choice
-from formalm.languages.language import Language
+from formalm.languages.language import Language, text_bytes
 
 __all__ = ["Edit", "EditScript", "Edited", "Region"]
 
+MAX_EDITS = 100
 OPERATIONS = ("insert", "delete", "substitute")
 
 
@@ -110,9 +111,11 @@ class Edited(Language):
                 f"a region is a Region or the name of a group, not {region!r:.80}",
                 hint="Region(after=..., before=...) names what stays unchanged",
             )
-        super().__init__(
-            language, min(count, 1 << 31), _alphabet(alphabet), _operations(operations), region
-        )
+        if count > MAX_EDITS:
+            raise LimitError("edits", count, MAX_EDITS)
+        if isinstance(region, str) and text_bytes(region) is None:
+            raise LanguageError(f"there is no group {region!r}")
+        super().__init__(language, count, _alphabet(alphabet), _operations(operations), region)
         self.expression()
 
     @property

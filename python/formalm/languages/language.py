@@ -263,6 +263,8 @@ class Language(ABC):
         >>> Regex("(?P<hours>[0-9]+):(?P<minutes>[0-9]{2})").value("9:30")
         {'hours': '9', 'minutes': '30'}
         """
+        if not isinstance(text, (str, bytes)):
+            raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
         if all(group.name is None for group in self.groups):
             return text if isinstance(text, str) else text.decode(errors="replace")
         found = self.captures(text)
@@ -350,8 +352,10 @@ class Language(ABC):
         operations
             Which edits: of ``"insert"``, ``"delete"``, ``"substitute"``.
         region
-            Where: a :class:`~formalm.languages.Region`, or the name of a group of this pattern.
-            None is everywhere. Members in which the region does not occur stay as they are.
+            Where: a :class:`~formalm.languages.Region`, or the name of a group of this pattern,
+            wherever some way of matching puts it; a group that is repeated, or of a pattern with
+            look-around or atomic groups, is refused. None is everywhere. Members in which the
+            region does not occur stay as they are.
 
         Returns
         -------
@@ -411,7 +415,9 @@ class Language(ABC):
     def reverse(self) -> Reversed:
         """Members read from right to left, character by character.
 
-        Groups of a pattern are kept; they capture pieces of the reversed text.
+        Groups are those of the reversed pattern, which prefers from its own left to right: they
+        capture pieces of the reversed text, and where a pattern leaves a choice, not always the
+        mirrored ones.
 
         Raises
         ------

@@ -96,4 +96,6 @@ def _source(source: object) -> str:
 
 
 def _target(target: object) -> Language:
+    if isinstance(target, (list, tuple)) and len(target) == 1:
+        (target,) = target
     return Literal(target) if isinstance(target, str) else as_language(target)

@@ -3,6 +3,7 @@
 use crate::automaton::{Limits, check};
 use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
+use crate::explicit::Poll;
 use crate::expression::{Expression, Node};
 use crate::lower;
 use crate::syntax;
@@ -119,19 +120,24 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`].
-    pub fn edit_script(&self, text: &str, limits: Limits) -> Result<Option<Script>, Error> {
+    /// [`Error::Limit`], [`Error::Interrupted`].
+    pub fn edit_script(
+        &self,
+        text: &str,
+        limits: Limits,
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<Script>, Error> {
         let Node::Edits(original, edits) = self.node() else { return Ok(None) };
         let mut terms = Terms::new();
         let mut work = limits.work();
         let text: Vec<char> = text.chars().collect();
-        let mut find = || {
+        let mut lower = || {
             let plan = edits.lower(&mut terms, &mut work)?;
             let plan = terms.edit_plan(plan);
-            let start = original.lower_edited(edits, plan, &mut terms, &mut work)?;
-            script(&mut terms, start, plan, &text, &mut work)
+            Ok((plan, original.lower_edited(edits, plan, &mut terms, &mut work)?))
         };
-        find().map_err(|error| work.spent(error))
+        let (plan, start) = lower().map_err(|error| work.spent(error))?;
+        script(&mut terms, start, plan, &text, (&mut work, limits.bytes), poll)
     }
 
     pub(crate) fn lower_edited(

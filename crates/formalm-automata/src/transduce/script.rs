@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::automaton::check;
 use crate::derive::{Exhausted, Work};
+use crate::error::{Error, Resource};
+use crate::explicit::Poll;
 use crate::term::{Term, TermId, Terms};
 use crate::transduce::{Change, EditsId};
 
@@ -48,8 +51,9 @@ pub(crate) fn script(
     start: TermId,
     edits: EditsId,
     text: &[char],
-    work: &mut Work,
-) -> Result<Option<Script>, Exhausted> {
+    (work, limit_bytes): (&mut Work, u64),
+    poll: &mut Poll<'_>,
+) -> Result<Option<Script>, Error> {
     let mut search = Search { terms, work, edits, holds: FxHashMap::default() };
     let mut nodes = vec![Node { at: 0, term: start, from: 0, pair: None }];
     let mut open: VecDeque<usize> = VecDeque::from([0]);
@@ -59,11 +63,16 @@ pub(crate) fn script(
         if !closed.insert((at, term)) {
             continue;
         }
+        poll.tick(64)?;
+        let bytes = nodes.len() * (size_of::<Node>() + 8) + closed.len() * 32;
+        let all = bytes + search.terms.memory_bytes();
+        check(Resource::Bytes, all as u64, limit_bytes)?;
         if at == text.len() && search.ends(term) {
             return Ok(Some(traced(&nodes, index)));
         }
-        for (pair, next) in search.moves(term, text.get(at).copied())? {
-            search.work.step()?;
+        let moves = search.moves(term, text.get(at).copied());
+        for (pair, next) in moves.map_err(|error| search.work.spent(error))? {
+            search.work.step().map_err(|error| search.work.spent(error))?;
             let at = at + usize::from(matches!(pair, Some((_, Some(_)))));
             let edited = pair.is_some_and(|(member, text)| member != text);
             nodes.push(Node { at, term: next, from: index, pair });

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::charset::CharSet;
+use crate::explicit::Poll;
 use crate::syntax::{Dialect, Flags, parse};
 use crate::{Automaton, Edits, Error, Expression, Limits, Machine, Operations};
 
@@ -134,6 +135,23 @@ fn edits_in_a_group_stay_there() {
 }
 
 #[test]
+fn scripts_of_optional_regions_start_from_members() {
+    for (source, text, member) in [
+        ("b(?P<g>a)?", "bca", "ba"),
+        ("b(?P<g>a){1}", "b", "ba"),
+        ("b(?:(?P<g>aa))??b", "bab", "baab"),
+        ("b(?P<g>a)?", "b", "b"),
+    ] {
+        let only = Edits { group: Some("g".to_owned()), ..edits(1, CharSet::all()) };
+        let near = pattern(source).edits(only).unwrap();
+        let script = near.edit_script(text, Limits::default(), &mut Poll::new(&mut || true));
+        let pairs = script.unwrap().unwrap().pairs;
+        let found: String = pairs.iter().filter_map(|pair| pair.0).collect();
+        assert_eq!(found, member, "{source}");
+    }
+}
+
+#[test]
 fn regions_that_cannot_be_are_refused() {
     for (source, name) in [("(?P<x>a)+", "x"), ("a", "x"), (r"(?P<x>a)\b", "x"), ("(?P<x>^a)", "x")]
     {
@@ -159,9 +177,11 @@ fn edits_of_edits_add_up() {
 fn scripts_of_edits_of_edits_count_the_last() {
     let once = pattern("ab").edits(edits(1, letters())).unwrap();
     let twice = once.edits(edits(1, letters())).unwrap();
-    let script = twice.edit_script("bb", Limits::default()).unwrap().unwrap();
+    let script =
+        twice.edit_script("bb", Limits::default(), &mut Poll::new(&mut || true)).unwrap().unwrap();
     assert_eq!(script.count(), 0);
-    let script = twice.edit_script("éé", Limits::default()).unwrap().unwrap();
+    let script =
+        twice.edit_script("éé", Limits::default(), &mut Poll::new(&mut || true)).unwrap().unwrap();
     assert_eq!(script.count(), 1);
 }
 
@@ -285,7 +305,7 @@ proptest! {
                 .min()
                 .unwrap_or(1000);
             prop_assert_eq!(has(&machine, &text), best <= budget, "{} {:?}", &source, &text);
-            let script = near.edit_script(&text, Limits::default()).unwrap();
+            let script = near.edit_script(&text, Limits::default(), &mut Poll::new(&mut || true)).unwrap();
             prop_assert_eq!(script.is_some(), best <= budget);
             if let Some(script) = script {
                 prop_assert_eq!(script.count() as u32, best);
@@ -336,7 +356,7 @@ proptest! {
         for text in texts(3) {
             let member = wanted.contains(&text);
             prop_assert_eq!(has(&near_machine, &text), member, "{} {:?}", &source, &text);
-            let script = near.edit_script(&text, Limits::default()).unwrap();
+            let script = near.edit_script(&text, Limits::default(), &mut Poll::new(&mut || true)).unwrap();
             prop_assert_eq!(script.is_some(), member);
         }
     }
