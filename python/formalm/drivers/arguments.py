@@ -12,7 +12,7 @@ from formalm.errors import ArgumentError, ModelError
 from formalm.languages import Language, as_language
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["compiled", "is_token_id", "positive", "token_ids_of"]
+__all__ = ["check_tokenization", "compiled", "is_token_id", "positive", "token_ids_of"]
 
 
 def positive(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
@@ -32,7 +32,10 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -
     ------
     ModelError
         If a constraint belongs to another vocabulary than the model.
+    ArgumentError
+        If its tokens must be canonical.
     """
+    check_tokenization(tokenization)
     if not isinstance(language, Constraint):
         return _compiled(as_language(language), vocabulary, tokenization)
     if language.vocabulary != vocabulary:
@@ -40,9 +43,20 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -
             "the constraint and the model have different vocabularies",
             hint="build it with Constraint(language, model.vocabulary)",
         )
-    if language.tokenization != tokenization:
-        raise ArgumentError(f"the constraint has tokenization {language.tokenization!r} already")
+    check_tokenization(language.tokenization)
     return language
+
+
+def check_tokenization(tokenization: str) -> None:
+    """Refuse what the drivers cannot keep to."""
+    if tokenization == "canonical":
+        raise ArgumentError(
+            "drivers and hooks take tokenization='all': canonical tokens are not followed across "
+            "the end of a prompt",
+            hint="walk a canonical constraint by its matcher()",
+        )
+    if tokenization != "all":
+        raise ArgumentError(f"tokenization is 'all', not {tokenization!r}")
 
 
 @lru_cache(maxsize=16)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from formalm.drivers.arguments import compiled, positive
+from formalm.drivers.arguments import check_tokenization, compiled, positive
 from formalm.drivers.draft import Draft, Plan
 from formalm.drivers.finish import Finish
 from formalm.drivers.prompts import prefix_token_ids
@@ -87,8 +87,7 @@ def prepare(
     positive("max_tokens", max_tokens, least=0)
     if not isinstance(finish, bool):
         raise ArgumentError(f"finish is True or False, not {finish!r}")
-    if tokenization != "all":
-        raise ArgumentError(f"tokenization is 'all', not {tokenization!r}")
+    check_tokenization(tokenization)
     if finish and language is None:
         raise ArgumentError("finish=True needs a language to finish in")
     if finish and stop is not None:
