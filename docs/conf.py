@@ -32,6 +32,9 @@ napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+# Attributes of one name in two classes, such as a group's `start` and an automaton's: a
+# description that mentions one is no link to any of them.
+suppress_warnings = ["ref.python"]
 
 
 class CommandHelp(Directive):
