@@ -183,3 +183,20 @@ def test_a_model_is_not_pickled() -> None:
     for value in (model, model.start([1])):
         with pytest.raises(ModelError, match="neither pickled"):
             pickle.dumps(value)
+
+
+def test_positions_that_begin_nowhere_we_know(monkeypatch) -> None:
+    """The model is then asked without positions, and compared as it is."""
+    network = tiny("gpt2")
+    forward = type(network).forward
+
+    def shifted(self, input_ids, position_ids=None, past_key_values=None, **rest):
+        if position_ids is None:
+            past = 0 if past_key_values is None else past_key_values.get_seq_length()
+            position_ids = 7 + past + torch.arange(input_ids.shape[1])[None]
+        return forward(self, input_ids, past_key_values, position_ids=position_ids, **rest)
+
+    monkeypatch.setattr(type(network), "forward", shifted)
+    model = opened(network)
+    assert any("in its own way" in note for note in model.notes)
+    check_every_way(model)

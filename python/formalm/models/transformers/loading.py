@@ -29,7 +29,9 @@ def from_transformers(
     """A causal model of the ``transformers`` package as a language model.
 
     Any architecture with a language head serves. A handful of tokens are evaluated at once, to
-    see whether this model may be padded and cached; see :attr:`TransformersModel.notes`.
+    see whether this model may be padded and cached, and more where it reads differently beyond
+    some length; see :attr:`TransformersModel.notes`. For that moment windows of its configuration
+    may be narrowed, so no other thread should use the model.
 
     Parameters
     ----------
@@ -59,9 +61,10 @@ def from_transformers(
         For arguments of a wrong type, or a device or precision that ``torch`` does not know.
     ModelError
         If the model is no causal language model, is in training mode, or does not fit the
-        vocabulary.
+        vocabulary; if its folder is broken or lacks some of its weights.
     VocabularyError
-        If the bytes of the tokenizer's tokens cannot be known.
+        If the bytes of the tokenizer's tokens cannot be known, or an end of sequence is none of
+        them.
 
     Examples
     --------
