@@ -1,12 +1,14 @@
 """A comparison made at load: does this model give in a batch, and in steps, what it gives alone?
 
 What a class of models promises and what it does with padding or with its cache are two things, and
-a wrong answer would look like a probability. A handful of tokens decide.
+a wrong answer would look like a probability. A handful of tokens decide, and a few more where the
+model reads differently beyond some length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +16,8 @@ import numpy.typing as npt
 
 from formalm.errors import FormalmError, ModelError
 from formalm.models.transformers.cache import is_recurrent
+from formalm.models.transformers.facts import text_config
+from formalm.models.transformers.lengths import NARROW, Windows, windows_of
 
 if TYPE_CHECKING:
     from formalm.models.transformers.model import TransformersModel
@@ -25,6 +29,8 @@ LENGTHS = (3, 7)
 # Largest difference of log-probabilities that rounding explains, by the bytes of a number. Models
 # of many layers in half precision differ by some hundredths between batches of different sizes.
 TOLERANCES = {8: 1e-6, 4: 1e-4, 2: 0.1}
+# What one computation done twice may differ by.
+EQUAL = 1e-5
 
 Answer = TypeVar("Answer")
 Rows = npt.NDArray[np.floating[Any]]
@@ -38,29 +44,63 @@ def compare(model: TransformersModel, network: Network) -> None:
     ModelError
         If it cannot be evaluated at all, or a token changes what was said before it.
     """
-    length = min(LENGTHS[1], model.context_length or LENGTHS[1])
-    ids = np.random.default_rng(0).integers(len(model.vocabulary), size=length).tolist()
-    prefixes = [ids[: LENGTHS[0]], ids]
+    notes = _number(model, network)
+    windows = windows_of(model.model, model.context_length)
+    with windows.narrow():
+        notes += _compare(model, network, windows)
+    notes += [
+        f"its {name} of {length:,} was compared as one of {NARROW}"
+        for name, length in windows.narrowed.items()
+    ]
+    notes += [
+        f"what it does beyond its {name} of {length:,} was not compared"
+        for name, length in windows.unseen.items()
+    ]
+    model.notes = (*model.notes, *notes)
+
+
+def _number(model: TransformersModel, network: Network) -> list[str]:
+    """Find out whether the model counts its tokens from 0; if not, leave the counting to it."""
+    if not network.is_numbered:
+        return []
+    pad, limit = _pad(model), model.context_length or LENGTHS[1]
+    ids = [token_id for token_id in _random(model, LENGTHS[1]) if token_id != pad]
+    ids = ids[: min(LENGTHS[0], limit)]
+    network.is_numbered = False
+    try:
+        own = network.read([ids])
+    except Exception:  # a model that has to be told
+        network.is_numbered = True
+        return []
+    zero = _distance(partial(network.numbered_from, 0, ids), own)
+    first = 0 if pad is None else pad + 1
+    # Asked beyond its table of positions, an accelerator would not recover.
+    if zero > EQUAL and first + len(ids) <= limit:
+        shifted = _distance(partial(network.numbered_from, first, ids), own)
+        if shifted < zero and shifted <= _tolerance(model):
+            model.context_length = model.context_length and model.context_length - first
+            return [f"it numbers its positions from {first}, which shortens its context by as much"]
+    network.is_numbered = zero <= _tolerance(model)
+    return [] if network.is_numbered else ["it numbers its positions in its own way"]
+
+
+def _compare(model: TransformersModel, network: Network, windows: Windows) -> list[str]:
+    """Compare batches and steps with prefixes read alone; what was found wrong."""
+    limit = model.context_length
+    lengths = {*LENGTHS, *windows.lengths} if limit is None or limit > LENGTHS[0] else {1, limit}
+    lengths = {min(length, limit or length) for length in lengths}
+    ids = _random(model, max(lengths))
+    pad = _pad(model)
+    if not network.is_numbered and pad is not None:
+        ids[0] = pad  # such models do not count it, and their caches may
+    prefixes = [ids[:length] for length in sorted(lengths)]
     model.is_padded = model.is_cached = False
     alone = _evaluated(lambda: np.concatenate([model.next_logprobs([ids]) for ids in prefixes]))
-    inside = _evaluated(lambda: network.within(ids, len(prefixes[0])))
-    if _far(model, inside, alone[:1]):
-        raise ModelError(
-            f"{type(model.model).__name__} is not causal: later tokens change what it says earlier",
-            hint="a model of the BERT family reads one way only with is_decoder=True",
-        )
-    model.is_cached = True
-    cache = _evaluated(lambda: model.start(prefixes[0])).block
-    notes = []
-    if cache is None:
-        notes.append("it remembers nothing that could be taken apart, so prefixes are read anew")
-        model.is_cached = False
-    elif length == LENGTHS[1]:
-        why = _difference(model, lambda: _steps(model, prefixes), alone)
-        if why is not None:
-            notes.append(f"going on from its cache {why}, so prefixes are read anew")
-            model.is_cached = False
-    if getattr(model.model, "_is_stateful", False) or cache is None or is_recurrent(cache.cache):
+    if windows.is_sparse:
+        return ["which tokens it attends to depends on padding, so each length is read on its own"]
+    _check_causal(model, network, prefixes, alone)
+    cache, notes = _cache(model, prefixes, alone)
+    if getattr(model.model, "_is_stateful", False) or cache is None or is_recurrent(cache):
         notes.append("it may be recurrent, so a batch has prefixes of one length")
     else:
         model.is_padded = True
@@ -68,7 +108,57 @@ def compare(model: TransformersModel, network: Network) -> None:
         if why is not None:
             notes.append(f"padding {why}, so a batch has prefixes of one length")
             model.is_padded = False
-    model.notes = (*model.notes, *notes)
+    return notes
+
+
+def _check_causal(
+    model: TransformersModel, network: Network, prefixes: list[list[int]], alone: Rows
+) -> None:
+    if len(prefixes) == 1:
+        return
+    short, more = prefixes[:2]
+    if any(len(short) <= length < len(more) for length in model.switches):
+        return
+    inside = _evaluated(lambda: network.within(more, len(short)))
+    if _far(model, inside, alone[:1]):
+        raise ModelError(
+            f"{type(model.model).__name__} is not causal: later tokens change what it says earlier",
+            hint="a model of the BERT family reads one way only with is_decoder=True",
+        )
+
+
+def _cache(
+    model: TransformersModel, prefixes: list[list[int]], alone: Rows
+) -> tuple[Any, list[str]]:
+    """A cache of the model, and why it is not used; sets ``is_cached``."""
+    model.is_cached = True
+    long = [place for place, prefix in enumerate(prefixes) if len(prefix) >= LENGTHS[0]]
+    try:
+        block = model.start(prefixes[0]).block
+    except Exception as error:  # it could be read without one
+        block, why = None, f"reading with a cache {_failure(error)}"
+    else:
+        why = "it remembers nothing that could be taken apart"
+        if block is not None and not long:
+            why = "its context is too short to compare steps"
+        elif block is not None:
+            steps = [prefixes[place] for place in long]
+            wrong = _difference(model, lambda: _steps(model, steps), alone[long])
+            if wrong is None:
+                return block.cache, []
+            why = f"going on from its cache {wrong}"
+    model.is_cached = False
+    return None if block is None else block.cache, [f"{why}, so prefixes are read anew"]
+
+
+def _random(model: TransformersModel, length: int) -> list[int]:
+    ids: list[int] = np.random.default_rng(0).integers(len(model.vocabulary), size=length).tolist()
+    return ids
+
+
+def _pad(model: TransformersModel) -> int | None:
+    pad = getattr(text_config(model.model), "pad_token_id", None)
+    return pad if isinstance(pad, int) and 0 <= pad < model.width else None
 
 
 def _evaluated(work: Callable[[], Answer]) -> Answer:
@@ -104,12 +194,30 @@ def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows)
     try:
         answer = rows()
     except Exception as error:  # whatever a model's own code raises when it is called so
-        return f"fails ({type(error).__name__}: {error!s:.80})"
+        return _failure(error)
     return "changes its answers" if _far(model, answer, alone) else None
 
 
+def _failure(error: Exception) -> str:
+    return f"fails ({type(error).__name__}: {error!s:.80})"
+
+
+def _distance(rows: Callable[[], Rows], other: Rows) -> float:
+    try:
+        return _gap(rows(), other)
+    except Exception:  # whatever a model's own code raises when it is called so
+        return np.inf
+
+
 def _far(model: TransformersModel, one: Rows, two: Rows) -> bool:
-    tolerance = TOLERANCES.get(model.model.dtype.itemsize, TOLERANCES[2])
+    return _gap(one, two) > _tolerance(model)
+
+
+def _gap(one: Rows, two: Rows) -> float:
     # Rounding is judged where there is probability: far below, logits may overflow their format.
     likely = two > two.max(axis=1, keepdims=True) - 20
-    return bool(np.max(np.abs(np.where(likely, one - two, 0.0))) > tolerance)
+    return float(np.max(np.abs(np.where(likely, one - two, 0.0))))
+
+
+def _tolerance(model: TransformersModel) -> float:
+    return TOLERANCES.get(model.model.dtype.itemsize, TOLERANCES[2])

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from formalm.errors import ModelError
+from formalm.errors import ModelError, VocabularyError
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.objects import read_object
 
 __all__ = [
     "check_fits",
     "context_length_of",
     "empty_prompt_token_id_of",
     "end_token_ids_of",
+    "ends_of",
     "listed",
     "prepended_token_ids",
+    "rope_parameters",
     "text_config",
     "vocabulary_of",
 ]
@@ -23,7 +26,9 @@ LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
 _vocabularies: WeakKeyDictionary[Any, dict[tuple[object, ...], Vocabulary]] = WeakKeyDictionary()
 
 
-def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabulary:
+def vocabulary_of(
+    tokenizer: Any, end_token_ids: tuple[int, ...] = (), source: str = ""
+) -> Vocabulary:
     """The vocabulary of a tokenizer, read once; a vocabulary is returned as it is.
 
     Parameters
@@ -32,6 +37,8 @@ def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabu
         What :meth:`formalm.Vocabulary.from_tokenizer` takes, or a :class:`~formalm.Vocabulary`.
     end_token_ids
         Ends of a sequence; none takes the tokenizer's own.
+    source
+        Where these were found, if it was not the user who gave them.
 
     Raises
     ------
@@ -48,10 +55,26 @@ def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabu
         known = _vocabularies.setdefault(tokenizer, {})
     except TypeError:  # it cannot be referred to weakly
         known = {}
-    key = (size, end_token_ids)
+    key = (size, end_token_ids, source)
     if key not in known:
-        known[key] = Vocabulary.from_tokenizer(tokenizer, list(end_token_ids) or None)
+        known[key] = _read(tokenizer, end_token_ids, source)
     return known[key]
+
+
+def _read(tokenizer: Any, end_token_ids: tuple[int, ...], source: str) -> Vocabulary:
+    if not (end_token_ids and source):
+        return Vocabulary.from_tokenizer(tokenizer, list(end_token_ids) or None)
+    tokens = Vocabulary.from_tokenizer(tokenizer, [])
+    beyond = [token_id for token_id in end_token_ids if not 0 <= token_id < len(tokens)]
+    if beyond:
+        raise VocabularyError(
+            f"eos_token_id of the {source} is {list(end_token_ids)}, and {beyond[0]} is no token: "
+            f"the tokenizer has {len(tokens):,}",
+            hint="does this tokenizer belong to the model? else correct the configuration, or pass "
+            "vocabulary=Vocabulary.from_tokenizer(tokenizer, end_token_ids=[…])",
+        )
+    parts = read_object(tokenizer, list(end_token_ids))
+    return Vocabulary(parts._replace(end_source=source))
 
 
 def listed(token_ids: Any) -> tuple[int, ...]:
@@ -70,11 +93,20 @@ def end_token_ids_of(model: Any, tokenizer: Any = None) -> tuple[int, ...]:
     A chat model often ends its turns with another token than the one its tokenizer names; the
     generation configuration has all of them.
     """
-    for source in (getattr(model, "generation_config", None), text_config(model), tokenizer):
+    return ends_of(model, tokenizer)[0]
+
+
+def ends_of(model: Any, tokenizer: Any = None) -> tuple[tuple[int, ...], str]:
+    """The ends of a sequence, and the name of the place that they were found in."""
+    for place, source in (
+        ("generation_config", getattr(model, "generation_config", None)),
+        ("config", text_config(model)),
+        ("tokenizer", tokenizer),
+    ):
         ends = listed(getattr(source, "eos_token_id", None))
         if ends:
-            return ends
-    return ()
+            return ends, place
+    return (), ""
 
 
 def prepended_token_ids(tokenizer: Any) -> tuple[int, ...]:
@@ -128,16 +160,24 @@ def _stretched(config: Any, length: int) -> int:
     Other scalings of rotary positions state the length that they reach, or do not say which of the
     two it is; the number is taken as it stands then.
     """
-    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None)
-    if not isinstance(rope, dict):
+    parts = rope_parameters(config)
+    # These would depend on the longest text that the model has ever read, were they stretched.
+    if any(part.get("rope_type", part.get("type")) == "dynamic" for part in parts):
         return length
-    # Models with several kinds of layers have one set of parameters for each kind.
-    for part in [part for part in rope.values() if isinstance(part, dict)] or [rope]:
+    for part in parts:
         factor = part.get("factor")
         original = part.get("original_max_position_embeddings")
         if part.get("rope_type", part.get("type")) == "yarn" and factor and original:
             length = max(length, int(original * factor))
     return length
+
+
+def rope_parameters(config: Any) -> list[dict[str, Any]]:
+    """The parameters of rotary positions, a set for each kind of layers; none without any."""
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None)
+    if not isinstance(rope, dict):
+        return []
+    return [part for part in rope.values() if isinstance(part, dict)] or [rope]
 
 
 def check_fits(vocabulary: Vocabulary, width: int) -> None:

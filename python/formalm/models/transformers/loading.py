@@ -29,7 +29,9 @@ def from_transformers(
     """A causal model of the ``transformers`` package as a language model.
 
     Any architecture with a language head serves. A handful of tokens are evaluated at once, to
-    see whether this model may be padded and cached; see :attr:`TransformersModel.notes`.
+    see whether this model may be padded and cached, and more where it reads differently beyond
+    some length; see :attr:`TransformersModel.notes`. For that moment windows of its configuration
+    may be narrowed, so no other thread should use the model.
 
     Parameters
     ----------
@@ -59,9 +61,10 @@ def from_transformers(
         For arguments of a wrong type, or a device or precision that ``torch`` does not know.
     ModelError
         If the model is no causal language model, is in training mode, or does not fit the
-        vocabulary.
+        vocabulary; if its folder is broken or lacks some of its weights.
     VocabularyError
-        If the bytes of the tokenizer's tokens cannot be known.
+        If the bytes of the tokenizer's tokens cannot be known, or an end of sequence is none of
+        them.
 
     Examples
     --------
@@ -79,10 +82,11 @@ def from_transformers(
         raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
     if tokenizer is not None and vocabulary is not None:
         raise ArgumentError("give a tokenizer or a vocabulary, not both")
+    notes: tuple[str, ...] = ()
     if isinstance(model, (str, PathLike)):
         folder = fspath(model)
         tokenizer = folder if tokenizer is None and vocabulary is None else tokenizer
-        model = _opened("AutoModelForCausalLM", folder, {} if dtype is None else {"dtype": dtype})
+        model, notes = _opened_model(folder, dtype)
         dtype = None
     if isinstance(tokenizer, (str, PathLike)):
         tokenizer = _opened("AutoTokenizer", fspath(tokenizer), {})
@@ -99,8 +103,10 @@ def from_transformers(
         )
     _move(model, device, dtype)
     if vocabulary is None:
-        vocabulary = facts.vocabulary_of(tokenizer, facts.end_token_ids_of(model, tokenizer))
-    return _checked(model, tokenizer, vocabulary, batch_size)
+        vocabulary = facts.vocabulary_of(tokenizer, *facts.ends_of(model, tokenizer))
+    result = _checked(model, tokenizer, vocabulary, batch_size)
+    result.notes = (*notes, *result.notes)
+    return result
 
 
 def _checked(
@@ -129,6 +135,32 @@ def _checked(
     return result
 
 
+def _opened_model(folder: str, dtype: Any) -> tuple[Any, tuple[str, ...]]:
+    """A model whose weights were all in the folder, and a note of those it has no use for."""
+    options = {"output_loading_info": True} | ({} if dtype is None else {"dtype": dtype})
+    model, found = _opened("AutoModelForCausalLM", folder, options)
+    name = type(model).__name__
+    missing = sorted(found["missing_keys"])
+    missing += sorted(key for key, *_ in found["mismatched_keys"])
+    if missing:
+        raise ModelError(
+            f"{folder!r} lacks {len(missing)} of the weights of {name}, which would be random: "
+            f"{_some(missing)}",
+            hint="its weights and its config.json do not belong together, or a file is missing",
+        )
+    if found["error_msgs"]:
+        raise ModelError(f"transformers cannot open {folder!r}: {_some(found['error_msgs'])}")
+    unused = sorted(found["unexpected_keys"])
+    if not unused:
+        return model, ()
+    return model, (f"{len(unused)} weights of the folder have no place in {name}: {_some(unused)}",)
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
     """A model or tokenizer from a local folder; nothing is looked up elsewhere."""
     try:
@@ -146,8 +178,9 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
         opened = getattr(transformers, kind).from_pretrained(
             folder, local_files_only=True, **options
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"transformers cannot open {folder!r}: {error}") from error
+    except Exception as error:  # whatever its readers of many formats raise
+        kind = type(error).__name__
+        raise ModelError(f"transformers cannot open {folder!r}: {kind}: {error}") from error
     return opened
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from formalm.errors import LimitError, ModelError
 from formalm.models.transformers import cache as caches
+from formalm.models.transformers.lengths import switches_of
 from formalm.models.transformers.network import PLACES, Floats, Network
 from formalm.models.transformers.state import Block, Thinned, TransformersState
 from formalm.vocabulary import Vocabulary
@@ -46,6 +48,9 @@ class TransformersModel:
         of one length at a time, and so does a model that failed the comparison made at load.
     is_cached
         Whether ``extend`` goes on from a cache. If not, prefixes are read anew.
+    switches
+        Lengths beyond which the model reads all of a prefix in another way, as LongRoPE makes it.
+        Shorter and longer prefixes share no batch, and a prefix that grows longer is read anew.
     notes
         Why, where one of these is False, and other things a user should know.
     """
@@ -72,12 +77,19 @@ class TransformersModel:
         self.batch_size = batch_size
         self.is_padded = True
         self.is_cached = True
+        self.switches = switches_of(model)
         self.notes: tuple[str, ...] = ()
         self.network = Network(model)
         self._thinned: Thinned = deque()
 
     def __repr__(self) -> str:
         return f"<TransformersModel {type(self.model).__name__}, {self.width:,} logits>"
+
+    def __reduce__(self) -> NoReturn:
+        raise ModelError(
+            "a model of transformers is neither pickled nor copied",
+            hint="give the other process the folder, and call from_transformers there",
+        )
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> Floats:
         """See :meth:`formalm.models.LanguageModel.next_logprobs`; float32 in general.
@@ -125,7 +137,12 @@ class TransformersModel:
             self._check([token_id], state.length + 1)
         self._shrink()
         result: list[TransformersState | None] = [None] * len(states)
-        fresh = [place for place, state in enumerate(states) if state.block is None]
+        fresh = []
+        for place, state in enumerate(states):
+            if state.block is None:
+                fresh.append(place)
+            elif state.length in self.switches:
+                result[place] = self.start((*state.token_ids, token_ids[place]))
         prefixes = [(*states[place].token_ids, token_ids[place]) for place in fresh]
         if fresh:
             rows = self.next_logprobs(prefixes)
@@ -175,7 +192,7 @@ class TransformersModel:
     def _cached_batches(self, states: Sequence[TransformersState]) -> Iterator[list[int]]:
         lengths: dict[int, list[int]] = {}
         for place, state in enumerate(states):
-            if state.block is not None:
+            if state.block is not None and state.length not in self.switches:
                 lengths.setdefault(state.length, []).append(place)
         for places in lengths.values():
             for start in range(0, len(places), self.batch_size):
@@ -188,7 +205,9 @@ class TransformersModel:
         most = PLACES if self.is_padded else 1
         for place in sorted(range(len(lengths)), key=lengths.__getitem__):
             new = lengths[place] not in seen
-            if batch and (len(batch) == self.batch_size or (new and len(seen) == most)):
+            side = bisect_left(self.switches, lengths[place])
+            full = len(batch) == self.batch_size or (new and len(seen) == most)
+            if batch and (full or side != bisect_left(self.switches, lengths[batch[-1]])):
                 yield batch
                 batch, seen = [], set()
             batch.append(place)

@@ -27,11 +27,18 @@ class Network:
 
     Gradients are off by ``no_grad``, not by ``inference_mode``: some models fill buffers on their
     way, which would be spoiled for training afterwards.
+
+    Attributes
+    ----------
+    is_numbered
+        Whether the model is told the positions of its tokens, which is exact in every case. Models
+        of the RoBERTa family count from another number than 0 and are left to do so.
     """
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self._parameters = set(inspect.signature(model.forward).parameters)
+        self.is_numbered = "position_ids" in self._parameters
 
     def read(self, prefixes: Sequence[Sequence[int]]) -> Floats:
         """Log-probabilities after prefixes of one batch, padded at the right where needed.
@@ -68,6 +75,15 @@ class Network:
         logits = self._forward(torch.tensor([list(token_ids)]), 0, {"use_cache": False}).logits
         return self._logprobs(logits[:, length - 1], [length])
 
+    def numbered_from(self, first: int, token_ids: Sequence[int]) -> Floats:
+        """Log-probabilities after tokens whose positions are counted from ``first``."""
+        import torch
+
+        positions = torch.arange(first, first + len(token_ids), device=self.model.device)[None]
+        inputs = {"use_cache": False, "position_ids": positions}
+        logits = self._forward(torch.tensor([list(token_ids)]), 0, inputs).logits
+        return self._logprobs(logits[:, -1], [len(token_ids)])
+
     def start(self, prefix: Sequence[int]) -> tuple[Floats, str, Any]:
         """Log-probabilities after one prefix, and what the model remembers of it, by its name."""
         import torch
@@ -101,7 +117,7 @@ class Network:
                 hint="call model.eval() first",
             )
         device = self.model.device
-        if "position_ids" in self._parameters:
+        if self.is_numbered and "position_ids" not in inputs:
             positions = torch.arange(past, past + ids.shape[1], device=device)
             inputs["position_ids"] = positions.expand(ids.shape[0], -1)
         try:

@@ -1,0 +1,124 @@
+"""Lengths at which a model reads differently: windows of attention, and rotary positions.
+
+What a model does beyond such a length cannot be seen in shorter texts. So the comparison made at
+load reads beyond those it can afford, narrows the windows it can narrow, and names the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from formalm.models.transformers.facts import rope_parameters, text_config
+
+__all__ = ["NARROW", "Windows", "switches_of", "windows_of"]
+
+# Windows that the masks and caches of the library read from the configuration at every forward.
+FORWARD = ("sliding_window", "attention_chunk_size")
+# Those that models read when they are built.
+BUILT = ("window_size", "attention_window_size", "block_size", "index_topk")
+# How many of all the places of a row are attended to, padding included. That shows in few prefixes,
+# so no comparison finds it reliably.
+SPARSE = "keep_window_size"
+NARROW = 4
+# Most tokens of a prefix in the comparison, and most tokens times parameters in a forward pass.
+LONGEST = 160
+WORK = {"cpu": 1e10}
+WORK_ELSEWHERE = 2e12
+
+
+class Windows:
+    """The windows of a model: within reach of a comparison, narrowed for it, or neither.
+
+    Attributes
+    ----------
+    reached
+        Lengths that prefixes of the comparison exceed as they are.
+    narrowed
+        Names of the windows that are narrowed while the comparison is made, and their lengths.
+    unseen
+        Windows that are compared in no way.
+    is_sparse
+        Whether a prefix can be trusted only when it is read alone and anew.
+    """
+
+    def __init__(
+        self, model: Any, found: dict[str, int], switches: tuple[int, ...], reach: int
+    ) -> None:
+        # A switch out of reach needs no comparison: what is longer is always kept apart.
+        self.reached = {length for length in (*found.values(), *switches) if length <= reach}
+        beyond = {name: length for name, length in found.items() if length > reach}
+        self.is_sparse = _length(text_config(model), SPARSE) is not None
+        # Other kernels are built with the window, which narrowing would not change.
+        kernel = getattr(text_config(model), "_attn_implementation", None)
+        narrow = kernel in ("eager", "sdpa")
+        self.narrowed = {name: beyond[name] for name in beyond if narrow and name in FORWARD}
+        self.unseen = {name: beyond[name] for name in beyond if name not in self.narrowed}
+        # The parts of a model may have copies of its configuration.
+        parts = [text_config(model)]
+        parts += [module.config for module in model.modules() if hasattr(module, "config")]
+        self._configs = list({id(config): config for config in parts}.values())
+
+    @property
+    def lengths(self) -> set[int]:
+        """Lengths of prefixes that end one behind each window, and some further on."""
+        ends = self.reached | ({NARROW} if self.narrowed else set())
+        return {end + more for end in ends for more in (1, 4)}
+
+    @contextmanager
+    def narrow(self) -> Iterator[None]:
+        """Narrow the windows of the configuration for the time being."""
+        places = [
+            (config, name, length)
+            for name, length in self.narrowed.items()
+            for config in self._configs
+            if _length(config, name) == length
+        ]
+        try:
+            for config, name, _ in places:
+                setattr(config, name, NARROW)
+            yield
+        finally:
+            for config, name, length in places:
+                setattr(config, name, length)
+
+
+def windows_of(model: Any, context_length: int | None) -> Windows:
+    """The windows that a text can exceed, and which of them a comparison can reach."""
+    config = text_config(model)
+    lengths = {name: _length(config, name) for name in (*FORWARD, *BUILT)}
+    found = {
+        name: length
+        for name, length in lengths.items()
+        if length and (context_length is None or length < context_length)
+    }
+    size = max(1, sum(weights.numel() for weights in model.parameters()))
+    reach = int(min(LONGEST, WORK.get(model.device.type, WORK_ELSEWHERE) / size)) - 4
+    return Windows(model, found, switches_of(model), reach)
+
+
+def switches_of(model: Any) -> tuple[int, ...]:
+    """The longest prefixes of each way in which the model turns its rotary positions.
+
+    Under LongRoPE the length of the longest prefix in a batch decides the factors of all positions
+    of all its prefixes. What is longer and what is not must neither share a batch nor a cache.
+    """
+    config = text_config(model)
+    switches = set()
+    for part in rope_parameters(config):
+        if part.get("rope_type", part.get("type")) in ("longrope", "su"):
+            switches.add(
+                part.get("original_max_position_embeddings")
+                or _length(config, "original_max_position_embeddings")
+                or _length(config, "max_position_embeddings")
+            )
+    return tuple(sorted(length for length in switches if length))
+
+
+def _length(config: Any, name: str) -> int | None:
+    try:
+        value = getattr(config, name, None)
+    except RuntimeError:  # the library's answer where layers have values of their own
+        return None
+    return value if type(value) is int and value > 0 else None
