@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from formalm.errors import ModelError
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.parts import EndTokens
 
 __all__ = [
     "check_fits",
@@ -17,41 +17,43 @@ __all__ = [
     "prepended_token_ids",
     "text_config",
     "vocabulary_of",
+    "width_of",
 ]
 
 LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
-_vocabularies: WeakKeyDictionary[Any, dict[tuple[object, ...], Vocabulary]] = WeakKeyDictionary()
 
 
-def vocabulary_of(tokenizer: Any, end_token_ids: tuple[int, ...] = ()) -> Vocabulary:
-    """The vocabulary of a tokenizer, read once; a vocabulary is returned as it is.
+def vocabulary_of(tokenizer: Any, end_token_ids: EndTokens | None = None) -> Vocabulary:
+    """The vocabulary of a tokenizer as it is now; a vocabulary is returned as it is.
+
+    Nothing is remembered between calls: a tokenizer may be given tokens, other ends, another
+    template or other merges, and only reading all of it would tell.
 
     Parameters
     ----------
     tokenizer
         What :meth:`formalm.Vocabulary.from_tokenizer` takes, or a :class:`~formalm.Vocabulary`.
     end_token_ids
-        Ends of a sequence; none takes the tokenizer's own.
+        Ends of a sequence, ids or names; None, or the empty tuple of a model that names none,
+        takes the tokenizer's own.
 
     Raises
     ------
     ArgumentError
         If it is neither.
     VocabularyError
-        If the bytes of its tokens cannot be known.
+        If the bytes of its tokens cannot be known, or an end is none of its tokens.
     """
     if isinstance(tokenizer, Vocabulary):
         return tokenizer
-    # A tokenizer may be given tokens later, which changes its length.
-    size = len(tokenizer) if hasattr(tokenizer, "__len__") else 0
-    try:
-        known = _vocabularies.setdefault(tokenizer, {})
-    except TypeError:  # it cannot be referred to weakly
-        known = {}
-    key = (size, end_token_ids)
-    if key not in known:
-        known[key] = Vocabulary.from_tokenizer(tokenizer, list(end_token_ids) or None)
-    return known[key]
+    unknown = isinstance(end_token_ids, tuple) and not end_token_ids
+    return Vocabulary.from_tokenizer(tokenizer, None if unknown else end_token_ids)
+
+
+def width_of(model: Any) -> int:
+    """How many logits a model gives."""
+    rows = getattr(model.get_output_embeddings(), "out_features", None)
+    return int(rows or text_config(model).vocab_size)
 
 
 def listed(token_ids: Any) -> tuple[int, ...]:
