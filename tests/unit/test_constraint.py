@@ -245,7 +245,8 @@ def test_constraints_that_are_kept_merge_as_their_tokenizer() -> None:
             "vocab": {token: place for place, token in enumerate(tokens)},
             "merges": merges,
         }
-        file = {"model": model, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
+        file = {"model": model, "pre_tokenizer": level}
         vocabulary = Vocabulary.from_tokenizer_json(file)
         made = compiled(Literal("abc"), vocabulary, "canonical")
         assert made.matcher().allowed_token_ids().tolist() == [tokens.index(first)]
