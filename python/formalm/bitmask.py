@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = [
     "apply_bitmask",
     "as_bitmask",
+    "check_tensors",
     "fill_bitmasks",
+    "is_normalised",
     "is_torch_tensor",
     "masked_scores",
     "new_bitmask",
@@ -56,6 +58,29 @@ def is_torch_tensor(value: object) -> bool:
     """Whether ``value`` is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def check_tensors(token_ids: object, scores: object) -> None:
+    """Refuse token ids and scores that are not tensors with equally many rows."""
+    for name, value in (("input_ids", token_ids), ("scores", scores)):
+        if not is_torch_tensor(value):
+            raise ArgumentError(f"{name} are a torch tensor, not {type(value).__name__}")
+    ids: Any = token_ids
+    rows: Any = scores
+    if ids.dim() != 2 or ids.is_floating_point() or ids.dtype == sys.modules["torch"].bool:
+        raise ArgumentError(
+            f"input_ids are integers (rows, length), not {ids.dtype} {tuple(ids.shape)}"
+        )
+    if rows.dim() != 2 or not rows.is_floating_point() or len(rows) != len(ids):
+        raise ArgumentError(
+            f"scores are floating numbers ({len(ids)}, width), one row for each of the input_ids, "
+            f"not {rows.dtype} {tuple(rows.shape)}"
+        )
+
+
+def is_normalised(scores: Any, tolerance: float = 1e-4) -> bool:
+    """Whether all rows of torch scores are log-probabilities."""
+    return bool((scores.float().logsumexp(-1).abs() < tolerance).all())
 
 
 def as_bitmask(value: Any) -> npt.NDArray[np.int32]:

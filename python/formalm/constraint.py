@@ -172,6 +172,12 @@ class Constraint:
     def __hash__(self) -> int:
         return hash((self._key, self.language, self.vocabulary))
 
+    def __copy__(self) -> Constraint:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Constraint:
+        return self
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.language, self.vocabulary, *self._key)
 

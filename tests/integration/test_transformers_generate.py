@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -16,6 +17,7 @@ from formalm import (
     Regex,
     TokenError,
     Vocabulary,
+    VocabularyError,
     from_transformers,
     generate,
     logits_processors,
@@ -233,6 +235,13 @@ def same(one, two) -> bool:
     return np.array_equal(one.numpy(), two.numpy())
 
 
+def grown(processor, ids, scores):
+    """What it says when the texts came to it token by token, as they do in `generate`."""
+    for length in range(processor.prompt.length, ids.shape[1]):
+        processor(ids[:, :length], scores)
+    return processor(ids, scores)
+
+
 @pytest.mark.parametrize("memory_limit_bytes", [1, 2000, 1 << 26])
 def test_the_processor_is_a_pure_function(tokenizer, memory_limit_bytes) -> None:
     """Rows shuffled, repeated, cut off and of other calls: always what a fresh one says."""
@@ -250,8 +259,9 @@ def test_the_processor_is_a_pure_function(tokenizer, memory_limit_bytes) -> None
         scores = torch.randn(rows, SIZE)
         before = scores.clone()
         fresh = ConstraintLogitsProcessor(WORDS, tokenizer, **options)
-        answer = used(ids, scores)
-        assert same(answer, fresh(ids, scores))
+        answer = grown(used, ids, scores)
+        assert same(answer, grown(fresh, ids, scores))
+        assert same(answer, used(ids, scores))
         assert same(scores, before)
         assert not (answer == -np.inf).all(dim=1).any()
         order = torch.from_numpy(random.permutation(rows))
@@ -333,6 +343,170 @@ def test_arguments_that_are_refused(tokenizer) -> None:
     ends = Vocabulary.from_tokens([b"a", b"b"], end_token_ids=[1])
     with pytest.raises(ArgumentError, match="other ends"):
         ConstraintLogitsProcessor(Choice(["a"]), ends, prompt=1, end_token_ids=[0])
+
+
+@pytest.mark.parametrize("given", [3, "<x>", [3], ["<x>"], np.int64(3), np.array([3]), iter([3])])
+def test_ends_by_id_and_by_name(tokenizer, given) -> None:
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, "<x>")
+    for source in (tokenizer, vocabulary):
+        again = iter([3]) if hasattr(given, "__next__") else given
+        used = ConstraintLogitsProcessor(PHONE, source, prompt=1, end_token_ids=again)
+        assert used.constraint.vocabulary.end_token_ids == (3,)
+
+
+@pytest.mark.parametrize(
+    "given", [True, [True], np.True_, 1.5, "no such token", -1, 10**6, {}, b"</s>", [None]]
+)
+def test_ends_that_are_none(tokenizer, given) -> None:
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    for source in (tokenizer, vocabulary):
+        with pytest.raises(VocabularyError):
+            ConstraintLogitsProcessor(PHONE, source, prompt=1, end_token_ids=given)
+    with pytest.raises(ArgumentError, match="no end of sequence"):
+        ConstraintLogitsProcessor(PHONE, tokenizer, prompt=1, end_token_ids=[])
+
+
+def test_ends_that_generate_does_not_stop_at(network, tokenizer) -> None:
+    other = Vocabulary.from_tokenizer(tokenizer, [3])
+    for language, source in [(PHONE, other), (Constraint(PHONE, other), None)]:
+        with pytest.raises(ArgumentError, match=r"other ends of sequence, \[3\], than.*\[1\]"):
+            logits_processors(network, source, 1, language)
+        # Whoever says that `generate` will stop there is believed.
+        assert logits_processors(network, source, 1, language, end_token_ids="<x>")
+    with pytest.raises(ArgumentError, match="other ends"):
+        logits_processors(network, tokenizer, 1, Constraint(PHONE, other))
+
+
+def test_models_that_are_none(network, tokenizer, model) -> None:
+    for wrong, match in [
+        (None, "not NoneType"),
+        (tokenizer, "comes first"),
+        (model, "pass model.model"),
+    ]:
+        with pytest.raises(ArgumentError, match=match):
+            logits_processors(wrong, tokenizer, 1, PHONE)
+    with pytest.raises(ArgumentError, match="prompt is inputs"):
+        logits_processors(network, tokenizer, 1, PHONE, prompt=1)
+    narrow = tiny("llama", vocab_size=SIZE - 20, eos_token_id=1, bos_token_id=0, pad_token_id=2)
+    with pytest.raises(ModelError, match="244 logits"):
+        logits_processors(narrow, tokenizer, 1, PHONE)
+
+
+def test_tensors_that_are_none(tokenizer) -> None:
+    processor = ConstraintLogitsProcessor(PHONE, tokenizer, prompt=1)
+    ids, scores = torch.tensor([[5]]), torch.zeros(1, SIZE)
+    for wrong in [
+        (ids.numpy(), scores),
+        (ids, scores.numpy()),
+        (ids[0], scores),
+        (ids, scores[0]),
+        (ids.float(), scores),
+        (ids.bool(), scores),
+        (ids, scores.long()),
+        (ids.repeat(2, 1), scores),
+    ]:
+        with pytest.raises(ArgumentError, match=r"input_ids|scores"):
+            processor(*wrong)
+    assert processor(ids.int(), scores).shape == scores.shape
+
+
+# The tokenizer as it is now.
+
+
+def test_a_tokenizer_that_changed_is_read_anew(network) -> None:
+    mine = byte_tokenizer()
+    message = [{"role": "user", "content": "hi"}]
+    for letter in "AB":
+        mine.chat_template = letter + "{% for m in messages %}{{ m.content }}{% endfor %}"
+        vocabulary = from_transformers(network, mine).vocabulary
+        assert vocabulary.decode_text(vocabulary.encode_chat(message)) == letter + "hi"
+    for name, end in [("</s>", 1), ("<x>", 3)]:
+        mine.eos_token = name
+        used = ConstraintLogitsProcessor(PHONE, mine, prompt=1)
+        assert used.constraint.vocabulary.end_token_ids == (end,)
+
+
+# One processor for several calls.
+
+
+def answer(network, tokenizer, text, processors, **options) -> str:
+    inputs = tokenizer(text, return_tensors="pt")
+    output = network.generate(
+        input_ids=inputs["input_ids"],
+        logits_processor=processors,
+        do_sample=False,
+        **{"max_new_tokens": 20, **options},
+    )
+    return tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+@pytest.mark.parametrize("memory_limit_bytes", [1, 1 << 26])
+def test_a_longer_prompt_is_refused(network, tokenizer, by_length, memory_limit_bytes) -> None:
+    """A chat that goes on begins with the prompt of the turn before."""
+    first = tokenizer("one", return_tensors="pt")["input_ids"]
+    given = first.shape[1] if by_length else first
+    options = {"memory_limit_bytes": memory_limit_bytes}
+    processors = logits_processors(network, tokenizer, given, PHONE, **options)
+    said = answer(network, tokenizer, "one", processors)
+    assert PHONE.matches(said)
+    for text in (f"one{said}</s> and two?", f"one{said} and a third time"):
+        for _ in range(2):  # asking twice does not help
+            with pytest.raises(ArgumentError, match="a processor for each call"):
+                answer(network, tokenizer, text, processors)
+    if memory_limit_bytes > 1:  # shorter than what was said, which takes a memory of it
+        with pytest.raises(ArgumentError, match="a processor for each call"):
+            answer(network, tokenizer, "one x", processors)
+    fresh = logits_processors(network, tokenizer, given, PHONE, **options)
+    with pytest.raises(ArgumentError, match="a processor for each call"):
+        answer(network, tokenizer, "one and two", fresh)
+    # The same prompt again is what it was, and a text cut short may be taken up.
+    assert answer(network, tokenizer, "one", processors) == said
+    assert answer(network, tokenizer, "one" + said[:4], processors) == said[4:]
+    fresh = logits_processors(network, tokenizer, given, PHONE, **options)
+    assert answer(network, tokenizer, "one" + said[:4], fresh) == said[4:]
+
+
+def test_a_batch_is_taken_up_with_texts_that_ended(tokenizer) -> None:
+    letters = tokenizer("ab" + "<pad>" * 3)["input_ids"]
+    a, b, pad = letters[0], letters[1], 2
+    processor = ConstraintLogitsProcessor(WORDS, tokenizer, prompt=0)
+    rows = torch.tensor([[a, b, a, b, a], [a, b, 1, pad, pad]])
+    answer = processor(rows, torch.zeros(2, SIZE))
+    assert torch.isfinite(answer[1]).nonzero().tolist() == [[1]]
+    for last in ([a, b, 1, pad, a], [a, 1, pad, pad, pad], [pad] * 5):
+        fresh = ConstraintLogitsProcessor(WORDS, tokenizer, prompt=0)
+        with pytest.raises(ArgumentError, match="row 1 goes on"):
+            fresh(torch.tensor([rows[0].tolist(), last]), torch.zeros(2, SIZE))
+
+
+def test_copies(network, tokenizer) -> None:
+    inputs = tokenizer("one", return_tensors="pt")["input_ids"]
+    (original,) = logits_processors(network, tokenizer, inputs, PHONE, seed=3, top_k=5)
+    expected = answer(network, tokenizer, "one", [original])
+    copies = [copy.copy(original), copy.deepcopy(original)]
+    copies.append(pickle.loads(pickle.dumps(original)))  # noqa: S301
+    for each in copies:
+        assert answer(network, tokenizer, "one", [each]) == expected
+        assert each.constraint == original.constraint
+        with pytest.raises(ArgumentError, match="a processor for each call"):
+            answer(network, tokenizer, f"one{expected}</s> and two?", [each])
+    # A copy made on the way knows that rows may have left the language before.
+    lost = torch.tensor([[*inputs[0].tolist(), 3, 3]])
+    grown(original, lost, torch.zeros(1, SIZE))
+    assert torch.isfinite(copy.deepcopy(original)(lost, torch.zeros(1, SIZE))).sum() == 1
+
+
+@pytest.mark.parametrize("own", [{"seed": 3}, {"temperature": 0}], ids=str)
+@pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS], ids=["one", "batch"])
+def test_a_seed_leaves_beams_no_choice(network, tokenizer, prompts, own) -> None:
+    for options in ({"num_beams": 3}, {"num_beams": 2, "do_sample": True}):
+        with pytest.raises(ArgumentError, match="beams have none"):
+            run(network, tokenizer, prompts, PHONE, options, **own)
+    options = {"do_sample": True, "num_return_sequences": 2, "renormalize_logits": True}
+    assert all(
+        PHONE.matches(text) for text in run(network, tokenizer, prompts, PHONE, options, **own)
+    )
 
 
 def test_calls_that_are_refused(tokenizer, network) -> None:

@@ -9,11 +9,13 @@ from formalm import (
     Choice,
     Constraint,
     LanguageError,
+    ModelError,
     Regex,
     Vocabulary,
     VocabularyError,
     from_transformers,
     generate,
+    logits_processors,
     pipeline,
 )
 from formalm.models.canary import WEIGHTS
@@ -119,6 +121,55 @@ def test_a_default_and_its_exception(network, tokenizer) -> None:
     pipe = pipeline(model=network, tokenizer=tokenizer, enforce=OPTIONS, return_full_text=False)
     assert OPTIONS.matches(new(pipe("Input")))
     assert PHONE.matches(new(pipe("Input", enforce=PHONE)))
+    free = pipeline(model=network, tokenizer=tokenizer, return_full_text=False)
+    options = {"do_sample": False, "max_new_tokens": 9}
+    assert new(pipe("Input", enforce=None, **options)) == new(free("Input", **options))
+    assert OPTIONS.matches(new(pipe("Input")))
+
+
+def test_tidying_without_a_default(network) -> None:
+    """With `enforce` switched off spaces are tidied as the tokenizer says, or as was asked."""
+    tidy = byte_tokenizer(padding_side="left", clean_up_tokenization_spaces=True)
+    pipe = pipeline(model=network, tokenizer=tidy, enforce=OPTIONS, return_full_text=False)
+    for given, expected in [({}, None), ({"clean_up_tokenization_spaces": True}, True)]:
+        _, forward, after = pipe._sanitize_parameters(enforce=None, **given)
+        assert forward["enforce"] is None
+        assert after["clean_up_tokenization_spaces"] is expected
+
+
+def test_a_constraint_of_another_vocabulary(pipe, tokenizer) -> None:
+    own = Vocabulary.from_tokenizer(tokenizer)
+    constraint = Constraint(OPTIONS, own)
+    assert OPTIONS.matches(new(pipe("Input", enforce=constraint, return_full_text=False)))
+    tokens = own.tokens()
+    turned = Vocabulary.from_tokens([*tokens[:4], *tokens[5:], tokens[4]], end_token_ids=[1])
+    with pytest.raises(ModelError, match="different vocabularies"):
+        pipe("Input", enforce=Constraint(OPTIONS, turned))
+
+
+def test_the_tokenizer_is_read_as_it_is_now(network) -> None:
+    mine = byte_tokenizer(padding_side="left")
+    pipe = pipeline(model=network, tokenizer=mine, return_full_text=False)
+    assert OPTIONS.matches(new(pipe("Input", enforce=OPTIONS)))
+    mine.add_tokens(["one token", *(f"more {place}" for place in range(9))])
+    with pytest.raises(ModelError, match="264 logits"):
+        pipe("Input", enforce=OPTIONS)
+
+
+def test_a_tokenizer_that_is_too_large(tokenizer) -> None:
+    narrow = tiny("llama", vocab_size=200, eos_token_id=1, bos_token_id=0, pad_token_id=2)
+    pipe = pipeline(model=narrow, tokenizer=tokenizer)
+    with pytest.raises(ModelError, match="200 logits"):
+        pipe("Input", enforce=OPTIONS)
+
+
+def test_beams_beside_a_seed(pipe, network, tokenizer) -> None:
+    own = logits_processors(
+        network, tokenizer, tokenizer("Input", return_tensors="pt"), PHONE, seed=1
+    )
+    assert PHONE.matches(new(pipe("Input", logits_processor=own, return_full_text=False)))
+    with pytest.raises(ArgumentError, match="num_beams"):
+        pipe("Input", logits_processor=own, num_beams=2)
 
 
 def test_other_processors_stay(pipe) -> None:
@@ -158,6 +209,8 @@ def test_other_ends(network, tokenizer) -> None:
 
 
 def test_a_folder_is_enough() -> None:
+    for tokenizer in (None, WEIGHTS):
+        assert pipeline(model=WEIGHTS, tokenizer=tokenizer)
     pipe = pipeline("text-generation", model=str(WEIGHTS))
     assert OPTIONS.matches(new(pipe("Input", enforce=OPTIONS, return_full_text=False)))
 
@@ -167,6 +220,8 @@ def test_what_is_refused(network, tokenizer, pipe) -> None:
         ({"task": "fill-mask", "model": network}, "text-generation"),
         ({}, "needs a model"),
         ({"model": network}, "needs its tokenizer"),
+        ({"model": tokenizer, "tokenizer": network}, "comes first"),
+        ({"model": from_transformers(network, tokenizer)}, "pass model.model"),
         ({"model": network, "tokenizer": tokenizer, "pipeline_class": int}, "pipeline_class"),
     ]:
         with pytest.raises(ArgumentError, match=match):

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import ArgumentError, Vocabulary
+from formalm import ArgumentError, Vocabulary, VocabularyError
+from formalm.models.canary import WEIGHTS
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("jinja2")
@@ -143,6 +144,14 @@ def made(template: str | dict[str, str] | None, pre: str = "bytes") -> Any:
         eos_token="</s>",
         chat_template=template,
     )
+
+
+@pytest.mark.parametrize("wrong", [5, True, {"default": 5}, [{"name": "a", "template": "b"}]])
+def test_templates_that_are_no_text(wrong: object) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(WEIGHTS)
+    tokenizer.chat_template = wrong
+    with pytest.raises(VocabularyError, match="chat_template is neither"):
+        Vocabulary.from_tokenizer(tokenizer)
 
 
 def theirs(tokenizer: Any, chat: Any, prompt: bool = True, **more: Any) -> list[int]:

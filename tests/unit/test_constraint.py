@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from tokenizers import pre_tokenizers
 
 from formalm import (
     ArgumentError,
@@ -19,6 +20,7 @@ from formalm import (
     fill_bitmasks,
     new_bitmask,
 )
+from formalm.drivers.arguments import compiled
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b".", b".2", b"1", None, None], end_token_ids=[4])
 NUMBER = Regex(r"[0-9]+\.[0-9]+")
@@ -232,3 +234,19 @@ def test_shared_between_threads() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_constraints_that_are_kept_merge_as_their_tokenizer() -> None:
+    """Two tokenizers of the same tokens, which write "abc" in different ones."""
+    tokens = [*sorted(pre_tokenizers.ByteLevel.alphabet()), "ab", "bc"]
+    for merges, first in [(["a b", "b c"], "ab"), (["b c", "a b"], "a")]:
+        model = {
+            "type": "BPE",
+            "vocab": {token: place for place, token in enumerate(tokens)},
+            "merges": merges,
+        }
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
+        file = {"model": model, "pre_tokenizer": level}
+        vocabulary = Vocabulary.from_tokenizer_json(file)
+        made = compiled(Literal("abc"), vocabulary, "canonical")
+        assert made.matcher().allowed_token_ids().tolist() == [tokens.index(first)]

@@ -148,6 +148,7 @@ def test_what_is_returned_follows_what_is_written() -> None:
         (b"a", "bytes"),
         (np.array([True]), "token id"),
         (np.array([0.5]), "token id"),
+        (np.array([[0, 1], [1, 0]]), r"list\(prompts\)"),
         (3, "int"),
         (True, "bool"),
         ({"role": "user", "content": "a"}, "one message"),
@@ -156,6 +157,13 @@ def test_what_is_returned_follows_what_is_written() -> None:
 def test_what_is_no_prompt(prompt: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         generate(RANDOM, prompt, WORD, max_tokens=4)
+
+
+def test_rows_of_an_array_as_a_list() -> None:
+    rows = np.array([[0, 1], [1, 0]])
+    one = generate(RANDOM, list(rows), WORD, max_tokens=4, seed=1)
+    two = generate(RANDOM, rows.tolist(), WORD, max_tokens=4, seed=1)
+    assert [each.token_ids for each in one] == [each.token_ids for each in two]
 
 
 def test_equal_prompts() -> None:

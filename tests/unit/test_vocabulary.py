@@ -5,6 +5,7 @@ import json
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formalm import ArgumentError, LimitError, Vocabulary, VocabularyError
@@ -161,3 +162,16 @@ def test_wrong_arguments(tokenizer: dict) -> None:
     ):
         with pytest.raises(ArgumentError):
             call()
+
+
+@pytest.mark.parametrize("given", [5, np.int64(5), np.array(5), [np.int32(5)], np.array([5]), {5}])
+def test_ends_are_integers_of_any_kind(given: object) -> None:
+    assert Vocabulary.from_tokens(TOKENS, end_token_ids=given).end_token_ids == (5,)
+
+
+@pytest.mark.parametrize(
+    "given", [True, np.True_, np.array([True]), 5.0, np.float64(5), [5.0], [[5]]]
+)
+def test_ends_that_are_no_integers(given: object) -> None:
+    with pytest.raises(VocabularyError, match="integer"):
+        Vocabulary.from_tokens(TOKENS, end_token_ids=given)

@@ -81,6 +81,8 @@ def test_the_configuration_makes_tokens_special(tmp_path: Path) -> None:
         {"tokenizer_config": {"added_tokens_decoder": {"99999": {"content": "<new>"}}}},
         {"tokenizer_config": {"added_tokens_decoder": {"0": "x"}}},
         {"tokenizer_config": {"chat_template": [{"name": "a"}]}},
+        {"tokenizer_config": {"chat_template": 5}},
+        {"tokenizer_config": {"chat_template": {"default": "a"}}},
         {"generation_config": {"eos_token_id": 10**6}},
         {"generation_config": {"eos_token_id": True}},
         {"generation_config": {"eos_token_id": {"a": 1}}},

@@ -37,7 +37,11 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -
     """
     check_tokenization(tokenization)
     if not isinstance(language, Constraint):
-        return _compiled(as_language(language), vocabulary, tokenization)
+        made = _compiled(as_language(language), vocabulary, tokenization)
+        if tokenization == "all" or made.vocabulary.merges_like(vocabulary):
+            return made
+        # Equal vocabularies may merge differently, which matters to canonical tokens only.
+        return Constraint(made.language, vocabulary, tokenization=tokenization)
     if language.vocabulary != vocabulary:
         raise ModelError(
             "the constraint and the model have different vocabularies",
@@ -90,7 +94,11 @@ def token_ids_of(name: str, value: Any, vocabulary: Vocabulary) -> list[int]:
     ids = []
     for item in value:
         if not is_token_id(item):
-            raise ArgumentError(f"{name} has {item!r:.40} where a token id is wanted")
+            rows = getattr(value, "ndim", 1) > 1
+            raise ArgumentError(
+                f"{name} has {item!r:.40} where a token id is wanted",
+                hint=f"a batch is a list of prompts: write list({name}s)" if rows else None,
+            )
         ids.append(index(item))
         if not 0 <= ids[-1] < len(vocabulary):
             raise ArgumentError(

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formalm.bitmask import masked_scores
+from formalm.bitmask import check_tensors, is_normalised, masked_scores
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import compiled
-from formalm.drivers.sampling import Decoding, random_numbers
+from formalm.drivers.sampling import random_numbers
 from formalm.errors import ArgumentError, ModelError, TokenError
+from formalm.integrations.arguments import check_model, constraint_of, decoding_of
 from formalm.integrations.positions import Positions
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
-from formalm.models.transformers.facts import end_token_ids_of, listed, vocabulary_of
-from formalm.vocabulary import Vocabulary
+from formalm.models.transformers.facts import check_fits, end_token_ids_of, width_of
+from formalm.vocabulary.parts import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]
 
@@ -35,6 +35,11 @@ class ConstraintLogitsProcessor:
     language because something else chose their tokens (a beam that lost, a draft that will be
     rejected), may only end.
 
+    Whatever ``generate`` does, a text grows by one token a call. A text outside the language that
+    did not is the rest of another, longer prompt, and refused. Where that rest happens to begin a
+    text of the language, it cannot be told from a text that is taken up again, and counts as text:
+    make a processor for each call.
+
     Parameters
     ----------
     language
@@ -46,13 +51,15 @@ class ConstraintLogitsProcessor:
         ``(rows, length)``; or only their length in tokens, padding included. Prompts that are
         given are compared with what comes.
     end_token_ids
-        The ends of sequence, if they are others than the tokenizer's.
+        Ids or names of the ends of sequence, if they are others than the tokenizer's. A vocabulary
+        or a constraint must have the same.
     seed
         Draw the tokens here, and leave nothing but the one drawn: the same as
         :func:`formalm.generate` draws with this seed. The samples of a prompt are its rows
         (``num_return_sequences``); where only the prompt's length is known, all rows are of one
-        prompt. Not for beams, which need more than one token to choose from. Without a seed what
-        is drawn is up to ``generate``.
+        prompt. Refused with beams, which need more than one token to choose from; they are known
+        by their scores, which arrive normalised. Without a seed what is drawn is up to
+        ``generate``.
     temperature, top_k, top_p, min_p
         How to draw with a seed, as in :func:`formalm.generate`; ``temperature=0`` needs no seed.
     memory_limit_bytes
@@ -62,6 +69,10 @@ class ConstraintLogitsProcessor:
     ------
     ArgumentError
         If the prompt or the ends of sequence are missing, or an option does not apply.
+    ModelError
+        If a constraint belongs to another vocabulary than the tokenizer's.
+    VocabularyError
+        If an end of sequence is no token, or the bytes of the tokens cannot be known.
 
     Examples
     --------
@@ -84,7 +95,7 @@ class ConstraintLogitsProcessor:
         tokenizer: Any = None,
         *,
         prompt: Any = None,
-        end_token_ids: Iterable[int] | int | None = None,
+        end_token_ids: EndTokens | None = None,
         seed: int | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
@@ -96,10 +107,10 @@ class ConstraintLogitsProcessor:
             raise ArgumentError(
                 f"memory_limit_bytes must be an integer from 1, not {memory_limit_bytes!r}"
             )
-        self.constraint = _constraint(language, tokenizer, end_token_ids)
+        self.constraint = constraint_of(language, tokenizer, end_token_ids)
         self.prompt = Prompt(prompt)
         self.seed = seed
-        self._decoding = _decoding(seed, temperature, top_k, top_p, min_p)
+        self._decoding = decoding_of(seed, temperature, top_k, top_p, min_p)
         self._positions = Positions(self.constraint, memory_limit_bytes)
         self._ends = list(self.constraint.vocabulary.end_token_ids)
         self._size = len(self.constraint.vocabulary)
@@ -117,13 +128,15 @@ class ConstraintLogitsProcessor:
         Raises
         ------
         ArgumentError
-            If the rows do not begin with the prompt.
+            If these are no such tensors; if the rows do not begin with the prompt, or go on after
+            it as no text does; or for beams, with a seed.
         ModelError
             If there are fewer scores than tokens, or a NaN among them.
         TokenError
             If a text can go on by no token at all.
         """
         size = self._size
+        check_tensors(input_ids, scores)
         if scores.shape[-1] < size:
             raise ModelError(
                 f"the model has {scores.shape[-1]:,} logits, the vocabulary {size:,} tokens",
@@ -133,6 +146,10 @@ class ConstraintLogitsProcessor:
         ids = on_cpu.numpy().astype(np.int64, copy=False)
         texts = self.prompt.rest(ids)
         matchers = [self._positions.after(text) for text in texts]
+        if None in matchers:
+            self._check_grown(texts, matchers)
+        if self.is_drawing and not texts[0]:
+            self._check_no_beams(scores, len(texts))
         result, tops = masked_scores(matchers, self.constraint.width, scores)
         for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
             if matcher is None:
@@ -142,13 +159,49 @@ class ConstraintLogitsProcessor:
                 self._refuse(row, top, texts)
         return result if self._decoding is None else self._drawn(scores, result, texts)
 
+    @property
+    def is_drawing(self) -> bool:
+        """Whether the tokens are drawn here, so that ``generate`` has none to choose from."""
+        return self._decoding is not None
+
+    def _check_grown(self, texts: list[bytes], matchers: Sequence[object]) -> None:
+        """Refuse rows outside the language that no call before has led to."""
+        positions = self._positions
+        lost = [
+            row
+            for row, matcher in enumerate(matchers)
+            if matcher is None and positions.is_unheard_of(texts[row])
+        ]
+        # A batch that was cut short and is taken up again may hold texts that ended.
+        if not lost or (len(lost) < len(texts) and all(positions.is_over(texts[r]) for r in lost)):
+            return
+        text = self.constraint.vocabulary.decode_text(self._tokens(texts[lost[0]]))
+        raise ArgumentError(
+            f"row {lost[0]} goes on after the prompt with {text[:40]!r}, with which no text of the "
+            "language begins and which was not generated with this processor",
+            hint="make a processor for each call of generate, from its own inputs",
+        )
+
+    def _check_no_beams(self, scores: Any, rows: int) -> None:
+        """Refuse beams, which alone of all ways to generate show log-probabilities."""
+        if rows // (self.prompt.rows or 1) > 1 and is_normalised(scores):
+            raise ArgumentError(
+                "with a seed or temperature=0 one token is left to choose from, so beams have none",
+                hint="leave both out for num_beams; when this is no beam search, another processor "
+                "normalised the scores: pass renormalize_logits=True to generate instead",
+            )
+
+    def _tokens(self, text: bytes) -> list[int]:
+        ids = np.frombuffer(text, np.int64)
+        return [token_id for token_id in ids.tolist() if 0 <= token_id < self._size]
+
     def _refuse(self, row: int, top: float, texts: list[bytes]) -> None:
         """Say what is wrong with a row whose greatest score is no number."""
         if top == np.inf:
             return
         if top != -np.inf:
             raise ModelError(f"row {row} of the scores has a NaN")
-        text = self.constraint.vocabulary.decode_text(np.frombuffer(texts[row], np.int64))
+        text = self.constraint.vocabulary.decode_text(self._tokens(texts[row]))
         raise TokenError(
             f"row {row}: no token that is allowed after {text[-40:]!r} has any probability",
             hint="either the vocabulary lacks tokens that the language needs, or another option, "
@@ -177,6 +230,18 @@ class ConstraintLogitsProcessor:
         generator.bit_generator.advance(len(text) // ID_BYTES)  # type: ignore[attr-defined]
         return self._decoding.choose(logprobs, generator)
 
+    def __getstate__(self) -> dict[str, object]:
+        """All but the positions: a copy walks through its texts itself."""
+        state = self.__dict__ | {"_positions": None}
+        state["_asked"] = self._positions.asked
+        state["_limit"] = self._positions.memory_limit_bytes
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        asked, limit = state.pop("_asked"), state.pop("_limit")
+        self.__dict__.update(state)
+        self._positions = Positions(self.constraint, limit, asked)
+
     def __repr__(self) -> str:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"
 
@@ -189,15 +254,26 @@ def logits_processors(
     Parameters
     ----------
     model
-        The model, whose generation configuration names the ends of sequence.
+        The model of transformers, whose generation configuration names the ends of sequence.
     tokenizer
-        Its tokenizer.
+        Its tokenizer, which is read anew in each call; or a :class:`~formalm.Vocabulary`, read
+        once. Not needed with a constraint.
     inputs
         What ``generate`` will be given: what the tokenizer returned, or its ``input_ids``.
     language
         A language, a list of strings, or a :class:`~formalm.Constraint`.
     **options
-        As in :class:`ConstraintLogitsProcessor`.
+        As in :class:`ConstraintLogitsProcessor`. With other ``end_token_ids`` than the model's,
+        give ``generate`` the same as ``eos_token_id``.
+
+    Raises
+    ------
+    ArgumentError
+        If this is no model of transformers, or a vocabulary or constraint has other ends of
+        sequence than those that ``generate`` stops at; and as in
+        :class:`ConstraintLogitsProcessor`.
+    ModelError
+        If the vocabulary has more tokens than the model has logits.
 
     Examples
     --------
@@ -214,42 +290,11 @@ def logits_processors(
     >>> vocabulary.decode_text(out[0].tolist()) in ("yes", "no")
     True
     """
-    if not isinstance(tokenizer, Vocabulary) and not isinstance(language, Constraint):
-        options.setdefault("end_token_ids", end_token_ids_of(model, tokenizer))
-    return [ConstraintLogitsProcessor(language, tokenizer, prompt=inputs, **options)]
-
-
-def _constraint(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:
-    ends = listed(end_token_ids)
-    if tokenizer is None:
-        if not isinstance(language, Constraint):
-            raise ArgumentError("a tokenizer or a vocabulary is needed with a language")
-        vocabulary = language.vocabulary
-    else:
-        vocabulary = vocabulary_of(tokenizer, ends)
-    if ends and set(ends) != set(vocabulary.end_token_ids):
-        raise ArgumentError(
-            f"the vocabulary has other ends of sequence, {list(vocabulary.end_token_ids)}",
-            hint="give the ends to the vocabulary, or pass the tokenizer",
-        )
-    if not vocabulary.end_token_ids:
-        raise ArgumentError(
-            "the vocabulary has no end of sequence, so generate would never be told to stop",
-            hint="pass end_token_ids",
-        )
-    return compiled(language, vocabulary)
-
-
-def _decoding(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any) -> Decoding | None:
-    if seed is not None and (type(seed) is not int or seed < 0):
-        raise ArgumentError(f"seed must be an integer from 0 or None, not {seed!r}")
-    if seed is None and temperature != 0:
-        given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
-        named = [name for name, value in given.items() if value is not None]
-        if named:
-            raise ArgumentError(
-                f"without a seed {', '.join(named)} is up to generate, not to this processor",
-                hint="pass it to model.generate, or a seed here",
-            )
-        return None
-    return Decoding(1.0 if temperature is None else temperature, top_k, top_p, min_p)
+    check_model(model)
+    if "prompt" in options:
+        raise ArgumentError("the prompt is inputs here", hint="leave prompt out")
+    if options.get("end_token_ids") is None:
+        options["end_token_ids"] = end_token_ids_of(model, tokenizer) or None
+    processor = ConstraintLogitsProcessor(language, tokenizer, prompt=inputs, **options)
+    check_fits(processor.constraint.vocabulary, width_of(model))
+    return [processor]

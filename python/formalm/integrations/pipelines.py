@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from typing import Any
 
 from formalm.errors import ArgumentError
+from formalm.integrations.arguments import check_model
 
 __all__ = ["pipeline"]
 
@@ -21,20 +23,27 @@ def pipeline(
     model, tokenizer
         As ``transformers.pipeline`` takes them: objects, or a name or folder of a model.
     **options
-        The other options of ``transformers.pipeline``; ``enforce`` here is the default for calls.
+        The other options of ``transformers.pipeline``; ``enforce`` here is the default for calls,
+        which ``enforce=None`` in a call switches off.
 
     Returns
     -------
     transformers.TextGenerationPipeline
         A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, or a
-        :class:`~formalm.Constraint`; everything else is as without. As ever with this pipeline,
-        ``generated_text`` repeats the prompt unless ``return_full_text=False``, and a text that
-        ``max_new_tokens`` cut off is not whole.
+        :class:`~formalm.Constraint` over the tokenizer's own vocabulary; everything else is as
+        without. As ever with this pipeline, ``generated_text`` repeats the prompt unless
+        ``return_full_text=False``, and a text that ``max_new_tokens`` cut off is not whole. A call
+        with ``enforce`` reads the tokenizer anew, once for all of its texts.
 
     Raises
     ------
     ArgumentError
-        For another task, or a model object without its tokenizer.
+        For another task, or a model object without its tokenizer. In a call: for what is no
+        language, a constraint with other ends of sequence than this call of ``generate`` has, or
+        a logits processor with a seed beside ``num_beams``.
+    ModelError
+        In a call: if a constraint has another vocabulary than the tokenizer, or the tokenizer more
+        tokens than the model has logits.
 
     Examples
     --------
@@ -50,6 +59,12 @@ def pipeline(
         raise ArgumentError(f"the task is 'text-generation', not {task!r}")
     if model is None:
         raise ArgumentError("a pipeline needs a model: an object, or a name or folder")
+    if isinstance(model, PathLike):
+        model = fspath(model)
+    if isinstance(tokenizer, PathLike):
+        tokenizer = fspath(tokenizer)
+    if not isinstance(model, str):
+        check_model(model)
     if tokenizer is None and not isinstance(model, str):
         raise ArgumentError(f"a {type(model).__name__} needs its tokenizer beside it")
     if "pipeline_class" in options:

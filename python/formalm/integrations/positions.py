@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,15 +34,21 @@ class Positions:
         What the tokens spell a member of.
     memory_limit_bytes
         About the most memory to use; what was not asked for longest is forgotten first.
+    asked
+        Of positions that these go on from: the lengths in bytes of what was asked for.
     """
 
-    def __init__(self, constraint: Constraint, memory_limit_bytes: int) -> None:
+    def __init__(
+        self, constraint: Constraint, memory_limit_bytes: int, asked: Iterable[int] = ()
+    ) -> None:
         self._core = constraint.core
         self._ends = frozenset(constraint.vocabulary.end_token_ids)
         self._size = len(constraint.vocabulary)
         self._known: OrderedDict[bytes, _core.Matcher | None] = OrderedDict()
-        self._limit = memory_limit_bytes
+        self.memory_limit_bytes = memory_limit_bytes
         self._used = 0
+        self.asked = set(asked)
+        self._is_whole = not self.asked
 
     def after(self, key: bytes) -> _core.Matcher | None:
         """The matcher after a sequence, given as the bytes of its ids in int64; not to be moved.
@@ -59,11 +66,32 @@ class Positions:
         else:
             position = self._walk(self._core.matcher(), np.frombuffer(key, np.int64).tolist())
         known[key] = position
+        self.asked.add(len(key))
         self._used += len(key) + ENTRY_BYTES
-        while self._used > self._limit and len(known) > 1:
+        while self._used > self.memory_limit_bytes and len(known) > 1:
             oldest, _ = known.popitem(last=False)
             self._used -= len(oldest) + ENTRY_BYTES
+            self._is_whole = False
         return position
+
+    def is_unheard_of(self, key: bytes) -> bool:
+        """Whether a sequence was certainly never asked for without its last token.
+
+        What was forgotten might have been the one.
+        """
+        before = key[:-ID_BYTES]
+        if not key or before in self._known:
+            return False
+        return self._is_whole or len(before) not in self.asked
+
+    def is_over(self, key: bytes) -> bool:
+        """Whether a sequence is a text of the language, its end, and padding."""
+        ids = np.frombuffer(key, np.int64).tolist()
+        end = next((place for place, each in enumerate(ids) if each in self._ends), None)
+        if end is None or len(set(ids[end + 1 :])) > 1:
+            return False
+        matcher = self._walk(self._core.matcher(), ids[:end])
+        return matcher is not None and matcher.is_accepting
 
     def _walk(self, start: _core.Matcher | None, token_ids: list[int]) -> _core.Matcher | None:
         if start is None:

@@ -10,28 +10,56 @@ from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor
 from formalm.languages import as_language
-from formalm.models.transformers.facts import end_token_ids_of, listed
+from formalm.models.transformers.facts import (
+    check_fits,
+    end_token_ids_of,
+    listed,
+    vocabulary_of,
+    width_of,
+)
+from formalm.vocabulary import Vocabulary
 
 __all__ = ["ConstrainedTextGenerationPipeline"]
+
+NOT_GIVEN = object()
+TIDYING = "clean_up_tokenization_spaces"
+
+# Of one call of the pipeline: what its tokenizer says, by the ends of sequence.
+Vocabularies = dict[tuple[int, ...], Vocabulary]
 
 
 class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore[misc]
     """``TextGenerationPipeline`` with ``enforce``; :func:`formalm.pipeline` makes one."""
 
     def _sanitize_parameters(
-        self, enforce: Any = None, **options: Any
+        self, enforce: Any = NOT_GIVEN, **options: Any
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         before, forward, after = super()._sanitize_parameters(**options)
-        if enforce is not None:
+        # A new one for each call, so that the tokenizer is read as it is then.
+        forward["vocabularies"] = {}
+        defaults = getattr(self, "_postprocess_params", None)
+        if defaults is None:
+            self._tidying = options.get(TIDYING)
+        if enforce is None:
+            forward["enforce"] = None
+            after.setdefault(TIDYING, self._tidying)
+        elif enforce is not NOT_GIVEN:
             forward["enforce"] = (
                 enforce if isinstance(enforce, Constraint) else as_language(enforce)
             )
             # Tidying spaces would change the text that was enforced.
-            if "clean_up_tokenization_spaces" not in getattr(self, "_postprocess_params", {}):
-                after.setdefault("clean_up_tokenization_spaces", False)
+            if self._tidying is None:
+                after.setdefault(TIDYING, False)
         return before, forward, after
 
-    def _forward(self, model_inputs: Any, enforce: Any = None, **options: Any) -> Any:
+    def _forward(
+        self,
+        model_inputs: Any,
+        enforce: Any = None,
+        vocabularies: Vocabularies | None = None,
+        **options: Any,
+    ) -> Any:
+        self._check_no_seed_for_beams(options)
         if enforce is None:
             return super()._forward(model_inputs, **options)
         if options.get("assistant_tokenizer") is not None:
@@ -39,13 +67,18 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
                 "enforce does not go together with an assistant of another tokenizer: its drafts "
                 "are tokens of another vocabulary"
             )
+        ends = self._end_token_ids(options)
+        known = {} if vocabularies is None else vocabularies
+        if ends not in known:
+            known[ends] = vocabulary_of(self.tokenizer, ends)
+            check_fits(known[ends], width_of(self.model))
         ids = model_inputs["input_ids"]
         processor = ConstraintLogitsProcessor(
             enforce,
-            None if isinstance(enforce, Constraint) else self.tokenizer,
+            known[ends],
             # An empty prompt becomes one token in `generate`, the beginning of sequence.
             prompt=ids if ids.shape[1] else 1,
-            end_token_ids=self._end_token_ids(options),
+            end_token_ids=ends or None,
         )
         options["logits_processor"] = [*(options.get("logits_processor") or ()), processor]
         return super()._forward(model_inputs, **options)
@@ -55,3 +88,14 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         given = getattr(options.get("generation_config"), "eos_token_id", None)
         ends = listed(options.get("eos_token_id", given))
         return ends or end_token_ids_of(self.model, self.tokenizer)
+
+    def _check_no_seed_for_beams(self, options: dict[str, Any]) -> None:
+        """Refuse a processor that leaves one token where beams choose among several."""
+        config = options.get("generation_config") or self.model.generation_config
+        beams = options.get("num_beams", getattr(config, "num_beams", None)) or 1
+        processors = options.get("logits_processor") or ()
+        if beams > 1 and any(getattr(each, "is_drawing", False) for each in processors):
+            raise ArgumentError(
+                "a logits processor with a seed or temperature=0 leaves one token to choose from, "
+                "so num_beams would change nothing"
+            )

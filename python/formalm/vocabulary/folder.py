@@ -175,6 +175,8 @@ def _chat(folder: Path, config: dict[str, Any]) -> ChatTemplate | None:
         given = config.get("chat_template")
         if isinstance(given, str):
             templates["default"] = given
+        elif not isinstance(given, list | None):
+            raise VocabularyError("chat_template of tokenizer_config.json cannot be read")
         for entry in given if isinstance(given, list) else []:
             if not isinstance(entry, dict) or not {"name", "template"} <= entry.keys():
                 raise VocabularyError("chat_template of tokenizer_config.json cannot be read")

@@ -77,7 +77,14 @@ def _chat(tokenizer: Any) -> ChatTemplate | None:
     writer = next(each for each in type(tokenizer).__mro__ if "apply_chat_template" in vars(each))
     if not given or writer.__module__ != "transformers.tokenization_utils_base":
         return None
-    templates = {"default": given} if isinstance(given, str) else dict(given)
+    templates = {"default": given} if isinstance(given, str) else given
+    if not isinstance(templates, Mapping) or not all(
+        isinstance(text, str) for text in (*templates, *templates.values())
+    ):
+        raise VocabularyError(
+            f"{type(tokenizer).__name__}.chat_template is neither a text nor texts by name",
+            hint="set it to the text of the template, or to None",
+        )
     variables = {
         name: str(text)
         for name, text in tokenizer.special_tokens_map.items()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.encoding import Tokenizer
 from formalm.vocabulary.template import ChatTemplate
 
-__all__ = ["GIVEN", "UNKNOWN", "EndTokens", "Parts", "ended", "token_ids"]
+__all__ = ["GIVEN", "UNKNOWN", "EndTokens", "Parts", "end_token_ids", "ended", "token_ids"]
 
 EndTokens = int | str | Iterable[int | str]
 """Ids or names of the tokens that end a sequence."""
@@ -50,11 +50,11 @@ def ended(
         is taken.
     """
     if given is not None:
-        return core.with_end_token_ids(_ends(core, given)), GIVEN
+        return core.with_end_token_ids(end_token_ids(core, given)), GIVEN
     for place, value in found:
         if value is not None and value not in ([], ""):
             try:
-                return core.with_end_token_ids(_ends(core, value)), place
+                return core.with_end_token_ids(end_token_ids(core, value)), place
             except VocabularyError as error:
                 raise VocabularyError(
                     f"the end tokens of {place} do not fit: {error.message}",
@@ -74,11 +74,14 @@ def token_ids(values: object, what: str = "token ids") -> list[int]:
         raise ArgumentError(f"a token id is an integer: {error}") from None
 
 
-def _ends(core: _core.Vocabulary, value: EndTokens) -> list[int]:
-    several = [value] if isinstance(value, (int, str)) else value
-    if isinstance(several, (Mapping, bytes)):
-        kind = type(several).__name__
+def end_token_ids(core: _core.Vocabulary, value: Any) -> list[int]:
+    """The ids of end tokens given as one or several ids or names."""
+    if isinstance(value, (Mapping, bytes)):
+        kind = type(value).__name__
         raise VocabularyError(f"end tokens are ids or names, not {kind}")
+    # An array or tensor of no dimensions is one integer, although it has an iterator.
+    single = isinstance(value, str) or not isinstance(value, Iterable)
+    several = [value] if single or getattr(value, "ndim", 1) == 0 else value
     try:
         ids = [_integer(_named(core, each)) for each in several]
     except TypeError as error:
@@ -93,7 +96,9 @@ def _ends(core: _core.Vocabulary, value: EndTokens) -> list[int]:
 
 
 def _integer(value: object) -> int:
-    if isinstance(value, bool):
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
         raise TypeError(f"{value} is a truth value")
     return index(value)  # type: ignore[arg-type]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from formalm.errors import ModelError, VocabularyError
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.objects import read_object
+from formalm.vocabulary.parts import EndTokens
 
 __all__ = [
     "check_fits",
@@ -20,23 +20,27 @@ __all__ = [
     "rope_parameters",
     "text_config",
     "vocabulary_of",
+    "width_of",
 ]
 
 LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
-_vocabularies: WeakKeyDictionary[Any, dict[tuple[object, ...], Vocabulary]] = WeakKeyDictionary()
 
 
 def vocabulary_of(
-    tokenizer: Any, end_token_ids: tuple[int, ...] = (), source: str = ""
+    tokenizer: Any, end_token_ids: EndTokens | None = None, source: str = ""
 ) -> Vocabulary:
-    """The vocabulary of a tokenizer, read once; a vocabulary is returned as it is.
+    """The vocabulary of a tokenizer as it is now; a vocabulary is returned as it is.
+
+    Nothing is remembered between calls: a tokenizer may be given tokens, other ends, another
+    template or other merges, and only reading all of it would tell.
 
     Parameters
     ----------
     tokenizer
         What :meth:`formalm.Vocabulary.from_tokenizer` takes, or a :class:`~formalm.Vocabulary`.
     end_token_ids
-        Ends of a sequence; none takes the tokenizer's own.
+        Ends of a sequence, ids or names; None, or the empty tuple of a model that names none,
+        takes the tokenizer's own.
     source
         Where these were found, if it was not the user who gave them.
 
@@ -45,36 +49,31 @@ def vocabulary_of(
     ArgumentError
         If it is neither.
     VocabularyError
-        If the bytes of its tokens cannot be known.
+        If the bytes of its tokens cannot be known, or an end is none of its tokens.
     """
     if isinstance(tokenizer, Vocabulary):
         return tokenizer
-    # A tokenizer may be given tokens later, which changes its length.
-    size = len(tokenizer) if hasattr(tokenizer, "__len__") else 0
-    try:
-        known = _vocabularies.setdefault(tokenizer, {})
-    except TypeError:  # it cannot be referred to weakly
-        known = {}
-    key = (size, end_token_ids, source)
-    if key not in known:
-        known[key] = _read(tokenizer, end_token_ids, source)
-    return known[key]
-
-
-def _read(tokenizer: Any, end_token_ids: tuple[int, ...], source: str) -> Vocabulary:
-    if not (end_token_ids and source):
-        return Vocabulary.from_tokenizer(tokenizer, list(end_token_ids) or None)
+    unknown = isinstance(end_token_ids, tuple) and not end_token_ids
+    if unknown or not source:
+        return Vocabulary.from_tokenizer(tokenizer, None if unknown else end_token_ids)
+    ids = listed(end_token_ids)
     tokens = Vocabulary.from_tokenizer(tokenizer, [])
-    beyond = [token_id for token_id in end_token_ids if not 0 <= token_id < len(tokens)]
+    beyond = [token_id for token_id in ids if not 0 <= token_id < len(tokens)]
     if beyond:
         raise VocabularyError(
-            f"eos_token_id of the {source} is {list(end_token_ids)}, and {beyond[0]} is no token: "
+            f"eos_token_id of the {source} is {list(ids)}, and {beyond[0]} is no token: "
             f"the tokenizer has {len(tokens):,}",
             hint="does this tokenizer belong to the model? else correct the configuration, or pass "
             "vocabulary=Vocabulary.from_tokenizer(tokenizer, end_token_ids=[…])",
         )
-    parts = read_object(tokenizer, list(end_token_ids))
+    parts = read_object(tokenizer, list(ids))
     return Vocabulary(parts._replace(end_source=source))
+
+
+def width_of(model: Any) -> int:
+    """How many logits a model gives."""
+    rows = getattr(model.get_output_embeddings(), "out_features", None)
+    return int(rows or text_config(model).vocab_size)
 
 
 def listed(token_ids: Any) -> tuple[int, ...]:

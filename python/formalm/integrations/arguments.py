@@ -1,0 +1,88 @@
+"""What the hooks' arguments mean: models, ends of a sequence, ways to draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from formalm.constraint import Constraint
+from formalm.drivers.arguments import compiled
+from formalm.drivers.sampling import Decoding
+from formalm.errors import ArgumentError
+from formalm.models.transformers.facts import vocabulary_of
+from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.parts import end_token_ids as ids_of
+
+__all__ = ["check_model", "constraint_of", "decoding_of"]
+
+
+def check_model(model: Any) -> None:
+    """Refuse what has no ``generate`` of transformers."""
+    if hasattr(model, "generate") and hasattr(model, "config"):
+        return
+    ours = isinstance(getattr(model, "vocabulary", None), Vocabulary)
+    hint = "the model comes first, then its tokenizer"
+    if ours and hasattr(model, "tokenizer"):
+        hint = "pass model.model and model.tokenizer, what is inside of it"
+    raise ArgumentError(f"model is a model of transformers, not {type(model).__name__}", hint=hint)
+
+
+def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:
+    """The constraint of a language, whose vocabulary has exactly the ends that are given.
+
+    Parameters
+    ----------
+    language
+        A language, a list of strings, or a constraint.
+    tokenizer
+        A tokenizer, a vocabulary, or None with a constraint.
+    end_token_ids
+        Ids or names; None is what the tokenizer or the vocabulary says.
+    """
+    # It may be read twice.
+    given = list(end_token_ids) if hasattr(end_token_ids, "__next__") else end_token_ids
+    if tokenizer is None and not isinstance(language, Constraint):
+        raise ArgumentError("a tokenizer or a vocabulary is needed with a language")
+    if isinstance(language, Constraint):
+        _check_ends(language.vocabulary, given, "constraint's vocabulary")
+    if tokenizer is None:
+        vocabulary = language.vocabulary
+    elif isinstance(tokenizer, Vocabulary):
+        vocabulary = tokenizer
+        _check_ends(vocabulary, given, "vocabulary")
+    else:
+        vocabulary = vocabulary_of(tokenizer, given)
+    if not vocabulary.end_token_ids:
+        raise ArgumentError(
+            "the vocabulary has no end of sequence, so generate would never be told to stop",
+            hint="pass end_token_ids",
+        )
+    return compiled(language, vocabulary)
+
+
+def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:
+    """Refuse a vocabulary that ends a sequence with other tokens than those that are given."""
+    if given is None:
+        return
+    ends = sorted(set(ids_of(vocabulary.core, given)))
+    if ends != sorted(vocabulary.end_token_ids):
+        raise ArgumentError(
+            f"the {what} has other ends of sequence, {list(vocabulary.end_token_ids)}, than "
+            f"generate stops at, {ends}",
+            hint=f"make it with end_token_ids={ends}, or pass the tokenizer and a language",
+        )
+
+
+def decoding_of(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any) -> Decoding | None:
+    """How to draw; None if that is up to ``generate``."""
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise ArgumentError(f"seed must be an integer from 0 or None, not {seed!r}")
+    if seed is None and temperature != 0:
+        given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+        named = [name for name, value in given.items() if value is not None]
+        if named:
+            raise ArgumentError(
+                f"without a seed {', '.join(named)} is up to generate, not to this processor",
+                hint="pass it to model.generate, or a seed here",
+            )
+        return None
+    return Decoding(1.0 if temperature is None else temperature, top_k, top_p, min_p)
