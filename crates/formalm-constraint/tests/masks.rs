@@ -170,7 +170,7 @@ fn constraint(
     // Some random languages are large: they are let go early, not waited for.
     let limits = match change {
         Change::Nothing => Limits::default(),
-        _ => Limits { states: 10_000, ..Limits::default() },
+        _ => Limits { states: 1_000, ..Limits::default() },
     };
     let automaton = Automaton::new(&language, limits).ok()?;
     let vocabulary = Vocabulary::from_tokens(tokens, vec![0]).ok()?;
@@ -178,7 +178,7 @@ fn constraint(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_mask_is_its_definition(

@@ -112,15 +112,14 @@ def from_transformers(
 def _checked(
     model: Any, tokenizer: Any, vocabulary: Vocabulary, batch_size: int
 ) -> TransformersModel:
-    head = model.get_output_embeddings()
-    rows = getattr(head, "out_features", None) or facts.text_config(model).vocab_size
-    facts.check_fits(vocabulary, int(rows))
+    width = facts.width_of(model)
+    facts.check_fits(vocabulary, width)
     prepended = () if tokenizer is None else facts.prepended_token_ids(tokenizer)
     result = TransformersModel(
         model,
         tokenizer,
         vocabulary,
-        width=int(rows),
+        width=width,
         bos_token_id=prepended[0] if len(prepended) == 1 else None,
         empty_prompt_token_id=facts.empty_prompt_token_id_of(model, tokenizer),
         context_length=facts.context_length_of(model),
