@@ -33,9 +33,8 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -
     ModelError
         If a constraint belongs to another vocabulary than the model.
     ArgumentError
-        If its tokens must be canonical.
+        If it has another tokenization.
     """
-    check_tokenization(tokenization)
     if not isinstance(language, Constraint):
         made = _compiled(as_language(language), vocabulary, tokenization)
         if tokenization == "all" or made.vocabulary.merges_like(vocabulary):
@@ -47,7 +46,9 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -
             "the constraint and the model have different vocabularies",
             hint="build it with Constraint(language, model.vocabulary)",
         )
-    check_tokenization(language.tokenization)
+    if language.tokenization != tokenization:
+        check_tokenization(language.tokenization)
+        raise ArgumentError(f"the constraint has tokenization {language.tokenization!r} already")
     return language
 
 
