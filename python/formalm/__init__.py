@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from formalm.drivers.stream import stream as stream
     from formalm.errors import *  # noqa: F403
     from formalm.languages import Choice as Choice
+    from formalm.languages import Grammar as Grammar
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
     from formalm.languages import Regex as Regex
@@ -37,7 +38,7 @@ _ROOMS = {
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
-    "languages": "Choice Language Literal Regex",
+    "languages": "Choice Grammar Language Literal Regex",
     "models": "FunctionModel TableModel",
     "vocabulary": "Vocabulary",
 }

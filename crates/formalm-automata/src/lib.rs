@@ -25,7 +25,7 @@ pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
-pub use machine::{Keys, Machine};
+pub use machine::{Keys, Machine, Purpose, Steps};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
-    Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations,
+    Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations, Span,
 };
+use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
+use crate::grammar::Grammar;
+use crate::machine::AnyMachine;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -150,29 +153,60 @@ impl Expression {
     }
 }
 
-/// The lazy deterministic machine of an expression.
+/// What a machine can be made of.
+#[derive(FromPyObject)]
+enum Described<'py> {
+    Expression(Bound<'py, Expression>),
+    Grammar(Bound<'py, Grammar>),
+}
+
+/// The lazy deterministic machine of an expression or a grammar.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
-    pub(crate) machine: Arc<Lazy>,
+    pub(crate) machine: Arc<AnyMachine>,
 }
 
 #[pymethods]
 impl Automaton {
     #[new]
-    #[pyo3(signature = (expression, *, state_limit=None, memory_limit_bytes=None))]
+    #[pyo3(signature = (language, *, state_limit=None, memory_limit_bytes=None))]
     fn new(
         py: Python<'_>,
-        expression: &Expression,
+        language: Described<'_>,
         state_limit: Option<u64>,
         memory_limit_bytes: Option<u64>,
     ) -> PyResult<Automaton> {
-        let mut limits = Limits::default();
-        limits.states = state_limit.unwrap_or(limits.states);
-        limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
-        match py.detach(|| Lazy::new(&expression.language, limits)) {
+        let made = match &language {
+            Described::Expression(expression) => {
+                let mut limits = Limits::default();
+                limits.states = state_limit.unwrap_or(limits.states);
+                limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+                let language = &expression.get().language;
+                let made = py.detach(|| Lazy::new(language, limits));
+                made.map(|machine| AnyMachine::Regular(Arc::new(machine)))
+            }
+            Described::Grammar(grammar) => {
+                let mut limits = GrammarLimits::default();
+                limits.states = state_limit.unwrap_or(limits.states);
+                limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+                let grammar = &grammar.get().inner;
+                let made = py.detach(|| GrammarAutomaton::new(grammar, limits));
+                made.map(|machine| AnyMachine::Grammar(Arc::new(machine)))
+            }
+        };
+        match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
+    }
+
+    /// What the user should know of the grammar: `(message, span)`.
+    #[getter]
+    #[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
+    fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
+        let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };
+        let span = |span: Span| (span.start, span.end);
+        grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
     }
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {

@@ -4,7 +4,9 @@
 mod arrays;
 mod constraint;
 mod errors;
+mod grammar;
 mod language;
+mod machine;
 mod matcher;
 mod vocabulary;
 
@@ -19,6 +21,8 @@ mod _core {
     use super::arrays::apply_bitmask;
     #[pymodule_export]
     use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::grammar::Grammar;
     #[pymodule_export]
     use super::language::{Automaton, Expression};
     #[pymodule_export]
