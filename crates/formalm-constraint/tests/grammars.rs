@@ -18,6 +18,15 @@ NUMBER: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/
 %ignore /[ \t\r\n]+/
 "#;
 
+/// Strings of some characters beyond ASCII and not of others, with things around them.
+const STRINGS: &str = r#"
+start: (STRING | QUOTED | NAME)+
+STRING: /"[a-zà-ü0-9 ,:{}+é]*"/
+QUOTED: /'([^'\\]|\\.)*'/s
+NAME: /[a-zà-ÿ]+/
+%ignore " "
+"#;
+
 const WORDS: &str = r#"
 start: (NAME "=" sum ";")*
 sum: atom | sum "+" atom | "if" sum "else" sum
@@ -35,15 +44,67 @@ fn constraint(text: &str, lexing: Lexing, tokens: &[Vec<u8>]) -> Arc<Constraint<
     tokens.push(None);
     let end = tokens.len() as u32 - 1;
     let vocabulary = Arc::new(Vocabulary::from_tokens(tokens, vec![end]).expect("a grammar"));
-    Arc::new(Constraint::over(GrammarKeys::new(automaton), vocabulary, 1 << 20))
+    let keys = GrammarKeys::new(automaton);
+    Arc::new(Constraint::over(keys, vocabulary, 1 << 20))
 }
 
 fn tokens() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let pieces = [
-        "{", "}", "[", "]", ",", ":", "\"", "\\", "a", "if", "else", "ifx", " ", "  ", "1", "0",
-        "12", "-", ".", "e", "\": ", "\", \"", "]]", "}}", "true", "tr", "ue", "nul", "=", ";",
-        "+", "(", ")", "x = 1;", "é", "\u{e9}\"", "[[", "{\"", " if ", "1.5", "\n", "_", "))",
-        "a+b", "else (",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\\",
+        "a",
+        "if",
+        "else",
+        "ifx",
+        "é—",
+        "aж\\",
+        "ж\"",
+        "aaaaaaaaaaaa\\n",
+        " ",
+        "  ",
+        "1",
+        "0",
+        "12",
+        "-",
+        ".",
+        "e",
+        "\": ",
+        "\", \"",
+        "]]",
+        "}}",
+        "true",
+        "tr",
+        "ue",
+        "nul",
+        "=",
+        ";",
+        "+",
+        "(",
+        ")",
+        "x = 1;",
+        "é",
+        "\u{e9}\"",
+        "[[",
+        "{\"",
+        " if ",
+        "1.5",
+        "\n",
+        "_",
+        "))",
+        "a+b",
+        "else (",
+        "'",
+        "'a",
+        "ü'",
+        "ÿ",
+        "ÿa",
+        "à ",
     ];
     let piece = prop::sample::select(pieces.to_vec()).prop_map(|one| one.as_bytes().to_vec());
     let bytes: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
@@ -54,17 +115,17 @@ fn tokens() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn masks_of_grammars_are_their_definition(
         tokens in tokens(),
         choices in prop::collection::vec(any::<u16>(), 1..25),
-        words in any::<bool>(),
+        which in 0..3usize,
         any_reading in any::<bool>(),
     ) {
         let lexing = if any_reading { Lexing::Any } else { Lexing::Longest };
-        let constraint = constraint(if words { WORDS } else { JSON }, lexing, &tokens);
+        let constraint = constraint([JSON, WORDS, STRINGS][which], lexing, &tokens);
         let mut matcher = Matcher::new(Arc::clone(&constraint));
         for choice in choices {
             let mut mask = vec![0u32; constraint.words()];
