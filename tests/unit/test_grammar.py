@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from random import Random
 
 import pytest
 
@@ -15,17 +16,8 @@ from formalm import (
     Vocabulary,
     generate,
 )
+from formalm.grammars import ARITHMETIC, JSON
 from formalm.models import TableModel
-
-JSON = r"""
-start: value
-value: object | array | STRING | NUMBER | "true" | "false" | "null"
-array: "[" [value ("," value)*] "]"
-object: "{" [STRING ":" value ("," STRING ":" value)*] "}"
-STRING: /"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
-NUMBER: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/
-%ignore /[ \t\r\n]+/
-"""
 
 
 def vocabulary() -> Vocabulary:
@@ -48,7 +40,7 @@ def vocabulary() -> Vocabulary:
     ],
 )
 def test_json_is_what_python_reads(text: str, member: bool) -> None:
-    grammar = Grammar(JSON)
+    grammar = JSON
     assert grammar.matches(text) is member
     try:
         json.loads(text)
@@ -59,7 +51,7 @@ def test_json_is_what_python_reads(text: str, member: bool) -> None:
 
 
 def test_every_step_of_a_walk_can_be_completed() -> None:
-    grammar = Grammar(JSON)
+    grammar = JSON
     matcher = Constraint(grammar, vocabulary()).matcher()
     for choice in range(60):
         allowed = matcher.allowed_token_ids().tolist()
@@ -82,12 +74,12 @@ def test_a_model_is_kept_inside() -> None:
     words = vocabulary()
     model = TableModel(words, {}, default=[1 / 17] * 17)
     for seed in range(5):
-        done = generate(model, "", Grammar(JSON), max_tokens=40, seed=seed, finish=True)
+        done = generate(model, "", JSON, max_tokens=40, seed=seed, finish=True)
         json.loads(done.text)
 
 
 def test_both_readings_and_both_syntaxes() -> None:
-    words = "start: (WORD)+\nWORD: /[a-z]+/\n%ignore \" \""
+    words = 'start: (WORD)+\nWORD: /[a-z]+/\n%ignore " "'
     assert Grammar(words).lexing == "longest"
     assert Grammar(words, lexing="any").lexing == "any"
     gbnf = Grammar('root ::= "(" root ")" | "x"', syntax="gbnf")
@@ -127,15 +119,13 @@ def test_mistakes_show_their_place() -> None:
 
 def test_what_cannot_be_combined_says_so() -> None:
     grammar = Grammar('start: "a" start "b" |')
-    for combine in (
-        lambda: (grammar & Regex("a*")).automaton(),
-        lambda: (~grammar).automaton(),
-        lambda: (grammar + Regex("a")).automaton(),
-        lambda: grammar.star().matches(""),
-        lambda: grammar.edits(1).matches(""),
-    ):
+    other = Regex("a*")
+    combined = [grammar & other, ~grammar, grammar + other, grammar.star(), grammar - other]
+    for language in combined:
         with pytest.raises(LanguageError, match="cannot be combined"):
-            combine()
+            language.automaton()
+    with pytest.raises(LanguageError, match="cannot be combined"):
+        grammar.edits(1).matches("")
 
 
 def test_a_limit_is_a_limit() -> None:
@@ -150,3 +140,49 @@ def test_a_grammar_is_a_value() -> None:
     assert hash(grammar) == hash(Grammar('start: "a"', lexing="any"))
     assert grammar != Grammar('start: "a"')
     assert eval(repr(grammar)) == grammar  # noqa: S307
+
+
+def test_json_agrees_with_python_on_random_texts() -> None:
+    random = Random(1)
+    pieces = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        '"a"',
+        '"',
+        "1",
+        "-",
+        "0",
+        ".5",
+        "e1",
+        "true",
+        " ",
+        "\\n",
+    ]
+    agreed = 0
+    for _ in range(3000):
+        value = {"a": [random.random(), None, "é\n"], "b": {"c": [[], {}, -3]}}
+        text = json.dumps(
+            value, ensure_ascii=random.random() < 0.5, indent=random.choice([None, 1])
+        )
+        for _ in range(random.randrange(3)):
+            at = random.randrange(len(text))
+            text = text[:at] + random.choice(["", *pieces]) + text[at + random.randrange(2) :]
+        try:
+            json.loads(text, parse_constant=lambda name: 1 / 0)
+            member = True
+        except (ValueError, ZeroDivisionError):
+            member = False
+        assert JSON.matches(text) is member, text
+        agreed += member
+    assert 800 < agreed < 2800
+
+
+def test_arithmetic() -> None:
+    for text in ("1", "-1 + 2.5*(3-4)^2^x".replace("x", "2"), "--2", "2^-1"):
+        assert ARITHMETIC.matches(text), text
+    for text in ("", "1 +", "1 2", ".5", "(1", "1..2", "+1"):
+        assert not ARITHMETIC.matches(text), text

@@ -8,6 +8,7 @@
 
 mod automaton;
 mod certificate;
+mod completion;
 mod core;
 mod grammar;
 mod keys;

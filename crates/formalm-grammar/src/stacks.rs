@@ -14,22 +14,20 @@ use crate::limits::{Meter, check};
 use crate::lists::Lists;
 use crate::tables::{self, STOP, Tables};
 
-const UNKNOWN: u32 = u32::MAX;
+pub(crate) const UNKNOWN: u32 = u32::MAX;
 /// What lies below the first state.
-const BOTTOM: u32 = u32::MAX;
-/// A rest that no text completes.
-pub(crate) const NEVER: u32 = u32::MAX;
+pub(crate) const BOTTOM: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Edge {
-    state: u32,
-    below: u32,
+pub(crate) struct Edge {
+    pub(crate) state: u32,
+    pub(crate) below: u32,
     /// What its reductions can shift, as a set of [`Tables::sets`].
     allowed: u32,
     /// Edges one reduction leads to, as a list.
     children: u32,
     /// Bytes of a shortest completion.
-    bytes: u32,
+    pub(crate) bytes: u32,
 }
 
 /// How far the arenas reach: what comes after can be dropped again.
@@ -57,7 +55,7 @@ pub(crate) struct Stacks {
     /// State and list of nodes below.
     nodes: Vec<(u32, u32)>,
     node_ids: FxHashMap<(u32, u32), u32>,
-    edges: Vec<Edge>,
+    pub(crate) edges: Vec<Edge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
     /// Lists of nodes and of edges. A set of stacks is the list of its topmost nodes.
     lists: Lists,
@@ -134,7 +132,12 @@ impl Stacks {
     }
 
     /// The edge that takes the place of `popped` symbols above a node once they are a `symbol`.
-    fn reduced(&mut self, below: u32, symbol: u32, popped: u32) -> Result<Vec<u32>, Error> {
+    pub(crate) fn reduced(
+        &mut self,
+        below: u32,
+        symbol: u32,
+        popped: u32,
+    ) -> Result<Vec<u32>, Error> {
         let mut list = Vec::new();
         for node in self.pop(below, popped - 1)? {
             let state = self.nodes[node as usize].0;
@@ -247,7 +250,7 @@ impl Stacks {
     }
 
     /// The edges at the top of a set of stacks.
-    fn tops(&mut self, stacks: u32) -> Vec<u32> {
+    pub(crate) fn tops(&mut self, stacks: u32) -> Vec<u32> {
         let mut edges = Vec::new();
         for &node in &*self.lists.share(stacks) {
             let (state, below) = self.nodes[node as usize];
@@ -358,83 +361,6 @@ impl Stacks {
         }
         let edges = [self.tops(left), self.tops(right)].concat();
         self.united_edges(edges)
-    }
-
-    /// Bytes of a shortest completion, lexemes being read in any way.
-    pub(crate) fn completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
-        let mut least = NEVER;
-        for edge in self.tops(stacks) {
-            least = least.min(self.bytes_of_edge(edge)?);
-        }
-        Ok(least)
-    }
-
-    /// Completions of an edge: what is left of an item, then the completion of what it becomes.
-    /// Edges above the same node may lead to each other and are settled together.
-    fn bytes_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
-        let mut path = vec![edge];
-        while let Some(&edge) = path.last() {
-            if self.edges[edge as usize].bytes != UNKNOWN {
-                path.pop();
-                continue;
-            }
-            let (group, ways) = self.ways(edge)?;
-            let is_open = |&(_, _, to): &(usize, u32, u32)| {
-                to != BOTTOM && !group.contains(&to) && self.edges[to as usize].bytes == UNKNOWN
-            };
-            let open: Vec<u32> = ways.iter().filter(|way| is_open(way)).map(|way| way.2).collect();
-            if !open.is_empty() {
-                path.extend(open);
-                continue;
-            }
-            let mut bytes = vec![NEVER - 1; group.len()];
-            let mut changed = true;
-            while changed {
-                changed = false;
-                self.meter.spend(ways.len())?;
-                for &(from, own, to) in &ways {
-                    let rest = match group.iter().position(|&one| one == to) {
-                        _ if to == BOTTOM => 0,
-                        Some(at) => bytes[at],
-                        None => self.edges[to as usize].bytes,
-                    };
-                    let all = own.saturating_add(rest).min(NEVER - 1);
-                    changed |= all < bytes[from];
-                    bytes[from] = bytes[from].min(all);
-                }
-            }
-            for (&one, bytes) in group.iter().zip(bytes) {
-                self.edges[one as usize].bytes = bytes;
-            }
-        }
-        Ok(self.edges[edge as usize].bytes)
-    }
-
-    /// Edges above one node that complete each other, and the ways on: `(from, bytes, to)`.
-    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
-    fn ways(&mut self, edge: u32) -> Result<(Vec<u32>, Vec<(usize, u32, u32)>), Error> {
-        let mut group = vec![edge];
-        let mut ways = Vec::new();
-        let mut at = 0;
-        while at < group.len() {
-            let Edge { state, below, .. } = self.edges[group[at] as usize];
-            let goals: Vec<(u32, u32, u32)> = self.tables.goals(state).collect();
-            for (symbol, pushed, rest) in goals {
-                if self.tables.is_goal(symbol) {
-                    ways.push((at, rest, BOTTOM));
-                    continue;
-                }
-                for to in self.reduced(below, symbol, pushed)? {
-                    ways.push((at, rest, to));
-                    let fresh = self.edges[to as usize].bytes == UNKNOWN;
-                    if pushed == 1 && fresh && !group.contains(&to) {
-                        group.push(to);
-                    }
-                }
-            }
-            at += 1;
-        }
-        Ok((group, ways))
     }
 
     /// Begins to note what is made, so that [`Stacks::forget`] can drop it.

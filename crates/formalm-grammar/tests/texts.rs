@@ -112,6 +112,10 @@ fn what_is_not_read_is_refused_with_its_line() {
 fn brackets_and_templates_without_end_are_limits() {
     let deep = format!("root ::= {}\"a\"{}", "(".repeat(500), ")".repeat(500));
     assert!(matches!(parse(&deep, Syntax::Gbnf, None, None), Err(Error::Limit { .. })));
+    let mut doubling = "start: A0\n".to_owned();
+    (0..22).for_each(|at| doubling += &format!("A{at}: A{} A{}\n", at + 1, at + 1));
+    doubling += "A22: \"a\"";
+    assert!(matches!(parse(&doubling, Syntax::Lark, None, None), Err(Error::Limit { .. })));
     let grows = "start: t{\"a\"}\nt{x}: x | t{(x x)}";
     assert!(matches!(parse(grows, Syntax::Lark, None, None), Err(Error::Limit { .. })));
 }
@@ -157,5 +161,103 @@ fn files_of_others_are_read() {
     if let Some(text) = shared("lark/python.lark") {
         let message = refused(&text, Syntax::Lark);
         assert!(message.contains("_INDENT is declared and has no pattern"), "{message}");
+    }
+}
+
+/// Whether a grammar with default limits answers, or says that it cannot, in good time.
+fn ends_in_time(rules: &[String], text: &[u8]) -> bool {
+    let begun = std::time::Instant::now();
+    let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
+        let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
+        let read = machine.walk(machine.start(), text)?;
+        Ok(read.is_ok_and(|state| machine.is_accepting(state)))
+    });
+    let fits = matches!(read, Ok(true) | Err(Error::Limit { .. }));
+    // Ten times what is asked for: other tests run beside this one.
+    fits && begun.elapsed().as_secs() < 10
+}
+
+#[test]
+fn large_grammars_and_bombs_end() {
+    let rule = |at: usize, body: String| format!("x{at} ::= {body}");
+    let count = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
+    let mut flat = vec!["root ::= \"(\" root \")\" | x0".to_owned()];
+    flat.extend((0..count).map(|at| rule(at, format!("\"a\" | x{}", (at * 7 + 1) % count))));
+    assert!(ends_in_time(&flat, b"((a))"));
+    let mut chain = vec!["root ::= x0".to_owned()];
+    chain.extend((0..count).map(|at| rule(at, format!("x{} | \"(\" x0 \")\"", at + 1))));
+    chain.push(rule(count, "\"a\"".to_owned()));
+    assert!(ends_in_time(&chain, b"((a))"));
+    let mut doubling = vec!["root ::= x0 | \"(\" root \")\"".to_owned()];
+    doubling.extend((0..2000).map(|at| rule(at, format!("| x{} x{}", at + 1, at + 1))));
+    doubling.push(rule(2000, "| \"a\" root".to_owned()));
+    assert!(ends_in_time(&doubling, &b"a".repeat(50)));
+    let ambiguous = vec!["root ::= root root root | root root | \"a\" | \"\"".to_owned()];
+    assert!(ends_in_time(&ambiguous, &b"a".repeat(100)));
+}
+
+/// Pieces of grammars in any order: read or refused, and nothing else.
+#[test]
+fn no_text_is_too_strange() {
+    let pieces = [
+        "start",
+        "root",
+        "::=",
+        ":",
+        "|",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\"a\"",
+        "\"",
+        "/a/",
+        "/",
+        "A",
+        "\n",
+        " ",
+        "~",
+        "1..2",
+        "%ignore",
+        "%import common.WS",
+        "*",
+        "+",
+        "?",
+        "->",
+        ",",
+        "é",
+        "\\",
+        "[a-z]",
+        "{2,3}",
+        "#",
+        "//",
+        ".5",
+        "!",
+        "<",
+        "%declare B",
+        "\"x\"i",
+        "..",
+        "^",
+        "t{A}",
+        "-",
+    ];
+    let mut seed = 1u64;
+    let mut below = |bound: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % bound
+    };
+    for case in 0..20_000 {
+        let body: String = (0..below(14)).map(|_| pieces[below(pieces.len())]).collect();
+        let lark = case % 2 == 0;
+        let text = if lark { format!("start: {body}") } else { format!("root ::= {body}") };
+        let syntax = if lark { Syntax::Lark } else { Syntax::Gbnf };
+        if let Ok(grammar) = parse(&text, syntax, None, None) {
+            match GrammarAutomaton::new(&grammar, Limits { search: 100, ..Limits::default() }) {
+                Ok(machine) => drop(machine.shortest(machine.start())),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
     }
 }

@@ -122,6 +122,7 @@ impl Expression {
         made(py, self.language.clone().edits(edits))
     }
 
+    #[expect(clippy::type_complexity, reason = "pairs that Python unpacks at once")]
     fn edit_script(
         &self,
         py: Python<'_>,
@@ -202,7 +203,6 @@ impl Automaton {
 
     /// What the user should know of the grammar: `(message, span)`.
     #[getter]
-    #[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
     fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
         let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };
         let span = |span: Span| (span.start, span.end);

@@ -73,7 +73,7 @@ pub(crate) struct AnyKeys {
 
 #[derive(Debug)]
 enum Kind {
-    Regular(Viability),
+    Regular(Box<Viability>),
     Grammar(GrammarKeys),
 }
 
@@ -81,7 +81,9 @@ impl AnyKeys {
     /// Keys for texts of at most `horizon` bytes.
     pub(crate) fn new(machine: Arc<AnyMachine>, horizon: usize) -> AnyKeys {
         let kind = match &*machine {
-            AnyMachine::Regular(one) => Kind::Regular(Viability::new(Arc::clone(one), horizon)),
+            AnyMachine::Regular(one) => {
+                Kind::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
+            }
             AnyMachine::Grammar(one) => Kind::Grammar(GrammarKeys::new(Arc::clone(one))),
         };
         AnyKeys { machine, kind }

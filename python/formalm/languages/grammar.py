@@ -114,7 +114,7 @@ class Grammar(Language):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Rules of no use, and what else means less than one may think.
+        r"""Rules of no use, and what else means less than one may think.
 
         Examples
         --------

@@ -1,5 +1,7 @@
 //! From a tree to a grammar: names become numbers, parts of terminals one pattern.
 
+use std::cell::Cell;
+
 use formalm_automata::syntax::{self, Pattern};
 use formalm_automata::{Error, Expression, Resource, Span};
 use rustc_hash::FxHashMap;
@@ -9,10 +11,13 @@ use super::leaves::Leaf;
 use super::scanner::refusal;
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
+use crate::limits::check;
 
 /// Templates written out, and names within names of terminals.
 const INSTANCES: usize = 10_000;
 const DEPTH: usize = 100;
+/// Parts of all terminals together.
+const PARTS: u64 = 1_000_000;
 
 /// A terminal with what its place in the order of preference depends on.
 struct Ranked {
@@ -39,6 +44,7 @@ struct Build<'a> {
     /// Rules to write out: the definition and what its parameters stand for.
     queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
     notes: Vec<Note>,
+    parts: Cell<u64>,
 }
 
 /// The grammar that a text defines.
@@ -62,6 +68,7 @@ pub(super) fn grammar(
         instances: FxHashMap::default(),
         queue: Vec::new(),
         notes: source.notes.clone(),
+        parts: Cell::new(0),
     };
     build.names()?;
     let nowhere = Span { start: 0, end: 0 };
@@ -236,6 +243,9 @@ impl<'a> Build<'a> {
             let message = "a terminal refers to itself, or to others too deeply";
             return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
         }
+        // Terminals within terminals are written out, which can double at every level.
+        self.parts.set(self.parts.get() + 1);
+        check(Resource::Terms, self.parts.get(), PARTS)?;
         let all = |list: &[Tree]| {
             list.iter().map(|one| self.pattern(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
         };

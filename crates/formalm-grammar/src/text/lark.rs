@@ -1,9 +1,8 @@
 //! The grammars of Lark.
 
 use formalm_automata::syntax::Flags;
-use formalm_automata::{CharSet, Error, Span};
+use formalm_automata::{CharSet, Error};
 
-use super::common;
 use super::leaves::Leaf;
 use super::scanner::Scanner;
 use super::{RuleSource, Source, TerminalSource, Tree};
@@ -27,9 +26,9 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
     Ok(reader.source)
 }
 
-struct Reader {
-    scanner: Scanner,
-    source: Source,
+pub(super) struct Reader {
+    pub(super) scanner: Scanner,
+    pub(super) source: Source,
 }
 
 /// Whether a name is that of a terminal: its letters are upper case.
@@ -37,13 +36,13 @@ pub(super) fn is_terminal(name: &str) -> bool {
     name.trim_start_matches('_').starts_with(|one: char| one.is_ascii_uppercase())
 }
 
-fn is_name(one: char) -> bool {
+pub(super) fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '_'
 }
 
 impl Reader {
     /// Skips blanks and comments within a line.
-    fn blanks(&mut self) {
+    pub(super) fn blanks(&mut self) {
         loop {
             match self.scanner.peek() {
                 Some(' ' | '\t' | '\r' | '\u{c}') => self.scanner.at += 1,
@@ -55,7 +54,7 @@ impl Reader {
     }
 
     /// Skips lines too.
-    fn lines(&mut self) {
+    pub(super) fn lines(&mut self) {
         self.blanks();
         while self.scanner.peek() == Some('\n') {
             self.scanner.at += 1;
@@ -63,7 +62,7 @@ impl Reader {
         }
     }
 
-    fn name(&mut self) -> Result<String, Error> {
+    pub(super) fn name(&mut self) -> Result<String, Error> {
         let name = self.scanner.take_while(is_name);
         if name.is_empty() { Err(self.scanner.unexpected("a name")) } else { Ok(name) }
     }
@@ -363,51 +362,5 @@ impl Reader {
             }
             _ => Err(self.scanner.refuse(start, &format!("%{name} is not known"), None)),
         }
-    }
-
-    fn import(&mut self, start: usize) -> Result<(), Error> {
-        let module = self.scanner.take_while(|one| is_name(one) || one == '.');
-        self.blanks();
-        if self.scanner.eat("(") {
-            if module != "common" {
-                return Err(self.no_module(start, &module));
-            }
-            loop {
-                self.lines();
-                let place = self.scanner.at;
-                let name = self.name()?;
-                self.imported(place, &name, &name)?;
-                self.lines();
-                if self.scanner.eat(")") {
-                    return Ok(());
-                }
-                self.scanner.expect(",", "between imported names")?;
-            }
-        }
-        let Some(name) = module.strip_prefix("common.").map(str::to_owned) else {
-            return Err(self.no_module(start, &module));
-        };
-        let mut alias = name.clone();
-        if self.scanner.eat("->") {
-            self.blanks();
-            alias = self.name()?;
-        }
-        self.imported(start, &name, &alias)
-    }
-
-    fn no_module(&self, start: usize, module: &str) -> Error {
-        let message = format!("{module} cannot be imported: only terminals of common can");
-        self.scanner.refuse(start, &message, Some("write the definitions into this grammar"))
-    }
-
-    fn imported(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {
-        let Some(pattern) = common::pattern(name) else {
-            return Err(self.scanner.refuse(start, &format!("common has no {name}"), None));
-        };
-        let span: Span = self.scanner.span(start);
-        let leaf = Leaf::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
-        let (name, body) = (alias.to_owned(), Tree::Leaf(leaf));
-        self.source.terminals.push(TerminalSource { name, priority: 0, body, span });
-        Ok(())
     }
 }
