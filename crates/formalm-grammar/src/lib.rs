@@ -8,7 +8,6 @@
 
 mod automaton;
 mod certificate;
-mod completion;
 mod core;
 mod grammar;
 mod keys;

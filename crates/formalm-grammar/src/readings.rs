@@ -120,7 +120,7 @@ impl Core {
         if reading.is_between() {
             return self.stacks.completion_bytes(reading.stacks);
         }
-        let mut least = crate::completion::NEVER - 1;
+        let mut least = crate::stacks::NEVER - 1;
         for (terminal, bytes) in self.lexer.distances(reading.lexeme)? {
             let stacks = self.after(reading.stacks, terminal)?;
             let rest = self.stacks.completion_bytes(stacks)?;

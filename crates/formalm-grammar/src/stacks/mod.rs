@@ -5,6 +5,9 @@
 //! not per stack: right recursion and nesting are linear without looking ahead. Since every
 //! edge points to something earlier, all of it is acyclic and walked with stacks of its own.
 
+mod completion;
+mod forget;
+
 use std::sync::Arc;
 
 use formalm_automata::{Error, Resource};
@@ -13,38 +16,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::limits::{Meter, check};
 use crate::lists::Lists;
 use crate::tables::{self, STOP, Tables};
+pub(crate) use completion::NEVER;
+use forget::{Log, Mark};
 
-pub(crate) const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX;
 /// What lies below the first state.
-pub(crate) const BOTTOM: u32 = u32::MAX;
+const BOTTOM: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Edge {
-    pub(crate) state: u32,
-    pub(crate) below: u32,
+struct Edge {
+    state: u32,
+    below: u32,
     /// What its reductions can shift, as a set of [`Tables::sets`].
     allowed: u32,
     /// Edges one reduction leads to, as a list.
     children: u32,
     /// Bytes of a shortest completion.
-    pub(crate) bytes: u32,
-}
-
-/// How far the arenas reach: what comes after can be dropped again.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    nodes: usize,
-    edges: usize,
-    lists: usize,
-}
-
-/// What was remembered since the mark.
-#[derive(Debug, Default)]
-struct Log {
-    children: Vec<u32>,
-    fronts: Vec<(u32, u32)>,
-    shifts: Vec<(u32, u32)>,
-    allowed: Vec<u32>,
+    bytes: u32,
 }
 
 /// The stacks built so far.
@@ -55,7 +43,7 @@ pub(crate) struct Stacks {
     /// State and list of nodes below.
     nodes: Vec<(u32, u32)>,
     node_ids: FxHashMap<(u32, u32), u32>,
-    pub(crate) edges: Vec<Edge>,
+    edges: Vec<Edge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
     /// Lists of nodes and of edges. A set of stacks is the list of its topmost nodes.
     lists: Lists,
@@ -132,12 +120,7 @@ impl Stacks {
     }
 
     /// The edge that takes the place of `popped` symbols above a node once they are a `symbol`.
-    pub(crate) fn reduced(
-        &mut self,
-        below: u32,
-        symbol: u32,
-        popped: u32,
-    ) -> Result<Vec<u32>, Error> {
+    fn reduced(&mut self, below: u32, symbol: u32, popped: u32) -> Result<Vec<u32>, Error> {
         let mut list = Vec::new();
         for node in self.pop(below, popped - 1)? {
             let state = self.nodes[node as usize].0;
@@ -250,7 +233,7 @@ impl Stacks {
     }
 
     /// The edges at the top of a set of stacks.
-    pub(crate) fn tops(&mut self, stacks: u32) -> Vec<u32> {
+    fn tops(&mut self, stacks: u32) -> Vec<u32> {
         let mut edges = Vec::new();
         for &node in &*self.lists.share(stacks) {
             let (state, below) = self.nodes[node as usize];
@@ -361,39 +344,6 @@ impl Stacks {
         }
         let edges = [self.tops(left), self.tops(right)].concat();
         self.united_edges(edges)
-    }
-
-    /// Begins to note what is made, so that [`Stacks::forget`] can drop it.
-    pub(crate) fn remember(&mut self) {
-        let mark =
-            Mark { nodes: self.nodes.len(), edges: self.edges.len(), lists: self.lists.len() };
-        self.mark = Some((mark, Log::default()));
-    }
-
-    /// Drops what was made since [`Stacks::remember`].
-    pub(crate) fn forget(&mut self) {
-        let Some((mark, log)) = self.mark.take() else { return };
-        for edge in log.children {
-            if let Some(edge) = self.edges.get_mut(edge as usize) {
-                edge.children = UNKNOWN;
-            }
-        }
-        for key in log.fronts {
-            self.fronts.remove(&key);
-        }
-        for key in log.shifts {
-            self.shifts.remove(&key);
-        }
-        for stacks in log.allowed {
-            self.allowed.remove(&stacks);
-        }
-        for (state, below) in self.nodes.drain(mark.nodes..) {
-            self.node_ids.remove(&(state, below));
-        }
-        for edge in self.edges.drain(mark.edges..) {
-            self.edge_ids.remove(&(edge.state, edge.below));
-        }
-        self.lists.truncate(mark.lists);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

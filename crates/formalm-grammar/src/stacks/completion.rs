@@ -2,7 +2,7 @@
 
 use formalm_automata::Error;
 
-use crate::stacks::{BOTTOM, Edge, Stacks, UNKNOWN};
+use super::{BOTTOM, Edge, Stacks, UNKNOWN};
 
 /// A rest that no text completes.
 pub(crate) const NEVER: u32 = u32::MAX;
