@@ -134,8 +134,9 @@ proptest! {
                 .filter(|id| mask[*id as usize >> 5] >> (id & 31) & 1 != 0)
                 .collect();
             let machine = constraint.machine();
+            let state = constraint.state(matcher.position());
             let allowed =
-                reference::allowed(&**machine, constraint.vocabulary(), matcher.state()).unwrap();
+                reference::allowed(&**machine, constraint.vocabulary(), state).unwrap();
             prop_assert_eq!(&ids, &allowed);
             let before = machine.memory_bytes();
             matcher.fill(&mut mask).unwrap();
