@@ -11,6 +11,7 @@ __all__ = [
     "Constraint",
     "Encoder",
     "Expression",
+    "Grammar",
     "Graph",
     "Grouping",
     "Matcher",
@@ -69,18 +70,29 @@ class Expression:
     def reverse(self) -> Expression: ...
 
 @final
+class Grammar:
+    """A grammar that was read from a text; no machine yet."""
+
+    def __new__(
+        cls, text: str, syntax: str, lexing: str | None = None, start: str | None = None
+    ) -> Grammar: ...
+    @property
+    def lexing(self) -> str: ...
+
+@final
 class Automaton:
-    """The lazy deterministic machine of an expression. An empty language is a LanguageError."""
+    """The lazy deterministic machine of an expression or a grammar. An empty language is a
+    LanguageError."""
 
     def __new__(
         cls,
-        expression: Expression,
+        language: Expression | Grammar,
         *,
         state_limit: int | None = None,
         memory_limit_bytes: int | None = None,
     ) -> Automaton: ...
     @staticmethod
-    def of(expression: Expression, *, state_limit: int | None = None) -> Automaton | None:
+    def of(language: Expression | Grammar, *, state_limit: int | None = None) -> Automaton | None:
         """The machine; None for the empty language."""
     @staticmethod
     def difference(
@@ -101,6 +113,9 @@ class Automaton:
         """Length of the longest viable prefix of ``text``, in bytes."""
     def shortest(self, prefix: bytes | None = None) -> bytes | None:
         """The shortest (then smallest) member that starts with ``prefix``."""
+    @property
+    def notes(self) -> list[tuple[str, tuple[int, int] | None]]:
+        """What to know of a grammar, and the place in its text."""
     @property
     def state_count(self) -> int: ...
     @property

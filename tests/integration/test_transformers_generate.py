@@ -22,6 +22,7 @@ from formalm import (
     generate,
     logits_processors,
 )
+from formalm.grammars import JSON
 from tests.integration.transformers_models import byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")
@@ -92,6 +93,21 @@ def test_every_text_is_a_member(network, tokenizer, prompts, language, options) 
     assert len(found) == len(prompts) * options.get("num_return_sequences", 1)
     for text in found:
         assert language.matches(text), text
+
+
+@pytest.mark.parametrize("options", [{"do_sample": True}, {"num_beams": 3}], ids=str)
+def test_a_grammar_is_kept(network, tokenizer, options) -> None:
+    torch.manual_seed(2)
+    inputs = tokenizer(PROMPTS, return_tensors="pt", padding=True)
+    inputs.pop("token_type_ids", None)
+    processor = ConstraintLogitsProcessor(JSON, tokenizer, prompt=inputs)
+    options = {"max_new_tokens": 60, **options}
+    output = network.generate(**inputs, logits_processor=[processor], **options)
+    for row, text in zip(output, texts(output, inputs, tokenizer), strict=True):
+        assert text
+        assert JSON.is_viable(text), text
+        # Token 1 ends a text; the prompt has none.
+        assert JSON.matches(text) or 1 not in row
 
 
 @pytest.mark.parametrize("beams", [2, 3, 5])

@@ -32,6 +32,11 @@ impl StateId {
     pub fn number(self) -> u32 {
         self.0
     }
+
+    /// The state of a number that a machine outside this crate gave it.
+    pub fn from_number(number: u32) -> StateId {
+        StateId(number)
+    }
 }
 
 /// What the machine may use. Exceeding it is an [`Error::Limit`].
@@ -130,6 +135,11 @@ impl Automaton {
         automaton.start = StateId(first);
         let is_live = first != DEAD && automaton.is_live(first)?;
         Ok(is_live.then_some(automaton))
+    }
+
+    /// Bytes at which a new class starts; bytes of one class are never told apart.
+    pub fn class_starts(&self) -> &[u8] {
+        self.classes.representatives()
     }
 
     /// Number of states built so far.

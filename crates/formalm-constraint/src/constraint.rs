@@ -64,10 +64,8 @@ impl Constraint {
         encoder: Arc<Encoder>,
         memory_limit_bytes: usize,
     ) -> Result<Constraint, Error> {
-        let canonical =
-            Canonical::new(&*automaton, Arc::clone(&vocabulary), encoder, memory_limit_bytes)?;
-        let constraint = Constraint::new(automaton, vocabulary, memory_limit_bytes);
-        Ok(Constraint { canonical: Some(canonical), ..constraint })
+        let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
+        Constraint::canonical_over(keys, vocabulary, encoder, memory_limit_bytes)
     }
 }
 
@@ -76,6 +74,24 @@ impl<K: Keys> Constraint<K> {
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
         let memo = Memo::new(memory_limit_bytes);
         Constraint { keys, vocabulary, memo, completions: Completions::default(), canonical: None }
+    }
+
+    /// The same for canonical tokens only, as [`Constraint::canonical`].
+    ///
+    /// # Errors
+    ///
+    /// No member has canonical tokens; [`Error::Limit`].
+    pub fn canonical_over(
+        keys: K,
+        vocabulary: Arc<Vocabulary>,
+        encoder: Arc<Encoder>,
+        memory_limit_bytes: usize,
+    ) -> Result<Constraint<K>, Error> {
+        let machine = &**keys.machine();
+        let canonical =
+            Canonical::new(machine, Arc::clone(&vocabulary), encoder, memory_limit_bytes)?;
+        let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
+        Ok(Constraint { canonical: Some(canonical), ..constraint })
     }
 
     /// The vocabulary.
@@ -232,7 +248,7 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        compute::mask(&self.keys, &self.vocabulary, key)
+        self.keys.read(compute::MaskOf { key, vocabulary: &self.vocabulary })
     }
 
     /// Memory in use beside automaton and vocabulary, in bytes.

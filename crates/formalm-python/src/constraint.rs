@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::encoder::Encoder;
 use crate::errors;
 use crate::language::Automaton;
+use crate::machine::{AnyKeys, AnyMachine};
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
 
@@ -22,7 +23,7 @@ const WIDTH_LIMIT: usize = 1 << 24;
 /// An automaton lifted to a vocabulary; shared freely between threads.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Constraint {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner<AnyKeys>>,
     width: usize,
 }
 
@@ -48,13 +49,19 @@ impl Constraint {
             let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
             return Err(errors::argument(py, &message, None));
         }
-        let automaton = Arc::clone(&automaton.machine);
+        let horizon = vocabulary.inner.longest_token_bytes();
+        let keys = AnyKeys::new(Arc::clone(&automaton.machine), horizon);
         let vocabulary = Arc::clone(&vocabulary.inner);
         let inner = match encoder {
-            None => Inner::new(automaton, vocabulary, memory_limit_bytes),
+            None => Inner::over(keys, vocabulary, memory_limit_bytes),
             Some(encoder) => {
+                if let AnyMachine::Grammar(_) = &*automaton.machine {
+                    let message = "canonical tokens are not known for grammars";
+                    let hint = "use tokenization=\"all\"";
+                    return Err(errors::argument(py, message, Some(hint)));
+                }
                 let encoder = Arc::clone(&encoder.inner);
-                py.detach(|| Inner::canonical(automaton, vocabulary, encoder, memory_limit_bytes))
+                py.detach(|| Inner::canonical_over(keys, vocabulary, encoder, memory_limit_bytes))
                     .map_err(|error| errors::failure(py, &error, None))?
             }
         };

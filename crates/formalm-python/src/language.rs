@@ -7,12 +7,15 @@ use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
     Automaton as Lazy, CharSet, Edits, Error, Expression as Language, Limits, Machine, Operations,
-    StateId,
+    Span, StateId,
 };
+use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
+use crate::grammar::Grammar;
+use crate::machine::AnyMachine;
 use crate::patient::patient;
 
 /// A regular language as an immutable expression; no machine yet.
@@ -154,7 +157,7 @@ impl Expression {
 
 /// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
 fn walked(
-    machine: &Lazy,
+    machine: &AnyMachine,
     text: &[u8],
     poll: &mut Poll<'_>,
 ) -> Result<Result<StateId, usize>, Error> {
@@ -171,28 +174,58 @@ fn walked(
     Ok(Ok(state))
 }
 
-/// The lazy deterministic machine of an expression.
+/// What a machine can be made of.
+#[derive(FromPyObject)]
+enum Described<'py> {
+    Expression(Bound<'py, Expression>),
+    Grammar(Bound<'py, Grammar>),
+}
+
+fn limits(states: Option<u64>) -> Limits {
+    let limits = Limits::default();
+    Limits { states: states.unwrap_or(limits.states), ..limits }
+}
+
+fn grammar_limits(states: Option<u64>) -> GrammarLimits {
+    let limits = GrammarLimits::default();
+    GrammarLimits { states: states.unwrap_or(limits.states), ..limits }
+}
+
+/// The lazy deterministic machine of an expression or a grammar.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
-    pub(crate) machine: Arc<Lazy>,
+    pub(crate) machine: Arc<AnyMachine>,
 }
 
 #[pymethods]
 impl Automaton {
     #[new]
-    #[pyo3(signature = (expression, *, state_limit=None, memory_limit_bytes=None))]
+    #[pyo3(signature = (language, *, state_limit=None, memory_limit_bytes=None))]
     fn new(
         py: Python<'_>,
-        expression: &Expression,
+        language: Described<'_>,
         state_limit: Option<u64>,
         memory_limit_bytes: Option<u64>,
     ) -> PyResult<Automaton> {
-        let mut limits = Limits::default();
-        limits.states = state_limit.unwrap_or(limits.states);
-        // More states need more memory: what the default gives to each.
-        let bytes = limits.bytes.max(limits.states.saturating_mul(1 << 10));
-        limits.bytes = memory_limit_bytes.unwrap_or(bytes);
-        match py.detach(|| Lazy::new(&expression.language, limits)) {
+        let made = match &language {
+            Described::Expression(expression) => {
+                let mut limits = limits(state_limit);
+                // More states need more memory: what the default gives to each.
+                let bytes = limits.bytes.max(limits.states.saturating_mul(1 << 10));
+                limits.bytes = memory_limit_bytes.unwrap_or(bytes);
+                let language = &expression.get().language;
+                let made = py.detach(|| Lazy::new(language, limits));
+                made.map(|machine| AnyMachine::Regular(Arc::new(machine)))
+            }
+            Described::Grammar(grammar) => {
+                let mut limits = grammar_limits(state_limit);
+                limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+                let grammar = &grammar.get().inner;
+                let made = py.detach(|| GrammarAutomaton::new(grammar, limits));
+                made.map(|machine| AnyMachine::Grammar(Arc::new(machine)))
+            }
+        };
+        match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
@@ -200,18 +233,37 @@ impl Automaton {
 
     /// The machine, or none if the language is empty.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, state_limit=None))]
+    #[pyo3(signature = (language, *, state_limit=None))]
     fn of(
         py: Python<'_>,
-        expression: &Expression,
+        language: Described<'_>,
         state_limit: Option<u64>,
     ) -> PyResult<Option<Automaton>> {
-        let mut limits = Limits::default();
-        limits.states = state_limit.unwrap_or(limits.states);
-        match py.detach(|| Lazy::of(&expression.language, limits)) {
+        let made = match &language {
+            Described::Expression(expression) => {
+                let language = &expression.get().language;
+                let made = py.detach(|| Lazy::of(language, limits(state_limit)));
+                made.map(|machine| machine.map(|one| AnyMachine::Regular(Arc::new(one))))
+            }
+            Described::Grammar(grammar) => {
+                let grammar = &grammar.get().inner;
+                let limits = grammar_limits(state_limit);
+                let made = py.detach(|| GrammarAutomaton::of(grammar, limits));
+                made.map(|machine| machine.map(|one| AnyMachine::Grammar(Arc::new(one))))
+            }
+        };
+        match made {
             Ok(machine) => Ok(machine.map(|machine| Automaton { machine: Arc::new(machine) })),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
+    }
+
+    /// What the user should know of the grammar: `(message, span)`.
+    #[getter]
+    fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
+        let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };
+        let span = |span: Span| (span.start, span.end);
+        grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
     }
 
     /// Whether all members are UTF-8.
@@ -261,11 +313,10 @@ impl Automaton {
         prefix: Option<&[u8]>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let prefix = prefix.unwrap_or_default();
-        let found = py.detach(|| match self.machine.walk(self.machine.start(), prefix)? {
+        let found = patient(py, |poll| match walked(&self.machine, prefix, poll)? {
             Ok(state) => self.machine.shortest(state).map(Some),
             Err(_) => Ok(None),
-        });
-        let found = found.map_err(|error| errors::failure(py, &error, None))?;
+        })?;
         Ok(found.map(|rest| PyBytes::new(py, &[prefix, &rest].concat())))
     }
 
@@ -293,7 +344,10 @@ pub(crate) struct Grouping {
 impl Grouping {
     #[new]
     fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
-        let machine = Arc::clone(&automaton.machine);
+        let AnyMachine::Regular(machine) = &*automaton.machine else {
+            return Err(errors::argument(py, "a grammar has no groups to capture", None));
+        };
+        let machine = Arc::clone(machine);
         let prepared =
             py.detach(|| Prepared::new(&expression.language, machine, Limits::default()));
         match prepared {

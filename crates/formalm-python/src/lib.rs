@@ -5,9 +5,11 @@ mod arrays;
 mod constraint;
 mod encoder;
 mod errors;
+mod grammar;
 mod graph;
 mod language;
 mod learnt;
+mod machine;
 mod masking;
 mod matcher;
 mod patient;
@@ -26,6 +28,8 @@ mod _core {
     use super::constraint::Constraint;
     #[pymodule_export]
     use super::encoder::Encoder;
+    #[pymodule_export]
+    use super::grammar::Grammar;
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]

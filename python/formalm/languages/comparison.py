@@ -27,7 +27,7 @@ def written_out(language: Language, state_limit: int) -> Automaton:
     if lazy_limit <= 2 * _LAZY_STATES:
         machine = language.machine()
     else:
-        machine = _core.Automaton.of(language.expression(), state_limit=min(lazy_limit, 1 << 62))
+        machine = language.machine(state_limit=min(lazy_limit, 1 << 62))
     return Automaton(_core.Graph.of(machine, state_limit))
 
 

@@ -75,6 +75,10 @@ class Language(ABC):
             self._expression = self._build()
         return self._expression
 
+    def _described(self) -> _core.Expression | _core.Grammar:
+        """What the core makes the machine of."""
+        return self.expression()
+
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:
         """The lazy byte machine, built on first use and kept.
 
@@ -96,14 +100,16 @@ class Language(ABC):
         machine = self._automata.get(state_limit)
         if machine is None:
             options = {} if state_limit is None else {"state_limit": state_limit}
-            machine = _core.Automaton(self.expression(), **options)
+            machine = _core.Automaton(self._described(), **options)
             self._automata[state_limit] = machine
         return machine
 
-    def machine(self) -> _core.Automaton | None:
+    def machine(self, *, state_limit: int | None = None) -> _core.Automaton | None:
         """The lazy byte machine; None for the empty language, which has none."""
+        if state_limit is not None:
+            return _core.Automaton.of(self._described(), state_limit=state_limit)
         if None not in self._automata:
-            machine = _core.Automaton.of(self.expression())
+            machine = _core.Automaton.of(self._described())
             if machine is None:
                 return None
             self._automata[None] = machine
