@@ -17,6 +17,10 @@ impl Terms {
     /// originals, where counters join as they do in any union. And what may be edited more often
     /// needs no place among what may be edited less.
     pub(crate) fn join_images(&mut self, list: &mut Vec<TermId>) {
+        // Every union comes by here, and hardly any has images.
+        if list.iter().filter(|&&id| self.is_image(id)).count() < 2 {
+            return;
+        }
         let mut images: Vec<Joined> = Vec::new();
         let mut others = Vec::with_capacity(list.len());
         for &id in list.iter() {
@@ -38,9 +42,6 @@ impl Terms {
                 }
                 _ => others.push(id),
             }
-        }
-        if images.len() + others.len() == list.len() && images.len() < 2 {
-            return;
         }
         self.drop_smaller_budgets(&mut images);
         for Joined { change, tail, rest, nullable } in images {
@@ -77,6 +78,11 @@ impl Terms {
                 images[at].rest = self.alt(rest);
             }
         }
+    }
+
+    /// Whether a term is an image in front of a tail.
+    fn is_image(&self, id: TermId) -> bool {
+        matches!(self.get(self.head_and_tail(id).0), Term::Image { .. })
     }
 
     fn members(&self, id: TermId) -> Vec<TermId> {
