@@ -9,14 +9,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashSet;
 
+use crate::bytes::{ByteSet, byte_classes};
 use crate::chunks::Chunks;
-use crate::dag::DagId;
 use crate::derive::Work;
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
 use crate::machine::Machine;
 use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
-use crate::term::{EMPTY, Term, TermId, Terms};
+use crate::term::{EMPTY, TermId, Terms};
 
 /// Identifies a state of one [`Automaton`]; meaningless in any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -350,115 +350,4 @@ fn trace(came: &[(StateId, usize, u8)], mut at: usize) -> Vec<u8> {
     }
     text.reverse();
     text
-}
-
-/// A set of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ByteSet {
-    words: [u64; 4],
-}
-
-impl ByteSet {
-    /// Adds a byte.
-    pub fn insert(&mut self, byte: u8) {
-        self.words[usize::from(byte >> 6)] |= 1 << (byte & 63);
-    }
-
-    /// Whether a byte is in the set.
-    #[inline]
-    pub fn contains(&self, byte: u8) -> bool {
-        self.words[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
-    }
-
-    /// Number of bytes in the set.
-    pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.words == [0; 4]
-    }
-
-    /// The bytes, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255).filter(|&byte| self.contains(byte))
-    }
-
-    /// The ASCII part.
-    pub fn ascii(&self) -> u128 {
-        u128::from(self.words[0]) | u128::from(self.words[1]) << 64
-    }
-}
-
-impl ByteClasses {
-    /// The bytes of all classes whose representative is live.
-    pub(crate) fn live_bytes(
-        &self,
-        mut is_live: impl FnMut(u8) -> Result<bool, Error>,
-    ) -> Result<ByteSet, Error> {
-        let mut live = Vec::with_capacity(self.len());
-        for &byte in self.representatives() {
-            live.push(is_live(byte)?);
-        }
-        let mut set = ByteSet::default();
-        for byte in 0..=255 {
-            if live[self.of(byte)] {
-                set.insert(byte);
-            }
-        }
-        Ok(set)
-    }
-}
-
-/// Classes of bytes that no leaf reachable from `start` tells apart.
-fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
-    let mut starts = [false; 256];
-    let mut seen: FxHashSet<TermId> = FxHashSet::default();
-    let mut seen_dags: FxHashSet<DagId> = FxHashSet::default();
-    let mut stack = vec![start];
-    while let Some(id) = stack.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        match terms.get(id) {
-            Term::Dag(dag) => mark_starts(terms, *dag, &mut seen_dags, &mut starts),
-            Term::Alt(list) | Term::Ordered(list) | Term::And(list) | Term::Run(list) => {
-                stack.extend_from_slice(list);
-            }
-            Term::Scope { body, behinds } => {
-                stack.push(*body);
-                stack.extend_from_slice(behinds);
-            }
-            &Term::Cat(head, tail) => stack.extend([head, tail]),
-            &Term::Not(inner) | &Term::Assert(inner) | &Term::Atomic(inner) => stack.push(inner),
-            &Term::Repeat { body, .. } => stack.push(body),
-            &Term::Image { rest, change, .. } => {
-                // Edits read whole characters: a first byte tells how many others follow.
-                for byte in [0x80, 0xC0, 0xE0, 0xF0] {
-                    starts[byte] = true;
-                }
-                stack.push(rest);
-                stack.extend(terms.images.leaves(change));
-            }
-            Term::Empty | Term::Epsilon | Term::Full | Term::Mark | Term::Behind { .. } => {}
-        }
-    }
-    ByteClasses::new(&starts)
-}
-
-fn mark_starts(terms: &Terms, dag: DagId, seen: &mut FxHashSet<DagId>, starts: &mut [bool; 256]) {
-    let mut stack = vec![dag];
-    while let Some(dag) = stack.pop() {
-        if !seen.insert(dag) {
-            continue;
-        }
-        for &(low, high, child) in terms.dags.edges(dag) {
-            starts[usize::from(low)] = true;
-            if high < 255 {
-                starts[usize::from(high) + 1] = true;
-            }
-            stack.push(child);
-        }
-    }
 }

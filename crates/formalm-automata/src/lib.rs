@@ -5,6 +5,7 @@
 
 mod atomic;
 mod automaton;
+mod bytes;
 pub mod charset;
 mod chunks;
 mod dag;
@@ -23,7 +24,8 @@ mod transduce;
 mod union;
 mod viability;
 
-pub use automaton::{Automaton, ByteSet, Limits, StateId};
+pub use automaton::{Automaton, Limits, StateId};
+pub use bytes::ByteSet;
 pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};

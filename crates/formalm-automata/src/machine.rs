@@ -8,7 +8,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::automaton::{ByteSet, StateId};
+use crate::automaton::StateId;
+use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::viability::{KeyId, Repetition};
 

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, ByteSet, Core, StateId, check};
+use crate::automaton::{Automaton, Core, StateId, check};
+use crate::bytes::ByteSet;
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::chunks::Chunks;
 use crate::dag::ClassFacts;

@@ -30,7 +30,8 @@ pub use table::{Span, Table};
 pub use tally::{Tally, totals};
 pub use text::is_text;
 
-use crate::automaton::{ByteSet, StateId, check};
+use crate::automaton::{StateId, check};
+use crate::bytes::ByteSet;
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
 
