@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Decoding", "chosen_seed", "random_numbers"]
+__all__ = ["Decoding", "check_seed", "chosen_seed", "random_numbers"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,10 +86,15 @@ class Decoding:
         return max(1, kept)
 
 
-def chosen_seed(seed: int | None) -> int:
-    """The seed as given, or one from the system's source of randomness."""
+def check_seed(seed: object) -> None:
+    """Refuse what is neither a seed nor None."""
     if seed is not None and (type(seed) is not int or seed < 0):
         raise ArgumentError(f"seed must be an integer from 0 or None, not {seed!r}")
+
+
+def chosen_seed(seed: int | None) -> int:
+    """The seed as given, or one from the system's source of randomness."""
+    check_seed(seed)
     entropy: Any = np.random.SeedSequence(seed).entropy
     return int(entropy)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import compiled
-from formalm.drivers.sampling import Decoding
+from formalm.drivers.sampling import Decoding, check_seed
 from formalm.errors import ArgumentError
 from formalm.models.transformers.facts import vocabulary_of
 from formalm.vocabulary import Vocabulary
@@ -74,8 +74,7 @@ def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:
 
 def decoding_of(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any) -> Decoding | None:
     """How to draw; None if that is up to ``generate``."""
-    if seed is not None and (type(seed) is not int or seed < 0):
-        raise ArgumentError(f"seed must be an integer from 0 or None, not {seed!r}")
+    check_seed(seed)
     if seed is None and temperature != 0:
         given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
         named = [name for name, value in given.items() if value is not None]
