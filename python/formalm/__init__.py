@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from formalm.constraint import apply_bitmask as apply_bitmask
     from formalm.constraint import fill_bitmasks as fill_bitmasks
     from formalm.constraint import new_bitmask as new_bitmask
+    from formalm.continuations import Continuation as Continuation
+    from formalm.continuations import continuation as continuation
     from formalm.drivers.generate import generate as generate
     from formalm.drivers.result import Generation as Generation
     from formalm.drivers.search import Hit as Hit
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
+    "continuations": "Continuation continuation",
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",

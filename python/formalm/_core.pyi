@@ -210,9 +210,13 @@ class Constraint:
         memory_limit_bytes: int = ...,
         width: int | None = None,
         encoder: Encoder | None = None,
+        begins: bool = True,
     ) -> Constraint:
-        """With an ``encoder``, canonical tokens only."""
+        """With an ``encoder``, canonical tokens only; ``begins=False`` if texts only go on after
+        tokens that are given."""
     def matcher(self) -> Matcher: ...
+    def matcher_after(self, token_ids: Sequence[int]) -> tuple[Matcher | None, int]:
+        """A matcher of what goes on after tokens, or None; how many of them any text may have."""
     @property
     def width(self) -> int:
         """Number of logits a mask covers; at least ``len(vocabulary)``."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
 from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.parts import token_ids
 
 __all__ = [
     "Constraint",
@@ -87,6 +88,9 @@ class Constraint:
 
     __slots__ = ("_key", "core", "language", "report", "vocabulary")
 
+    # Whether a member can be a text of its own, rather than the rest of one.
+    _begins = True
+
     def __init__(
         self,
         language: Language | Sequence[str],
@@ -112,7 +116,12 @@ class Constraint:
         limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
         encoder = vocabulary.encoder() if tokenization == "canonical" else None
         self.core = _core.Constraint(
-            automaton, vocabulary.core, width=width, encoder=encoder, **limit
+            automaton,
+            vocabulary.core,
+            width=width,
+            encoder=encoder,
+            begins=self._begins,
+            **limit,
         )
 
     @property
@@ -135,9 +144,68 @@ class Constraint:
         """Number of masks held now."""
         return self.core.mask_count
 
-    def matcher(self) -> Matcher:
-        """A matcher at the beginning of a text."""
-        return Matcher(self, self.core.matcher())
+    def matcher(self, *, after: Iterable[int] = ()) -> Matcher:
+        """A matcher at the beginning of a text.
+
+        Parameters
+        ----------
+        after
+            Token ids that the text goes on from. They matter to canonical tokens, which are then
+            those that the tokenizer makes of these tokens' text and the member together, from the
+            last special token on.
+
+        Raises
+        ------
+        TokenError
+            If no member goes on after them in canonical tokens; :func:`~formalm.continuation`
+            gives tokens back until one does.
+        """
+        ids = token_ids(after)
+        if not ids and self._begins:
+            return Matcher(self, self.core.matcher())
+        self._check_range(ids)
+        core, good = self.core.matcher_after(ids)
+        if core is not None:
+            return Matcher(self, core)
+        raise self._unfollowed(ids, good)
+
+    def preceded_by(self, text: Language) -> Constraint:
+        """The same with the members of ``text`` in front, for a text that goes on from a prompt.
+
+        Unlike any other constraint it may have no first mask, only ones after a prompt.
+        """
+        _, width, memory_limit_bytes, state_limit = self._key
+        return _Rest(
+            text + self.language,
+            self.vocabulary,
+            tokenization=self.tokenization,
+            width=width,
+            memory_limit_bytes=memory_limit_bytes,
+            state_limit=state_limit,
+        )
+
+    def _check_range(self, ids: Sequence[int]) -> None:
+        size = len(self.vocabulary)
+        for token_id in ids:
+            if not 0 <= token_id < size:
+                raise ArgumentError(f"token id {token_id} is outside the vocabulary of {size}")
+
+    def _unfollowed(self, ids: Sequence[int], good: int) -> TokenError:
+        """Why nothing goes on after tokens."""
+        hint = "continuation(constraint, token_ids, heal=True) gives tokens back"
+        if good == len(ids):
+            tail = b"".join(self.vocabulary.token_bytes(token) or b"" for token in ids[-3:])
+            return TokenError(
+                f"after a text that ends in {tail[-20:]!r}, cut there into tokens, no member goes"
+                " on in canonical tokens",
+                hint=hint,
+            )
+        token = self.vocabulary.token_bytes(ids[good])
+        return TokenError(
+            f"token {good} of the {len(ids)} in front, {token!r}, is not the one that the tokenizer"
+            " writes there",
+            hint=hint,
+        )
 
     def to_automaton(
         self, *, state_limit: int = 10_000, edge_limit: int = 5_000_000
@@ -179,14 +247,22 @@ class Constraint:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.language, self.vocabulary, *self._key)
+        return _rebuild, (type(self), self.language, self.vocabulary, *self._key)
 
     def __repr__(self) -> str:
         canonical = ", tokenization='canonical'" if self.tokenization != "all" else ""
         return f"Constraint({self.language!r}, {self.vocabulary!r}{canonical})"
 
 
+class _Rest(Constraint):
+    """A constraint whose members may be the rests of texts, and none of them a text of its own."""
+
+    __slots__ = ()
+    _begins = False
+
+
 def _rebuild(
+    kind: type[Constraint],
     language: Language,
     vocabulary: Vocabulary,
     tokenization: str,
@@ -194,7 +270,7 @@ def _rebuild(
     memory_limit_bytes: int | None,
     state_limit: int | None,
 ) -> Constraint:
-    return Constraint(
+    return kind(
         language,
         vocabulary,
         tokenization=tokenization,

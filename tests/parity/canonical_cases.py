@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -74,9 +75,9 @@ def members(language: Regex) -> set[bytes]:
     return {bytes(ids) for ids in sequences(Constraint(language, single))}
 
 
-def sequences(constraint: Constraint) -> set[tuple[int, ...]]:
+def sequences(constraint: Constraint, after: Sequence[int] = ()) -> set[tuple[int, ...]]:
     """Every sequence that masks allow up to where the text is a member; no dead end among them."""
-    matcher = constraint.matcher()
+    matcher = constraint.matcher(after=after)
     found = set()
 
     def follow() -> None:

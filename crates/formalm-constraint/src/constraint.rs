@@ -25,6 +25,26 @@ pub struct Constraint<K = Viability> {
     canonical: Option<Canonical>,
 }
 
+/// Why no text can follow tokens that are given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfollowed {
+    /// The tokenizer makes other tokens of every text that has more than the first `good` of them.
+    Prompt {
+        /// Tokens that may stand.
+        good: usize,
+    },
+    /// No member of the language goes on after them in canonical tokens.
+    Language,
+    /// The machine outgrew its limits.
+    Failed(Error),
+}
+
+impl From<Error> for Unfollowed {
+    fn from(error: Error) -> Unfollowed {
+        Unfollowed::Failed(error)
+    }
+}
+
 /// Where a sequence of tokens is in a constraint; meaningless in any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
@@ -65,7 +85,7 @@ impl Constraint {
         memory_limit_bytes: usize,
     ) -> Result<Constraint, Error> {
         let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
-        Constraint::canonical_over(keys, vocabulary, encoder, memory_limit_bytes)
+        Constraint::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, true)
     }
 }
 
@@ -76,20 +96,23 @@ impl<K: Keys> Constraint<K> {
         Constraint { keys, vocabulary, memo, completions: Completions::default(), canonical: None }
     }
 
-    /// The same for canonical tokens only, as [`Constraint::canonical`].
+    /// The same for canonical tokens only, as [`Constraint::canonical`]. Where `begins` is false,
+    /// members may lack canonical tokens of their own: the text begins with
+    /// [`Constraint::start_after`].
     ///
     /// # Errors
     ///
-    /// No member has canonical tokens; [`Error::Limit`].
+    /// `begins`, and no member has canonical tokens; [`Error::Limit`].
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
         encoder: Arc<Encoder>,
         memory_limit_bytes: usize,
+        begins: bool,
     ) -> Result<Constraint<K>, Error> {
         let machine = &**keys.machine();
-        let canonical =
-            Canonical::new(machine, Arc::clone(&vocabulary), encoder, memory_limit_bytes)?;
+        let parts = (Arc::clone(&vocabulary), encoder);
+        let canonical = Canonical::new(machine, parts, memory_limit_bytes, begins)?;
         let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
         Ok(Constraint { canonical: Some(canonical), ..constraint })
     }
@@ -122,6 +145,23 @@ impl<K: Keys> Constraint<K> {
             None => self.machine().start(),
         };
         Position { state, last: NONE }
+    }
+
+    /// The position before anything was read where the text goes on after tokens. They matter where
+    /// tokens must be canonical: together with them, from the last special token on.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfollowed`].
+    pub fn start_after(&self, tokens: &[u32]) -> Result<Position, Unfollowed> {
+        let Some(canonical) = &self.canonical else { return Ok(self.start()) };
+        let special = |&token: &u32| self.vocabulary.token_bytes(token).is_none();
+        let first = tokens.iter().rposition(special).map_or(0, |at| at + 1);
+        match canonical.start_after(&**self.machine(), &tokens[first..]) {
+            Ok((state, last)) => Ok(Position { state, last }),
+            Err(Unfollowed::Prompt { good }) => Err(Unfollowed::Prompt { good: first + good }),
+            Err(other) => Err(other),
+        }
     }
 
     /// Whether the text read is a member, by the tokens it was read in if they must be canonical.

@@ -16,6 +16,6 @@ pub mod reference;
 mod repetition;
 mod walk;
 
-pub use constraint::{Constraint, Position};
+pub use constraint::{Constraint, Position, Unfollowed};
 pub use mask::{Mask, Words};
 pub use matcher::{Explanation, Matcher, Refusal};

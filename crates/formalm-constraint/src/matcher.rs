@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use formalm_automata::{ByteSet, Error, Keys, Machine, Viability};
 
-use crate::constraint::{Constraint, Position};
-use crate::mask::Words;
+use crate::constraint::{Constraint, Position, Unfollowed};
+use crate::mask::{Words, patch};
 
 /// Why a token or text was not read; the matcher is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub struct Explanation {
 #[derive(Debug)]
 pub struct Matcher<K = Viability> {
     constraint: Arc<Constraint<K>>,
+    start: Position,
     steps: Vec<Step>,
     text: Vec<u8>,
     ended: bool,
@@ -69,6 +70,7 @@ impl<K> Clone for Matcher<K> {
     fn clone(&self) -> Matcher<K> {
         Matcher {
             constraint: Arc::clone(&self.constraint),
+            start: self.start,
             steps: self.steps.clone(),
             text: self.text.clone(),
             ended: self.ended,
@@ -79,7 +81,22 @@ impl<K> Clone for Matcher<K> {
 impl<K: Keys> Matcher<K> {
     /// A cursor before anything was read.
     pub fn new(constraint: Arc<Constraint<K>>) -> Matcher<K> {
-        Matcher { constraint, steps: Vec::new(), text: Vec::new(), ended: false }
+        let start = constraint.start();
+        Matcher::at(constraint, start)
+    }
+
+    /// A cursor before anything was read, after tokens that the text goes on from.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfollowed`].
+    pub fn after(constraint: Arc<Constraint<K>>, tokens: &[u32]) -> Result<Self, Unfollowed> {
+        let start = constraint.start_after(tokens)?;
+        Ok(Matcher::at(constraint, start))
+    }
+
+    fn at(constraint: Arc<Constraint<K>>, start: Position) -> Matcher<K> {
+        Matcher { constraint, start, steps: Vec::new(), text: Vec::new(), ended: false }
     }
 
     /// The constraint.
@@ -91,7 +108,7 @@ impl<K: Keys> Matcher<K> {
     pub fn position(&self) -> Position {
         match self.steps.last() {
             Some(step) => step.position,
-            None => self.constraint.start(),
+            None => self.start,
         }
     }
 
@@ -121,7 +138,13 @@ impl<K: Keys> Matcher<K> {
     ///
     /// [`Error::Limit`] if the machine would outgrow its limits.
     pub fn is_finished(&self) -> Result<bool, Error> {
-        Ok(self.ended || self.live_bytes()?.is_empty())
+        if self.ended || !self.constraint.is_canonical() {
+            return Ok(self.ended || self.live_bytes()?.is_empty());
+        }
+        let mut words = vec![0; self.constraint.words()];
+        self.fill(&mut words)?;
+        patch(&mut words, &[], self.constraint.vocabulary().end_token_ids());
+        Ok(words.iter().all(|&word| word == 0))
     }
 
     /// Bytes that may follow.

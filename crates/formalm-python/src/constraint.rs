@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::Machine;
-use formalm_constraint::Constraint as Inner;
+use formalm_constraint::{Constraint as Inner, Unfollowed};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::encoder::Encoder;
 use crate::errors;
 use crate::language::Automaton;
 use crate::machine::{AnyKeys, AnyMachine};
-use crate::matcher::Matcher;
+use crate::matcher::{Cursor, Matcher};
 use crate::vocabulary::Vocabulary;
 
 /// Memory for stored masks, unless the user says otherwise.
@@ -30,7 +30,7 @@ pub(crate) struct Constraint {
 #[pymethods]
 impl Constraint {
     #[new]
-    #[pyo3(signature = (automaton, vocabulary, *, memory_limit_bytes=MEMORY_LIMIT_BYTES, width=None, encoder=None))]
+    #[pyo3(signature = (automaton, vocabulary, *, memory_limit_bytes=MEMORY_LIMIT_BYTES, width=None, encoder=None, begins=true))]
     fn new(
         py: Python<'_>,
         automaton: &Automaton,
@@ -38,6 +38,7 @@ impl Constraint {
         memory_limit_bytes: usize,
         width: Option<usize>,
         encoder: Option<&Encoder>,
+        begins: bool,
     ) -> PyResult<Constraint> {
         let size = vocabulary.inner.len();
         let width = width.unwrap_or(size);
@@ -61,8 +62,10 @@ impl Constraint {
                     return Err(errors::argument(py, message, Some(hint)));
                 }
                 let encoder = Arc::clone(&encoder.inner);
-                py.detach(|| Inner::canonical_over(keys, vocabulary, encoder, memory_limit_bytes))
-                    .map_err(|error| errors::failure(py, &error, None))?
+                py.detach(|| {
+                    Inner::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, begins)
+                })
+                .map_err(|error| errors::failure(py, &error, None))?
             }
         };
         Ok(Constraint { inner: Arc::new(inner), width })
@@ -70,6 +73,21 @@ impl Constraint {
 
     fn matcher(&self) -> Matcher {
         Matcher::new(&self.inner, self.width)
+    }
+
+    /// A matcher after tokens, or none and how many of them some text may have begun with.
+    fn matcher_after(
+        &self,
+        py: Python<'_>,
+        token_ids: Vec<u32>,
+    ) -> PyResult<(Option<Matcher>, usize)> {
+        let constraint = Arc::clone(&self.inner);
+        match py.detach(|| Cursor::after(constraint, &token_ids)) {
+            Ok(cursor) => Ok((Some(Matcher::of(cursor, self.width)), token_ids.len())),
+            Err(Unfollowed::Prompt { good }) => Ok((None, good)),
+            Err(Unfollowed::Language) => Ok((None, token_ids.len())),
+            Err(Unfollowed::Failed(error)) => Err(errors::failure(py, &error, None)),
+        }
     }
 
     #[getter]

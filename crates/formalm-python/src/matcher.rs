@@ -13,7 +13,7 @@ use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
 
 type Constraint = Generic<AnyKeys>;
-type Cursor = GenericMatcher<AnyKeys>;
+pub(crate) type Cursor = GenericMatcher<AnyKeys>;
 
 /// One sequence's position. Used by two threads at once it raises a `ConcurrencyError`.
 #[pyclass(frozen, module = "formalm._core")]
@@ -24,7 +24,11 @@ pub(crate) struct Matcher {
 
 impl Matcher {
     pub(crate) fn new(constraint: &Arc<Constraint>, width: usize) -> Matcher {
-        Matcher { cursor: Mutex::new(Cursor::new(Arc::clone(constraint))), width }
+        Matcher::of(Cursor::new(Arc::clone(constraint)), width)
+    }
+
+    pub(crate) fn of(cursor: Cursor, width: usize) -> Matcher {
+        Matcher { cursor: Mutex::new(cursor), width }
     }
 
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Cursor>> {
@@ -174,7 +178,7 @@ impl Matcher {
 
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
         let cursor = self.lock(py)?.clone();
-        Ok(Matcher { cursor: Mutex::new(cursor), width: self.width })
+        Ok(Matcher::of(cursor, self.width))
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {

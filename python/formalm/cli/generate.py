@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -33,6 +34,19 @@ def generate(
     finish: Annotated[
         bool, typer.Option("--finish", help="Be a member when max-tokens are used up.")
     ] = False,
+    tokenization: Annotated[
+        str, typer.Option(help="all, or canonical: only the tokenizer's own tokens.")
+    ] = "all",
+    heal: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Give back at least so many tokens of the prompt, and as many more as needed.",
+        ),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure what canonical tokens change.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Let a model write inside a language."""
@@ -48,6 +62,9 @@ def generate(
             "min_p": min_p,
             "seed": seed,
             "finish": finish,
+            "tokenization": tokenization,
+            "heal": False if heal is None else heal or True,
+            "measure": measure,
         }
         wanted, source = language.language(), model.load()
         if n == 1 and beams is None and not json:
@@ -103,12 +120,20 @@ def _described(text: Generation) -> dict[str, object]:
         "complete": text.complete,
         "is_accepting": text.is_accepting,
         "stop_text": text.stop_text,
-        "logprob": text.logprob,
-        "log_importance_weight": text.log_importance_weight,
+        "logprob": _known(text.logprob),
+        "log_importance_weight": _known(text.log_importance_weight),
         "token_ids": list(text.token_ids),
-        "logprobs": text.logprobs.tolist(),
-        "allowed_mass": text.allowed_mass.tolist(),
+        "logprobs": [_known(value) for value in text.logprobs.tolist()],
+        "allowed_mass": [_known(value) for value in text.allowed_mass.tolist()],
+        "byte_mass": [_known(value) for value in text.byte_mass.tolist()],
+        "forced": text.forced.tolist(),
+        "regenerated": text.regenerated.decode(errors="replace"),
         "prompt_token_ids": list(text.prompt_token_ids),
         "seed": text.seed,
         "index": text.index,
     }
+
+
+def _known(value: float) -> float | None:
+    """A number, or None where the model was not asked."""
+    return None if isnan(value) else value

@@ -12,7 +12,14 @@ from formalm.errors import ArgumentError, ModelError
 from formalm.languages import Language, as_language
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["check_tokenization", "compiled", "is_token_id", "positive", "token_ids_of"]
+__all__ = [
+    "any_tokenization",
+    "check_tokenization",
+    "compiled",
+    "is_token_id",
+    "positive",
+    "token_ids_of",
+]
 
 
 def positive(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
@@ -23,7 +30,7 @@ def positive(name: str, value: object, *, least: int = 1, optional: bool = True)
         raise ArgumentError(f"{name} must be an integer from {least}, not {value!r}")
 
 
-def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -> Constraint:
+def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = None) -> Constraint:
     """The constraint of a language, a list of strings, or a constraint that is there already.
 
     The last few are kept, so that a second call with an equal language finds its masks.
@@ -33,35 +40,41 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str = "all") -
     ModelError
         If a constraint belongs to another vocabulary than the model.
     ArgumentError
-        If it has another tokenization.
+        If it has another tokenization than the one given.
     """
     if not isinstance(language, Constraint):
-        made = _compiled(as_language(language), vocabulary, tokenization)
-        if tokenization == "all" or made.vocabulary.merges_like(vocabulary):
+        wanted = tokenization or "all"
+        made = _compiled(as_language(language), vocabulary, wanted)
+        if wanted == "all" or made.vocabulary.merges_like(vocabulary):
             return made
         # Equal vocabularies may merge differently, which matters to canonical tokens only.
-        return Constraint(made.language, vocabulary, tokenization=tokenization)
+        return Constraint(made.language, vocabulary, tokenization=wanted)
     if language.vocabulary != vocabulary:
         raise ModelError(
             "the constraint and the model have different vocabularies",
             hint="build it with Constraint(language, model.vocabulary)",
         )
-    if language.tokenization != tokenization:
-        check_tokenization(language.tokenization)
-        raise ArgumentError(f"the constraint has tokenization {language.tokenization!r} already")
+    if tokenization not in (None, language.tokenization):
+        raise ArgumentError(
+            f"the constraint has tokenization {language.tokenization!r}, not {tokenization!r}"
+        )
     return language
 
 
-def check_tokenization(tokenization: str) -> None:
-    """Refuse what the drivers cannot keep to."""
+def check_tokenization(tokenization: object) -> None:
+    """Refuse what is no tokenization."""
+    if tokenization not in (None, "all", "canonical"):
+        raise ArgumentError(f"tokenization is 'all' or 'canonical', not {tokenization!r}")
+
+
+def any_tokenization(tokenization: str | None, who: str) -> None:
+    """Refuse canonical tokens, for a driver that does not keep to them."""
+    check_tokenization(tokenization)
     if tokenization == "canonical":
         raise ArgumentError(
-            "drivers and hooks take tokenization='all': canonical tokens are not followed across "
-            "the end of a prompt",
-            hint="walk a canonical constraint by its matcher()",
+            f"{who} takes tokenization='all'",
+            hint="formalm.generate and stream keep to canonical tokens, and so does a matcher",
         )
-    if tokenization != "all":
-        raise ArgumentError(f"tokenization is 'all', not {tokenization!r}")
 
 
 @lru_cache(maxsize=16)

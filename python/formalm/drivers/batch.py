@@ -1,4 +1,4 @@
-"""The texts of one call: checked, laid out, and advanced together."""
+"""The texts of one call, advanced together."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from formalm.drivers.arguments import check_tokenization, compiled, positive
-from formalm.drivers.draft import Draft, Plan
-from formalm.drivers.finish import Finish
-from formalm.drivers.prompts import prefix_token_ids
-from formalm.drivers.result import Reason
+from formalm.drivers.draft import UNASKED, Draft, Plan
 from formalm.drivers.sampling import Decoding, random_numbers
-from formalm.drivers.stopping import stop_language
-from formalm.errors import ArgumentError
 from formalm.models import Position, Session
 
-__all__ = ["Sample", "Writer", "advance", "prepare"]
+__all__ = ["Sample", "Writer", "advance"]
 
 
 class Writer(Protocol):
@@ -51,6 +45,7 @@ class Sample:
         self.draft = plan.draft(index)
         self._decoding = decoding
         self._random = random_numbers(seed, index)
+        self._skip()
 
     @property
     def live(self) -> list[Draft]:
@@ -67,63 +62,16 @@ class Sample:
         outlook = self.draft.look()
         if outlook is not None:
             self.draft.take(self._decoding.choose(outlook.logprobs, self._random), outlook)
+            self._skip()
         if self.draft.reason is not None:
             self.draft.position = None
 
-
-def prepare(
-    session: Session,
-    prompts: Sequence[object],
-    language: object,
-    *,
-    tokenization: str,
-    max_tokens: int | None,
-    stop: object,
-    seeds: Sequence[int | None],
-    finish: bool,
-    bos: object,
-) -> list[Plan]:
-    """Check everything before the model is asked anything; one plan for each prompt and seed."""
-    positive("max_tokens", max_tokens, least=0)
-    if not isinstance(finish, bool):
-        raise ArgumentError(f"finish is True or False, not {finish!r}")
-    check_tokenization(tokenization)
-    if finish and language is None:
-        raise ArgumentError("finish=True needs a language to finish in")
-    if finish and stop is not None:
-        raise ArgumentError(
-            "finish=True and stop contradict each other: a stop cuts the text anywhere"
-        )
-    vocabulary = session.vocabulary
-    constraint = None if language is None else compiled(language, vocabulary, tokenization)
-    stops = stop_language(stop)
-    steering = Finish(constraint) if finish and constraint is not None else None
-    plans = []
-    for place, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
-        name = "prompt" if len(prompts) == 1 else f"prompt[{place}]"
-        prefix = prefix_token_ids(session, prompt, bos, name)
-        budget, reason = _budget(session, len(prefix), max_tokens, name)
-        plans.append(Plan(vocabulary, constraint, stops, steering, prefix, budget, reason, seed))
-    if steering is not None and constraint is not None:
-        # The least budget is the one that may be too small.
-        steering.check(constraint.matcher(), min(plan.budget for plan in plans))
-    return plans
-
-
-def _budget(session: Session, used: int, max_tokens: int | None, name: str) -> tuple[int, Reason]:
-    """Most tokens to draw, and what to say when they are used up."""
-    context = session.model.context_length
-    if context is None:
-        if max_tokens is None:
-            raise ArgumentError(
-                "nothing bounds the text: the model has no context length", hint="pass max_tokens"
-            )
-        return max_tokens, "length"
-    # A prefix of exactly the context length can still be evaluated: it yields one token more.
-    room = context - used + 1
-    if room < 1:
-        raise ArgumentError(f"{name} has {used} tokens, the model's context is {context}")
-    return (room, "context") if max_tokens is None or room < max_tokens else (max_tokens, "length")
+    def _skip(self) -> None:
+        """Take the tokens that are the only ones allowed."""
+        while (only := self.draft.only()) is not None:
+            self.draft.take(only, UNASKED)
+            # So that the draws to come do not depend on whether the model was asked.
+            self._decoding.pass_over(self._random)
 
 
 def advance(session: Session, writers: Sequence[Writer], batch_size: int) -> Iterator[None]:
@@ -160,9 +108,14 @@ def _begin(
     while waiting and (used == 0 or used + waiting[0].rows <= batch_size):
         begun.append(waiting.popleft())
         used += begun[-1].rows
-    plans = dict.fromkeys(writer.plan for writer in begun if writer.plan not in starts)
-    positions = session.start_many([plan.prompt for plan in plans])
-    starts.update(zip(plans, positions, strict=True))
+    # All texts of a plan begin with the same tokens, if any of them are taken unasked.
+    prefixes = {
+        writer.plan: (*writer.plan.prompt, *writer.live[0].unread())
+        for writer in begun
+        if writer.plan not in starts
+    }
+    positions = session.start_many(list(prefixes.values()))
+    starts.update(zip(prefixes, positions, strict=True))
     for writer in begun:
         for draft in writer.live:
             draft.position = starts[writer.plan]
@@ -174,10 +127,10 @@ def _begin(
 
 
 def _extend(session: Session, drafts: list[Draft]) -> None:
-    """Let the model read the newest token of each draft, in one call."""
-    positions = session.extend(
+    """Let the model read the newest tokens of each draft, in one call."""
+    positions = session.extend_many(
         [draft.position for draft in drafts if draft.position is not None],
-        [draft.token_ids[-1] for draft in drafts],
+        [draft.unread() for draft in drafts],
     )
     for draft, position in zip(drafts, positions, strict=True):
         draft.position = position

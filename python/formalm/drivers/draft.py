@@ -8,7 +8,7 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from formalm.constraint import Constraint, Matcher
+from formalm.constraint import Matcher
 from formalm.drivers.finish import Finish
 from formalm.drivers.result import Generation, Reason
 from formalm.drivers.stopping import Scan
@@ -16,7 +16,29 @@ from formalm.languages import Language
 from formalm.models import Position
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Draft", "Outlook", "Plan"]
+__all__ = ["UNASKED", "Draft", "Outlook", "Plan", "Target"]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What the texts of one prompt have to be.
+
+    Attributes
+    ----------
+    matcher
+        Of the language, at its beginning.
+    owed
+        Bytes of the prompt's last tokens that were given back, with which every text begins.
+    byte_matcher
+        Of the same language in any tokens, where what that allows is measured too.
+    skips
+        Whether tokens that are the only ones allowed are taken without asking the model.
+    """
+
+    matcher: Matcher
+    owed: bytes = b""
+    byte_matcher: Matcher | None = None
+    skips: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +46,8 @@ class Plan:
     """What all texts of one prompt have in common."""
 
     vocabulary: Vocabulary
-    constraint: Constraint | None
+    language: Language | None
+    target: Target | None
     stop: Language | None
     finish: Finish | None
     prompt: tuple[int, ...]
@@ -34,8 +57,12 @@ class Plan:
 
     def draft(self, index: int) -> Draft:
         """The beginning of a text, settled if it is its end too."""
-        matcher = None if self.constraint is None else self.constraint.matcher()
-        draft = Draft(self, index, matcher, None if self.stop is None else Scan(self.stop))
+        draft = Draft(self, index, None if self.stop is None else Scan(self.stop))
+        if self.target is not None:
+            draft.matcher = self.target.matcher.fork()
+            draft.owed = self.target.owed
+            if self.target.byte_matcher is not None:
+                draft.byte_matcher = self.target.byte_matcher.fork()
         draft.settle()
         return draft
 
@@ -50,10 +77,17 @@ class Outlook:
         ``(len(vocabulary),)``: the model's own, minus infinity where the mask forbids.
     log_allowed_mass
         The logarithm of their sum.
+    log_byte_mass
+        The same over all tokens that spell the language's members; NaN if it was not asked for.
     """
 
     logprobs: npt.NDArray[np.float64]
     log_allowed_mass: float
+    log_byte_mass: float = np.nan
+
+
+UNASKED = Outlook(np.empty(0), np.nan)
+"""What is known of a token that was taken without asking the model."""
 
 
 @dataclass(eq=False)
@@ -66,25 +100,31 @@ class Draft:
 
     plan: Plan
     index: int
-    matcher: Matcher | None
     scan: Scan | None
+    matcher: Matcher | None = None
+    byte_matcher: Matcher | None = None
+    owed: bytes = b""
     position: Position | None = None
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     log_allowed_mass: list[float] = field(default_factory=list)
+    log_byte_mass: list[float] = field(default_factory=list)
     data: bytearray = field(default_factory=bytearray)
     stop_text: bytes | None = None
     reason: Reason | None = None
+    _allowed: npt.NDArray[np.bool_] | None = None
 
     def fork(self) -> Draft:
         """An independent draft that has come as far."""
         return replace(
             self,
             matcher=None if self.matcher is None else self.matcher.fork(),
+            byte_matcher=None if self.byte_matcher is None else self.byte_matcher.fork(),
             scan=None if self.scan is None else self.scan.fork(),
             token_ids=list(self.token_ids),
             logprobs=list(self.logprobs),
             log_allowed_mass=list(self.log_allowed_mass),
+            log_byte_mass=list(self.log_byte_mass),
             data=bytearray(self.data),
         )
 
@@ -102,37 +142,61 @@ class Draft:
         assert self.position is not None
         size = len(self.plan.vocabulary)
         logprobs = np.array(self.position.logprobs[:size], dtype=np.float64)
+        byte_mass = np.nan
+        if self.byte_matcher is not None:
+            byte_mass = _log_mass(logprobs[self.byte_matcher.mask()[:size]])
         mask = self._mask()
         if mask is not None:
             logprobs[~mask] = -np.inf
-        top = float(logprobs.max())
-        if top == -np.inf:
+        mass = _log_mass(logprobs)
+        if mass == -np.inf:
             self.reason = "dead_end"
             return None
-        mass = top + float(np.log(np.exp(logprobs - top).sum()))
-        return Outlook(logprobs, min(0.0, mass))
+        return Outlook(logprobs, mass, byte_mass)
+
+    def only(self) -> int | None:
+        """The token that must follow, if there is only one and the model need not be asked."""
+        target = self.plan.target
+        if self.reason is not None or target is None or not target.skips:
+            return None
+        mask = self._mask()
+        if mask is None or np.count_nonzero(mask) != 1:
+            return None
+        return int(mask.argmax())
 
     def take(self, token_id: int, outlook: Outlook) -> None:
         """Read the next token."""
         self.token_ids.append(token_id)
+        self._allowed = None
+        own = np.nan if outlook is UNASKED else outlook.logprobs[token_id]
         # Rounding can leave a certain token a little above.
-        self.logprobs.append(min(0.0, float(outlook.logprobs[token_id])))
+        self.logprobs.append(float(np.minimum(0.0, own)))
         self.log_allowed_mass.append(outlook.log_allowed_mass)
+        self.log_byte_mass.append(outlook.log_byte_mass)
         if token_id in self.plan.vocabulary.end_token_ids:
             self.reason = "end_token"
             return
-        if self.matcher is not None:
-            self.matcher.advance(token_id)
-        self.data += self.plan.vocabulary.token_bytes(token_id) or b""
+        for matcher in (self.matcher, self.byte_matcher):
+            if matcher is not None:
+                matcher.advance(token_id)
+        spelled = self.plan.vocabulary.token_bytes(token_id) or b""
+        self.data += spelled[len(self.owed) :]
+        self.owed = self.owed[len(spelled) :]
         self._look_for_stop()
         self.settle()
 
+    def unread(self) -> tuple[int, ...]:
+        """The tokens that the model has not read, before there is a position all of the text."""
+        read = 0 if self.position is None else len(self.position.token_ids) - len(self.plan.prompt)
+        return tuple(self.token_ids[read:])
+
     def _mask(self) -> npt.NDArray[np.bool_] | None:
-        if self.matcher is None:
-            return None
+        if self.matcher is None or self._allowed is not None:
+            return self._allowed
         mask = self.matcher.mask()[: len(self.plan.vocabulary)]
         if self.plan.finish is not None:
             self.plan.finish.restrict(self.matcher, mask, self.plan.budget - len(self.token_ids))
+        self._allowed = mask
         return mask
 
     def _look_for_stop(self) -> None:
@@ -166,8 +230,8 @@ class Draft:
         """The finished text."""
         reason = self.reason or "interrupted"
         data = bytes(self.data)
-        language = None if self.plan.constraint is None else self.plan.constraint.language
-        is_accepting = language is None or language.matches(data)
+        language = self.plan.language
+        is_accepting = not self.owed and (language is None or language.matches(data))
         text = data.decode(errors="replace")
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
         return Generation(
@@ -176,6 +240,8 @@ class Draft:
             token_ids=tuple(self.token_ids),
             logprobs=np.array(self.logprobs, dtype=np.float64),
             log_allowed_mass=np.array(self.log_allowed_mass, dtype=np.float64),
+            log_byte_mass=np.array(self.log_byte_mass, dtype=np.float64),
+            regenerated=b"" if self.plan.target is None else self.plan.target.owed,
             reason=reason,
             complete=self.is_complete,
             is_accepting=is_accepting,
@@ -185,3 +251,11 @@ class Draft:
             seed=self.plan.seed,
             index=self.index,
         )
+
+
+def _log_mass(logprobs: npt.NDArray[np.float64]) -> float:
+    """The logarithm of the sum of probabilities, at most 0."""
+    top = float(logprobs.max(initial=-np.inf))
+    if top == -np.inf:
+        return top
+    return min(0.0, top + float(np.log(np.exp(logprobs - top).sum())))

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.batch import Sample, Writer, advance, prepare
+from formalm.drivers.batch import Sample, Writer, advance
 from formalm.drivers.beam import Beam
 from formalm.drivers.prompts import Prompt, Prompts, batch_of
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding, chosen_seed
+from formalm.drivers.terms import Terms, prepare
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -27,7 +28,9 @@ class Options(TypedDict, total=False):
     """The keywords of :func:`generate` other than ``n``."""
 
     beams: int | None
-    tokenization: str
+    tokenization: str | None
+    heal: bool | int
+    measure: bool
     max_tokens: int | None
     stop: str | Sequence[str] | Language | None
     temperature: float
@@ -84,7 +87,9 @@ def generate(
     *,
     n: int | None = None,
     beams: int | None = None,
-    tokenization: str = "all",
+    tokenization: str | None = None,
+    heal: bool | int = False,
+    measure: bool = False,
     max_tokens: int | None = None,
     stop: str | Sequence[str] | Language | None = None,
     temperature: float = 1.0,
@@ -125,7 +130,17 @@ def generate(
         Whole texts come first, best first, then those cut short; there are fewer than ``n`` if the
         search found fewer. At least ``n``. ``beams=1`` is greedy.
     tokenization
-        ``"all"``: any token sequence that spells a member.
+        ``"all"``: any token sequence that spells a member. ``"canonical"``: only what the tokenizer
+        itself makes of the prompt and the member together; a token that is the only one allowed
+        is then taken without asking the model (not with ``beams``, which compare the model's own
+        numbers). None is what a given :class:`~formalm.Constraint` has, else ``"all"``.
+    heal
+        Whether tokens of the prompt may be given back where no member follows them in canonical
+        tokens, and how many: see :func:`~formalm.continuation`. Their bytes are generated again,
+        in front of the text.
+    measure
+        With canonical tokens, ask the model at every step, and measure what tokens that only
+        *spell* members would have been allowed: :attr:`Generation.byte_mass`.
     max_tokens
         Most tokens of a text, an end token included. None is what the model's context has room
         for.
@@ -167,8 +182,10 @@ def generate(
         If ``finish`` is asked and ``max_tokens`` is below the shortest member.
     ModelError
         If the model does not fit its vocabulary or answers nonsense.
+    TokenError
+        If no member follows the prompt in canonical tokens, or ``finish`` has nothing to finish.
     VocabularyError
-        If there is nothing to encode a text or a chat with.
+        If there is nothing to encode a text or a chat with, or canonical tokens are not known.
 
     Notes
     -----
@@ -196,17 +213,8 @@ def generate(
     if beams is not None:
         _check_beams(beams, count, decoding, seed)
     seeds = [None if beams is not None else chosen_seed(seed) for _ in prompts]
-    plans = prepare(
-        session,
-        prompts,
-        language,
-        tokenization=tokenization,
-        max_tokens=max_tokens,
-        stop=stop,
-        seeds=seeds,
-        finish=finish,
-        bos=bos,
-    )
+    terms = Terms(language, tokenization, heal, measure, max_tokens, stop, finish, bos)
+    plans = prepare(session, prompts, terms, seeds)
     groups: list[list[Writer]] = [
         [Sample(plan, index, decoding, chosen) for index in range(count)]
         if chosen is not None

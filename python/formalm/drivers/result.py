@@ -31,9 +31,14 @@ class Generation:
         The tokens drawn, an end token included, and those of a stop too.
     logprobs
         ``(len(token_ids),)``, in nats: the model's own log-probability of each token drawn, among
-        *all* tokens, before temperature and truncation.
+        *all* tokens, before temperature and truncation. NaN where the model was not asked.
     log_allowed_mass
         ``(len(token_ids),)``: logarithm of :attr:`allowed_mass`.
+    log_byte_mass
+        ``(len(token_ids),)``: logarithm of :attr:`byte_mass`.
+    regenerated
+        Bytes of the prompt's last tokens that were given back. The tokens of the text begin with
+        them, :attr:`data` does not have them, and :attr:`prompt_token_ids` lacks those tokens.
     reason
         Why it ended. ``"end_token"``: the model ended it. ``"finished"``: nothing may follow,
         which is not asked of the model. ``"stop"``: a stop was found. ``"length"``: ``max_tokens``.
@@ -61,6 +66,8 @@ class Generation:
     token_ids: tuple[int, ...] = field(repr=False)
     logprobs: npt.NDArray[np.float64] = field(repr=False)
     log_allowed_mass: npt.NDArray[np.float64] = field(repr=False)
+    log_byte_mass: npt.NDArray[np.float64] = field(repr=False)
+    regenerated: bytes = field(repr=False)
     reason: Reason
     complete: bool
     is_accepting: bool
@@ -86,16 +93,46 @@ class Generation:
 
     @property
     def logprob(self) -> float:
-        """Sum of :attr:`logprobs`, in nats; what a beam search orders texts by."""
+        """Sum of :attr:`logprobs`, in nats; what a beam search orders texts by.
+
+        NaN if the model was not asked for every token; ``measure=True`` asks for all.
+        """
         return fsum(self.logprobs)
+
+    @property
+    def forced(self) -> npt.NDArray[np.bool_]:
+        """Tokens that were taken without asking the model, ``(len(token_ids),)``.
+
+        No other was allowed. Their number is that of forward passes saved, with a model that reads
+        several tokens in one.
+        """
+        return np.isnan(self.logprobs)
 
     @property
     def allowed_mass(self) -> npt.NDArray[np.float64]:
         """How much of the model's probability the mask allowed at each step, ``(len(token_ids),)``.
 
-        Before temperature and truncation. 1 means that the language changed nothing.
+        Before temperature and truncation. 1 means that the language changed nothing. NaN where the
+        model was not asked.
         """
         return np.exp(self.log_allowed_mass)
+
+    @property
+    def byte_mass(self) -> npt.NDArray[np.float64]:
+        """What a mask of all tokens that spell members would have allowed, ``(len(token_ids),)``.
+
+        NaN without ``measure=True``.
+        """
+        return np.exp(self.log_byte_mass)
+
+    @property
+    def trap_mass(self) -> npt.NDArray[np.float64]:
+        """Probability of tokens that spell members and are not canonical, ``(len(token_ids),)``.
+
+        Mostly it is meant for other texts, so that a mask of bytes would have led the model away
+        from what it was about to say. NaN without ``measure=True``.
+        """
+        return np.maximum(0.0, self.byte_mass - self.allowed_mass)
 
     @property
     def log_importance_weight(self) -> float:
@@ -104,6 +141,7 @@ class Generation:
         With temperature 1 and no truncation, tokens are drawn from the model restricted at each
         step, so the model's own probability of this token sequence over the probability it was
         drawn with is the product of the allowed masses: averages weighted by it are the model's,
-        not the sampler's. Texts of a beam search were not drawn, and weigh nothing.
+        not the sampler's. Texts of a beam search were not drawn, and weigh nothing. NaN if the
+        model was not asked for every token; ``measure=True`` asks for all.
         """
         return float(self.log_allowed_mass.sum())

@@ -75,6 +75,11 @@ class Decoding:
         place = int(np.searchsorted(cumulative, draw, side="right"))
         return int(candidates[min(place, len(candidates) - 1)])
 
+    def pass_over(self, generator: np.random.Generator) -> None:
+        """Leave out a draw of which the outcome is known."""
+        if self.temperature != 0:
+            generator.random()
+
     def _kept(self, weights: Floats) -> int:
         """How many of the weights, in falling order, the rules keep."""
         kept = len(weights) if self.top_k is None else min(self.top_k, len(weights))

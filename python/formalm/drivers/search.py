@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from formalm.constraint import Constraint, Matcher
-from formalm.drivers.arguments import check_tokenization, compiled, positive, token_ids_of
+from formalm.drivers.arguments import any_tokenization, compiled, positive, token_ids_of
 from formalm.drivers.frontier import Found, Limits, Task, Truncated, by_tokens
 from formalm.drivers.marginal import by_strings
 from formalm.drivers.prompts import Prompt, prefix_token_ids
@@ -277,7 +277,7 @@ def _check_choices(
         raise ArgumentError(f"duplicates is 'merge' or 'show', not {duplicates!r}")
     if event not in ("prefix", "complete"):
         raise ArgumentError(f"event is 'prefix' or 'complete', not {event!r}")
-    check_tokenization(tokenization)
+    any_tokenization(tokenization, "search")
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)):
         raise ArgumentError(f"tolerance must be a number, not {tolerance!r}")
     if not 0 <= tolerance < 1:

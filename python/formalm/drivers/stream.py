@@ -6,10 +6,11 @@ import codecs
 from collections.abc import Iterator, Sequence
 
 from formalm.constraint import Constraint
-from formalm.drivers.batch import Sample, advance, prepare
+from formalm.drivers.batch import Sample, advance
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding, chosen_seed
+from formalm.drivers.terms import Terms, prepare
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 
@@ -21,7 +22,9 @@ def stream(
     prompt: Prompt,
     language: Language | Constraint | Sequence[str] | None = None,
     *,
-    tokenization: str = "all",
+    tokenization: str | None = None,
+    heal: bool | int = False,
+    measure: bool = False,
     max_tokens: int | None = None,
     stop: str | Sequence[str] | Language | None = None,
     temperature: float = 1.0,
@@ -57,17 +60,8 @@ def stream(
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
     seed = chosen_seed(seed)
-    (plan,) = prepare(
-        session,
-        [prompt],
-        language,
-        tokenization=tokenization,
-        max_tokens=max_tokens,
-        stop=stop,
-        seeds=[seed],
-        finish=finish,
-        bos=bos,
-    )
+    terms = Terms(language, tokenization, heal, measure, max_tokens, stop, finish, bos)
+    (plan,) = prepare(session, [prompt], terms, [seed])
     return Stream(session, Sample(plan, 0, decoding, seed))
 
 

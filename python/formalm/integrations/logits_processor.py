@@ -14,7 +14,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.sampling import random_numbers
 from formalm.errors import ArgumentError, ModelError, TokenError
 from formalm.integrations.arguments import check_model, constraint_of, decoding_of
-from formalm.integrations.positions import Positions
+from formalm.integrations.positions import Key, Positions
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.facts import check_fits, end_token_ids_of, width_of
@@ -43,7 +43,8 @@ class ConstraintLogitsProcessor:
     Parameters
     ----------
     language
-        A language, a list of strings, or a :class:`~formalm.Constraint`.
+        A language, a list of strings, or a :class:`~formalm.Constraint`. One on canonical tokens
+        goes on from each row's prompt; a row whose prompt no text can follow is a TokenError.
     tokenizer
         The model's tokenizer or a :class:`~formalm.Vocabulary`; not needed with a constraint.
     prompt
@@ -145,9 +146,13 @@ class ConstraintLogitsProcessor:
         on_cpu = input_ids if input_ids.device.type == "cpu" else input_ids.cpu()
         ids = on_cpu.numpy().astype(np.int64, copy=False)
         texts = self.prompt.rest(ids)
-        matchers = [self._positions.after(text) for text in texts]
+        # Where any tokens will do, the prompt cannot matter.
+        loose = self.constraint.tokenization == "all"
+        fronts = [b""] * len(texts) if loose else self.prompt.fronts(ids, size)
+        keys = list(zip(texts, fronts, strict=True))
+        matchers = [self._positions.after(key) for key in keys]
         if None in matchers:
-            self._check_grown(texts, matchers)
+            self._check_grown(keys, matchers)
         if self.is_drawing and not texts[0]:
             self._check_no_beams(scores, len(texts))
         result, tops = masked_scores(matchers, self.constraint.width, scores)
@@ -157,25 +162,25 @@ class ConstraintLogitsProcessor:
                 result[row, self._ends] = 0.0
             elif not isfinite(top):
                 self._refuse(row, top, texts)
-        return result if self._decoding is None else self._drawn(scores, result, texts)
+        return result if self._decoding is None else self._drawn(scores, result, keys)
 
     @property
     def is_drawing(self) -> bool:
         """Whether the tokens are drawn here, so that ``generate`` has none to choose from."""
         return self._decoding is not None
 
-    def _check_grown(self, texts: list[bytes], matchers: Sequence[object]) -> None:
+    def _check_grown(self, keys: list[Key], matchers: Sequence[object]) -> None:
         """Refuse rows outside the language that no call before has led to."""
         positions = self._positions
         lost = [
             row
             for row, matcher in enumerate(matchers)
-            if matcher is None and positions.is_unheard_of(texts[row])
+            if matcher is None and positions.is_unheard_of(keys[row])
         ]
         # A batch that was cut short and is taken up again may hold texts that ended.
-        if not lost or (len(lost) < len(texts) and all(positions.is_over(texts[r]) for r in lost)):
+        if not lost or (len(lost) < len(keys) and all(positions.is_over(keys[r]) for r in lost)):
             return
-        text = self.constraint.vocabulary.decode_text(self._tokens(texts[lost[0]]))
+        text = self.constraint.vocabulary.decode_text(self._tokens(keys[lost[0]][0]))
         raise ArgumentError(
             f"row {lost[0]} goes on after the prompt with {text[:40]!r}, with which no text of the "
             "language begins and which was not generated with this processor",
@@ -208,7 +213,7 @@ class ConstraintLogitsProcessor:
             "such as min_new_tokens or bad_words_ids, forbids the ones that remain",
         )
 
-    def _drawn(self, scores: Any, masked: Any, texts: list[bytes]) -> Any:
+    def _drawn(self, scores: Any, masked: Any, keys: list[Key]) -> Any:
         """Nothing but the token that :func:`formalm.generate` would draw in each row."""
         import torch
 
@@ -216,14 +221,15 @@ class ConstraintLogitsProcessor:
         logprobs = torch.log_softmax(scores.float(), dim=-1)
         logprobs = logprobs.masked_fill(masked == float("-inf"), float("-inf"))
         rows = logprobs[:, : self._size].double().cpu().numpy()
-        samples = max(1, len(texts) // (self.prompt.rows or 1))
+        samples = max(1, len(keys) // (self.prompt.rows or 1))
         result = torch.full_like(masked, float("-inf"))
-        for row, text in enumerate(texts):
-            result[row, self._choose(rows[row], text, row % samples)] = 0.0
+        for row, key in enumerate(keys):
+            result[row, self._choose(rows[row], key, row % samples)] = 0.0
         return result
 
-    def _choose(self, logprobs: npt.NDArray[np.float64], text: bytes, sample: int) -> int:
-        if self._decoding is None or self._positions.after(text) is None:
+    def _choose(self, logprobs: npt.NDArray[np.float64], key: Key, sample: int) -> int:
+        text, _ = key
+        if self._decoding is None or self._positions.after(key) is None:
             return self._ends[0]
         generator = random_numbers(self.seed or 0, sample)
         # One number a token: the place in the stream is the place in the text.

@@ -16,7 +16,11 @@ from formalm.integrations.prompts import ID_BYTES
 if TYPE_CHECKING:
     from formalm import _core
 
-__all__ = ["Positions"]
+__all__ = ["Key", "Positions"]
+
+# A text and its prompt, as the bytes of their ids in int64. The prompt is empty where it cannot
+# matter.
+Key = tuple[bytes, bytes]
 
 # What an entry takes beside its key, about.
 ENTRY_BYTES = 600
@@ -41,57 +45,71 @@ class Positions:
     def __init__(
         self, constraint: Constraint, memory_limit_bytes: int, asked: Iterable[int] = ()
     ) -> None:
-        self._core = constraint.core
+        self._constraint = constraint
         self._ends = frozenset(constraint.vocabulary.end_token_ids)
         self._size = len(constraint.vocabulary)
-        self._known: OrderedDict[bytes, _core.Matcher | None] = OrderedDict()
+        self._known: OrderedDict[Key, _core.Matcher | None] = OrderedDict()
         self.memory_limit_bytes = memory_limit_bytes
         self._used = 0
         self.asked = set(asked)
         self._is_whole = not self.asked
 
-    def after(self, key: bytes) -> _core.Matcher | None:
-        """The matcher after a sequence, given as the bytes of its ids in int64; not to be moved.
+    def after(self, key: Key) -> _core.Matcher | None:
+        """The matcher after a text; not to be moved.
 
         None if an end token was read, or a token that was not allowed.
+
+        Raises
+        ------
+        TokenError
+            If no text at all goes on from the prompt.
         """
         known = self._known
         if key in known:
             known.move_to_end(key)
             return known[key]
-        before = key[:-ID_BYTES]
-        if key and before in known:
-            last = int.from_bytes(key[-ID_BYTES:], sys.byteorder, signed=True)
+        text, prompt = key
+        before = text[:-ID_BYTES], prompt
+        if text and before in known:
+            last = int.from_bytes(text[-ID_BYTES:], sys.byteorder, signed=True)
             position = self._walk(known[before], [last])
         else:
-            position = self._walk(self._core.matcher(), np.frombuffer(key, np.int64).tolist())
+            position = self._walk(self._start(prompt), _ids(text))
         known[key] = position
-        self.asked.add(len(key))
-        self._used += len(key) + ENTRY_BYTES
+        self.asked.add(len(text))
+        self._used += len(text) + len(prompt) + ENTRY_BYTES
         while self._used > self.memory_limit_bytes and len(known) > 1:
             oldest, _ = known.popitem(last=False)
-            self._used -= len(oldest) + ENTRY_BYTES
+            self._used -= sum(map(len, oldest)) + ENTRY_BYTES
             self._is_whole = False
         return position
 
-    def is_unheard_of(self, key: bytes) -> bool:
-        """Whether a sequence was certainly never asked for without its last token.
+    def is_unheard_of(self, key: Key) -> bool:
+        """Whether a text was certainly never asked for without its last token.
 
         What was forgotten might have been the one.
         """
-        before = key[:-ID_BYTES]
-        if not key or before in self._known:
+        text, prompt = key
+        before = text[:-ID_BYTES]
+        if not text or (before, prompt) in self._known:
             return False
         return self._is_whole or len(before) not in self.asked
 
-    def is_over(self, key: bytes) -> bool:
+    def is_over(self, key: Key) -> bool:
         """Whether a sequence is a text of the language, its end, and padding."""
-        ids = np.frombuffer(key, np.int64).tolist()
+        text, prompt = key
+        ids = _ids(text)
         end = next((place for place, each in enumerate(ids) if each in self._ends), None)
         if end is None or len(set(ids[end + 1 :])) > 1:
             return False
-        matcher = self._walk(self._core.matcher(), ids[:end])
+        matcher = self._walk(self._start(prompt), ids[:end])
         return matcher is not None and matcher.is_accepting
+
+    def _start(self, prompt: bytes) -> _core.Matcher:
+        ids = _ids(prompt)
+        # From the last padding on; special tokens separate texts too.
+        outside = next((at for at, each in enumerate(reversed(ids)) if each < 0), len(ids))
+        return self._constraint.matcher(after=ids[len(ids) - outside :]).core
 
     def _walk(self, start: _core.Matcher | None, token_ids: list[int]) -> _core.Matcher | None:
         if start is None:
@@ -105,3 +123,8 @@ class Positions:
             except TokenError:
                 return None
         return matcher
+
+
+def _ids(text: bytes) -> list[int]:
+    ids: list[int] = np.frombuffer(text, np.int64).tolist()
+    return ids

@@ -35,6 +35,7 @@ class Prompt:
         self.length: int
         self.rows: int | None = None
         self._known: frozenset[bytes] = frozenset()
+        self._padding: dict[bytes, npt.NDArray[np.bool_]] = {}
         if given is None:
             raise ArgumentError(
                 "where the prompt ends cannot be seen from tokens alone",
@@ -48,6 +49,11 @@ class Prompt:
         ids = _array(given)
         self.rows, self.length = ids.shape
         self._known = frozenset(row.tobytes() for row in ids)
+        if isinstance(given, Mapping) and given.get("attention_mask") is not None:
+            mask = _array(given["attention_mask"])
+            if mask.shape == ids.shape:
+                pairs = zip(ids, mask == 0, strict=True)
+                self._padding = {row.tobytes(): padding for row, padding in pairs}
 
     def rest(self, ids: Ids) -> list[bytes]:
         """What follows the prompt in each row, as the bytes of its ids.
@@ -78,6 +84,17 @@ class Prompt:
                 )
             texts.append(data[text : start + length * ID_BYTES])
         return texts
+
+    def fronts(self, ids: Ids, size: int) -> list[bytes]:
+        """The prompt of each row as the bytes of its ids; padding, and what is no token of the
+        ``size`` there are, is -1.
+        """
+        result = []
+        for row in np.ascontiguousarray(ids[:, : self.length]):
+            outside = (row < 0) | (row >= size)
+            padding = self._padding.get(row.tobytes())
+            result.append(np.where(outside if padding is None else outside | padding, -1, row))
+        return [row.astype(np.int64).tobytes() for row in result]
 
 
 def _array(given: Any) -> Ids:

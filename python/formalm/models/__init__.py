@@ -3,7 +3,13 @@
 Nothing here imports another library before it is handed an object of it.
 """
 
-from formalm.models.base import IncrementalModel, LanguageModel, ModelState, log_softmax
+from formalm.models.base import (
+    IncrementalModel,
+    LanguageModel,
+    ModelState,
+    RunModel,
+    log_softmax,
+)
 from formalm.models.function import FunctionModel
 from formalm.models.session import Position, Session
 from formalm.models.table import TableModel
@@ -15,6 +21,7 @@ __all__ = [
     "LanguageModel",
     "ModelState",
     "Position",
+    "RunModel",
     "Session",
     "TableModel",
     "TransformersModel",

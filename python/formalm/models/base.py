@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["IncrementalModel", "LanguageModel", "LogProbs", "ModelState", "log_softmax"]
+__all__ = [
+    "IncrementalModel",
+    "LanguageModel",
+    "LogProbs",
+    "ModelState",
+    "RunModel",
+    "log_softmax",
+]
 
 LogProbs = npt.NDArray[np.floating[Any]]
 State = TypeVar("State", bound="ModelState")
@@ -80,6 +87,15 @@ class IncrementalModel(LanguageModel, Protocol[State]):
 
     def extend(self, states: Sequence[State], token_ids: Sequence[int]) -> list[State]:
         """Read one more token after each state, in one batch; ``states`` stay valid."""
+        ...
+
+
+@runtime_checkable
+class RunModel(IncrementalModel[State], Protocol[State]):
+    """An incremental model that reads several tokens after a state in one forward pass."""
+
+    def extend_many(self, states: Sequence[State], runs: Sequence[Sequence[int]]) -> list[State]:
+        """Read one or more tokens after each state, in one batch; ``states`` stay valid."""
         ...
 
 

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.base import IncrementalModel, LanguageModel, LogProbs, ModelState
+from formalm.models.base import (
+    IncrementalModel,
+    LanguageModel,
+    LogProbs,
+    ModelState,
+    RunModel,
+)
 
 __all__ = ["Position", "Session"]
 
@@ -98,29 +104,50 @@ class Session:
 
     def extend(self, positions: Sequence[Position], token_ids: Sequence[int]) -> list[Position]:
         """Read one more token after each position, in one call."""
+        return self.extend_many(positions, [(token_id,) for token_id in token_ids])
+
+    def extend_many(
+        self, positions: Sequence[Position], runs: Sequence[Sequence[int]]
+    ) -> list[Position]:
+        """Read one or more tokens after each position; one forward each if the model can.
+
+        In one call, unless an incremental model takes one token at a time only.
+        """
         if not positions:
             return []
-        self._checked_ids(token_ids)
-        self._checked_length(1 + max(len(position.token_ids) for position in positions))
+        rows = [self._checked_ids(run) for run in runs]
         prefixes = [
-            (*position.token_ids, token_id)
-            for position, token_id in zip(positions, token_ids, strict=True)
+            (*position.token_ids, *row) for position, row in zip(positions, rows, strict=True)
         ]
+        self._checked_length(max(map(len, prefixes)))
+        if not isinstance(self.model, IncrementalModel):
+            self.calls += 1
+            self.forwards += len(prefixes)
+            answers = np.asarray(self.model.next_logprobs(prefixes))
+            self._check(answers, len(prefixes))
+            return [Position(p, row, None) for p, row in zip(prefixes, answers, strict=True)]
+        states = [position.state for position in positions if position.state is not None]
+        if isinstance(self.model, RunModel):
+            states = self._answered(self.model.extend_many(states, rows), len(rows))
+        else:
+            for step in range(max(map(len, rows))):
+                places = [place for place, row in enumerate(rows) if len(row) > step]
+                before, tokens = [states[p] for p in places], [rows[p][step] for p in places]
+                answered = self._answered(self.model.extend(before, tokens), len(places))
+                for place, state in zip(places, answered, strict=True):
+                    states[place] = state
+        return [
+            Position(p, state.logprobs, state) for p, state in zip(prefixes, states, strict=True)
+        ]
+
+    def _answered(self, states: Sequence[ModelState], count: int) -> list[ModelState]:
+        """The states that an incremental model made of as many, checked and counted."""
         self.calls += 1
-        self.forwards += len(prefixes)
-        if isinstance(self.model, IncrementalModel):
-            before = [position.state for position in positions if position.state is not None]
-            states = self.model.extend(before, token_ids)
-            if len(states) != len(prefixes):
-                raise ModelError(f"the model returned {len(states)} states for {len(prefixes)}")
-            self._check(np.stack([np.asarray(state.logprobs) for state in states]), len(prefixes))
-            return [
-                Position(prefix, state.logprobs, state)
-                for prefix, state in zip(prefixes, states, strict=True)
-            ]
-        rows = np.asarray(self.model.next_logprobs(prefixes))
-        self._check(rows, len(prefixes))
-        return [Position(prefix, row, None) for prefix, row in zip(prefixes, rows, strict=True)]
+        self.forwards += count
+        if len(states) != count:
+            raise ModelError(f"the model returned {len(states)} states for {count}")
+        self._check(np.stack([np.asarray(state.logprobs) for state in states]), count)
+        return list(states)
 
     def _check_facts(self) -> None:
         """Refuse what a model says of itself if it cannot be: both end up among token ids."""

@@ -8,13 +8,14 @@
 use std::collections::hash_map::Entry;
 
 use formalm_automata::{Error, Machine, Resource};
-use formalm_vocabulary::canonical::{Kind, MARKS, Mark};
+use formalm_vocabulary::canonical::Mark;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
 use super::pairs::{Pair, Pairs};
+use super::prompt;
 use super::sets::Member;
-use super::walks::{self, Goal, fits_kind};
+use super::walks::{self, Goal};
 use crate::mask::{Words, patch};
 
 /// Positions that one search may look at.
@@ -48,33 +49,12 @@ pub(crate) fn after<M: Machine>(
     last: u32,
     token: u32,
 ) -> Result<Vec<Member>, Error> {
-    let encoder = context.encoder;
     let (state, place) = pairs.parts(member.pair);
-    let kind = encoder.kind(token);
     let mut list = Vec::new();
     let Some(bytes) = context.vocabulary.token_bytes(token) else { return Ok(list) };
     let Ok(state) = context.machine.walk(state, bytes)? else { return Ok(list) };
-    for mark in MARKS {
-        let begins = mark != Mark::Inside;
-        let fits = match begins {
-            true => encoder.may_end(member.path),
-            false => encoder.may_follow(last, token),
-        };
-        if !fits {
-            continue;
-        }
-        let Some(path) = encoder.path(member.path, token, begins) else { continue };
-        let splitter = encoder.splitter();
-        let place = match kind {
-            Kind::Byte(byte) => splitter.step_alone(place, byte, mark),
-            _ => bytes.iter().enumerate().try_fold(place, |place, (at, &byte)| {
-                splitter.step(place, byte, if at == 0 { mark } else { Mark::Inside })
-            }),
-        };
-        if let Some(place) = place.filter(|&place| fits_kind(kind, mark, splitter.is_added(place)))
-        {
-            list.push(Member { pair: pairs.intern(state, place)?, path });
-        }
+    for (place, path) in prompt::after(context, (place, member.path), last, token) {
+        list.push(Member { pair: pairs.intern(state, place)?, path });
     }
     Ok(list)
 }

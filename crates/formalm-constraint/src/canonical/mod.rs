@@ -8,6 +8,7 @@
 
 mod live;
 mod pairs;
+mod prompt;
 mod sets;
 mod walks;
 
@@ -17,6 +18,7 @@ use formalm_automata::{Chunks, Error, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
+use crate::constraint::Unfollowed;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
 use live::Liveness;
@@ -73,14 +75,16 @@ impl<M> Clone for Context<'_, M> {
 impl<M> Copy for Context<'_, M> {}
 
 impl Canonical {
+    /// Where `begins` is false, a text begins only after tokens that are given.
+    ///
     /// # Errors
     ///
-    /// No member has canonical tokens; [`Error::Limit`].
+    /// `begins`, and no member has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
         machine: &impl Machine,
-        vocabulary: Arc<Vocabulary>,
-        encoder: Arc<Encoder>,
+        (vocabulary, encoder): (Arc<Vocabulary>, Arc<Encoder>),
         memory_limit_bytes: usize,
+        begins: bool,
     ) -> Result<Canonical, Error> {
         let canonical = Canonical {
             encoder,
@@ -91,16 +95,16 @@ impl Canonical {
             masks: Memo::new(memory_limit_bytes),
             rows: Mutex::default(),
         };
-        canonical.begin(machine)?;
+        canonical.begin(machine, begins)?;
         Ok(canonical)
     }
 
     /// Makes the first state.
-    fn begin(&self, machine: &impl Machine) -> Result<(), Error> {
+    fn begin(&self, machine: &impl Machine, begins: bool) -> Result<(), Error> {
         let context = self.context(machine);
         let grown = &mut *self.lock();
         let start = grown.pairs.intern(machine.start(), self.encoder.splitter().start())?;
-        if !grown.pairs.is_productive(context, start)? {
+        if begins && !grown.pairs.is_productive(context, start)? {
             return Err(Error::Language {
                 message: "no member of the language has canonical tokens".to_owned(),
                 span: None,
@@ -123,6 +127,35 @@ impl Canonical {
     /// The state before anything was read.
     pub(crate) fn start(&self) -> StateId {
         StateId::new(0)
+    }
+
+    /// The state before anything was read where a text goes on after tokens, none of them special,
+    /// and the last of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfollowed`].
+    pub(crate) fn start_after(
+        &self,
+        machine: &impl Machine,
+        tokens: &[u32],
+    ) -> Result<(StateId, u32), Unfollowed> {
+        let context = self.context(machine);
+        let places = prompt::places(context, tokens).map_err(|good| Unfollowed::Prompt { good })?;
+        let last = tokens.last().copied().unwrap_or(NONE);
+        let Grown { pairs, live } = &mut *self.lock();
+        let mut members = Vec::new();
+        for (place, path) in places {
+            let member = Member { pair: pairs.intern(machine.start(), place)?, path };
+            if live.is_live(context, pairs, member, last)? {
+                members.push(member);
+            }
+        }
+        if members.is_empty() {
+            return Err(Unfollowed::Language);
+        }
+        members.sort_unstable();
+        Ok((self.set(pairs, machine, members), last))
     }
 
     /// The number of a set of members, all of one state of the language.

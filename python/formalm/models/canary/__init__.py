@@ -97,12 +97,20 @@ class CanaryModel:
 
     def extend(self, states: Sequence[ModelState], token_ids: Sequence[int]) -> list[State]:
         """Append one token to each state in one batch; states are values and may be reused."""
+        return self.extend_many(states, [(token_id,) for token_id in token_ids])
+
+    def extend_many(
+        self, states: Sequence[ModelState], runs: Sequence[Sequence[int]]
+    ) -> list[State]:
+        """Append one or more tokens to each state."""
         own = [state for state in states if isinstance(state, State)]
-        if not len(own) == len(states) == len(token_ids):
-            raise ModelError("extend takes this model's own states and one token for each")
-        for state, token_id in zip(own, token_ids, strict=True):
-            self._check([token_id], state.length + 1)
-        return self.network.extend(own, token_ids)
+        if not len(own) == len(states) == len(runs):
+            raise ModelError("extend takes this model's own states and tokens for each")
+        for state, run in zip(own, runs, strict=True):
+            if not run:
+                raise ModelError("a run has at least one token")
+            self._check(run, state.length + len(run))
+        return self.network.extend(own, runs)
 
     def _check(self, token_ids: Sequence[int], length: int) -> None:
         if length == 0:

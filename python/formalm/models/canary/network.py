@@ -131,22 +131,43 @@ class Gpt2:
         hidden, cache = self._forward([sequence])
         return State(self._read_out(hidden[0, -1]), len(sequence), (cache[0],))
 
-    def extend(self, states: Sequence[State], token_ids: Sequence[int]) -> list[State]:
-        """Append one token to each state; the given states stay as they are."""
-        out: list[State] = []
-        for start in range(0, len(states), _ROWS):
-            chunk = slice(start, start + _ROWS)
-            out.extend(self._extend(states[chunk], token_ids[chunk]))
+    def extend(self, states: Sequence[State], runs: Sequence[Sequence[int]]) -> list[State]:
+        """Append one or more tokens to each state; the given states stay as they are."""
+        out = list(states)
+        single = [place for place, run in enumerate(runs) if len(run) == 1]
+        for start in range(0, len(single), _ROWS):
+            places = single[start : start + _ROWS]
+            after = self._extend([states[p] for p in places], [runs[p][0] for p in places])
+            for place, state in zip(places, after, strict=True):
+                out[place] = state
+        for place, run in enumerate(runs):
+            if len(run) > 1:
+                out[place] = self._extend_run(states[place], run)
         return out
 
-    def _forward(self, sequences: Sequence[Sequence[int]]) -> tuple[Float, Float]:
-        """Return the last hidden rows and the cache; padding stands on the right, unseen."""
+    def _extend_run(self, state: State, run: Sequence[int]) -> State:
+        """Several tokens after one state, in one pass."""
+        past = np.concatenate(state.blocks) if state.blocks else None
+        hidden, cache = self._forward([run], past)
+        return State(
+            self._read_out(hidden[0, -1]), state.length + len(run), (*state.blocks, cache[0])
+        )
+
+    def _forward(
+        self, sequences: Sequence[Sequence[int]], past: Float | None = None
+    ) -> tuple[Float, Float]:
+        """Return the last hidden rows and the cache; padding stands on the right, unseen.
+
+        ``past`` is the cache of a prefix that all the sequences go on from.
+        """
         count, length = len(sequences), max(map(len, sequences))
         ids = np.zeros((count, length), dtype=np.int64)
         for row, sequence in enumerate(sequences):
             ids[row, : len(sequence)] = sequence
-        x = self._embedding[ids] + self._places[:length]
-        hidden_future = np.triu(np.full((length, length), -np.inf, dtype=np.float32), 1)
+        before = 0 if past is None else len(past)
+        x = self._embedding[ids] + self._places[before : before + length]
+        hidden_future = np.full((length, before + length), -np.inf, dtype=np.float32)
+        hidden_future = np.triu(hidden_future, before + 1)
         shape = (count, length, len(self._layers), 2, self.heads, self._size)
         cache = np.empty(shape, dtype=np.float32)
         for number, layer in enumerate(self._layers):
@@ -154,6 +175,12 @@ class Gpt2:
             parts = parts.reshape(count, length, 3, self.heads, self._size)
             cache[:, :, number] = parts[:, :, 1:]
             query, key, value = parts.transpose(2, 0, 3, 1, 4)
+            if past is not None:
+                seen = past[:, number].transpose(1, 2, 0, 3)
+                shape = (2, count, *seen.shape[1:])
+                key, value = np.concatenate(
+                    [np.broadcast_to(seen[:, None], shape), (key, value)], 3
+                )
             scores = query @ key.swapaxes(-1, -2) / np.float32(math.sqrt(self._size))
             mixed = softmax(scores + hidden_future) @ value
             x = self._finish(layer, x, mixed.swapaxes(1, 2).reshape(count, length, -1))

@@ -37,7 +37,7 @@ Rows = npt.NDArray[np.floating[Any]]
 
 
 def compare(model: TransformersModel, network: Network) -> None:
-    """Set ``is_padded``, ``is_cached`` and ``notes`` of a model by what it does.
+    """Set ``is_padded``, ``is_cached``, ``is_stepwise`` and ``notes`` of a model by what it does.
 
     Raises
     ------
@@ -145,10 +145,22 @@ def _cache(
             steps = [prefixes[place] for place in long]
             wrong = _difference(model, lambda: _steps(model, steps), alone[long])
             if wrong is None:
-                return block.cache, []
+                return block.cache, _many(model, block.cache, steps, alone[long])
             why = f"going on from its cache {wrong}"
     model.is_cached = False
     return None if block is None else block.cache, [f"{why}, so prefixes are read anew"]
+
+
+def _many(
+    model: TransformersModel, cache: Any, prefixes: list[list[int]], alone: Rows
+) -> list[str]:
+    """Why several tokens are not read at once; sets ``is_stepwise``."""
+    model.is_stepwise = is_recurrent(cache)
+    if model.is_stepwise:
+        return []
+    wrong = _difference(model, lambda: _runs(model, prefixes), alone)
+    model.is_stepwise = wrong is not None
+    return [f"reading several tokens at once {wrong}, so it reads one"] if wrong else []
 
 
 def _random(model: TransformersModel, length: int) -> list[int]:
@@ -187,6 +199,15 @@ def _steps(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
     if _far(model, both[0], both[1]):
         raise ArithmeticError("forked states differ")
     return both[0]
+
+
+def _runs(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
+    """The rows after the prefixes, all but the first token of each read at once, twice."""
+    rows = []
+    for prefix in prefixes:
+        stem, run = model.start(prefix[:1]), prefix[1:]
+        rows.append(model.extend_many([stem, stem], [[0] * len(run), run])[1].logprobs)
+    return np.stack(rows)
 
 
 def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows) -> str | None:

@@ -48,6 +48,8 @@ class TransformersModel:
         of one length at a time, and so does a model that failed the comparison made at load.
     is_cached
         Whether ``extend`` goes on from a cache. If not, prefixes are read anew.
+    is_stepwise
+        Whether ``extend_many`` reads one token a forward pass, as recurrent models do.
     switches
         Lengths beyond which the model reads all of a prefix in another way, as LongRoPE makes it.
         Shorter and longer prefixes share no batch, and a prefix that grows longer is read anew.
@@ -77,6 +79,7 @@ class TransformersModel:
         self.batch_size = batch_size
         self.is_padded = True
         self.is_cached = True
+        self.is_stepwise = True
         self.switches = switches_of(model)
         self.notes: tuple[str, ...] = ()
         self.network = Network(model)
@@ -124,43 +127,54 @@ class TransformersModel:
     def extend(
         self, states: Sequence[TransformersState], token_ids: Sequence[int]
     ) -> list[TransformersState]:
-        """Read one more token after each state; ``states`` stay valid.
-
-        States of equal length share forward passes. A state that was made by another model is a
-        ModelError.
-        """
+        """Read one more token after each state; see :meth:`extend_many`."""
         if len(states) != len(token_ids):
             raise ModelError(f"{len(states)} states and {len(token_ids)} tokens")
-        for state, token_id in zip(states, token_ids, strict=True):
+        return self.extend_many(states, [(token_id,) for token_id in token_ids])
+
+    def extend_many(
+        self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
+    ) -> list[TransformersState]:
+        """Read one or more tokens after each state; ``states`` stay valid.
+
+        States of equal length that read equally many tokens share forward passes. A state that was
+        made by another model is a ModelError.
+        """
+        if len(states) != len(runs):
+            raise ModelError(f"{len(states)} states and {len(runs)} runs of tokens")
+        for state, run in zip(states, runs, strict=True):
             if getattr(state, "model", None) is not self:
                 raise ModelError("extend takes states that this model made")
-            self._check([token_id], state.length + 1)
+            if not run:
+                raise ModelError("a run has at least one token")
+            self._check(run, state.length + len(run))
         self._shrink()
-        result: list[TransformersState | None] = [None] * len(states)
+        result: dict[int, TransformersState] = {}
         fresh = []
-        for place, state in enumerate(states):
+        for place, (state, run) in enumerate(zip(states, runs, strict=True)):
             if state.block is None:
                 fresh.append(place)
-            elif state.length in self.switches:
-                result[place] = self.start((*state.token_ids, token_ids[place]))
-        prefixes = [(*states[place].token_ids, token_ids[place]) for place in fresh]
+            elif self._switches_within(state, run):
+                result[place] = self.start((*state.token_ids, *run))
+        prefixes = [(*states[place].token_ids, *runs[place]) for place in fresh]
         if fresh:
             rows = self.next_logprobs(prefixes)
             for place, prefix, row in zip(fresh, prefixes, rows, strict=True):
                 result[place] = TransformersState(self, prefix, row.copy(), None, 0)
-        for batch in self._cached_batches(states):
-            for place, state in zip(
-                batch,
-                self._step([states[p] for p in batch], [token_ids[p] for p in batch]),
-                strict=True,
-            ):
-                result[place] = state
-        return [state for state in result if state is not None]
+        for batch in self._cached_batches(states, runs):
+            stepped = self._step([states[p] for p in batch], [runs[p] for p in batch])
+            result.update(zip(batch, stepped, strict=True))
+        return [result[place] for place in range(len(states))]
+
+    def _switches_within(self, state: TransformersState, run: Sequence[int]) -> bool:
+        """Whether a run leads to a length from which on all is read in another way."""
+        side = bisect_left(self.switches, state.length)
+        return side != bisect_left(self.switches, state.length + len(run))
 
     def _step(
-        self, states: Sequence[TransformersState], token_ids: Sequence[int]
+        self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> list[TransformersState]:
-        """One token after states of one length, in one forward pass on a copy of their caches."""
+        """Runs of one length after states of one length, on a copy of their caches."""
         parts: list[tuple[Block, list[int]]] = []
         for state in states:
             block = state.block
@@ -174,26 +188,32 @@ class TransformersModel:
             cache = caches.fork(first.cache)
         else:
             cache = caches.join([(block.cache, rows) for block, rows in parts])
-        logprobs = self.network.extend(token_ids, first.name, cache, states[0].length)
+        length = states[0].length
+        width = 1 if self.is_stepwise else len(runs[0])
+        for at in range(0, len(runs[0]), width):
+            part = [run[at : at + width] for run in runs]
+            logprobs = self.network.extend(part, first.name, cache, length + at)
         block = Block(first.name, cache, len(states), self._thinned)
         several = len(states) > 1
         return [
             TransformersState(
                 self,
-                (*state.token_ids, token_id),
+                (*state.token_ids, *run),
                 # A view would keep the rows of the whole batch in memory.
                 logprobs[row].copy() if several else logprobs[row],
                 block,
                 row,
             )
-            for row, (state, token_id) in enumerate(zip(states, token_ids, strict=True))
+            for row, (state, run) in enumerate(zip(states, runs, strict=True))
         ]
 
-    def _cached_batches(self, states: Sequence[TransformersState]) -> Iterator[list[int]]:
-        lengths: dict[int, list[int]] = {}
-        for place, state in enumerate(states):
-            if state.block is not None and state.length not in self.switches:
-                lengths.setdefault(state.length, []).append(place)
+    def _cached_batches(
+        self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
+    ) -> Iterator[list[int]]:
+        lengths: dict[tuple[int, int], list[int]] = {}
+        for place, (state, run) in enumerate(zip(states, runs, strict=True)):
+            if state.block is not None and not self._switches_within(state, run):
+                lengths.setdefault((state.length, len(run)), []).append(place)
         for places in lengths.values():
             for start in range(0, len(places), self.batch_size):
                 yield places[start : start + self.batch_size]

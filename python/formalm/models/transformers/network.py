@@ -95,18 +95,20 @@ class Network:
         name = next((name for name in CACHES if output.get(name) is not None), "")
         return self._logprobs(output.logits[:, -1], [len(prefix)]), name, output.get(name)
 
-    def extend(self, token_ids: Sequence[int], name: str, cache: Any, past: int) -> Floats:
-        """Log-probabilities after one more token a row; ``cache`` is changed by it.
+    def extend(self, runs: Sequence[Sequence[int]], name: str, cache: Any, past: int) -> Floats:
+        """Log-probabilities after equally many more tokens a row; ``cache`` is changed by it.
 
         What the model returns as its new cache is the object it was given.
         """
         import torch
 
         inputs = {"use_cache": True, name: cache}
-        output = self._forward(torch.tensor(token_ids)[:, None], past, inputs)
+        if "logits_to_keep" in self._parameters:
+            inputs["logits_to_keep"] = 1
+        output = self._forward(torch.tensor([list(run) for run in runs]), past, inputs)
         if output.get(name) is not cache:
             raise ModelError(f"{type(self.model).__name__} answered with another cache")
-        return self._logprobs(output.logits[:, -1], [past + 1] * len(token_ids))
+        return self._logprobs(output.logits[:, -1], [past + len(runs[0])] * len(runs))
 
     def _forward(self, ids: Any, past: int, inputs: dict[str, Any]) -> Any:
         import torch

@@ -1,0 +1,149 @@
+"""A text that goes on from a prompt in the tokenizer's own tokens, and what to do if none does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from formalm.constraint import Constraint, Matcher
+from formalm.errors import ArgumentError, TokenError
+from formalm.languages import Literal
+from formalm.vocabulary.parts import token_ids as _integers
+
+__all__ = ["Continuation", "check_heal", "continuation"]
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """What may follow a prompt.
+
+    Attributes
+    ----------
+    token_ids
+        The tokens of the prompt that stay.
+    regenerated
+        The bytes of the tokens given back. They stand at the beginning of what follows.
+    constraint
+        Of what follows: the language, after ``regenerated`` if that is not empty.
+    """
+
+    token_ids: tuple[int, ...]
+    regenerated: bytes
+    constraint: Constraint
+
+    def matcher(self) -> Matcher:
+        """A matcher of what follows."""
+        return self.constraint.matcher(after=self.token_ids)
+
+
+def check_heal(heal: object, tokenization: str) -> None:
+    """Refuse a ``heal`` that is no number of tokens, or that cannot apply."""
+    if not isinstance(heal, bool) and (type(heal) is not int or heal < 0):
+        raise ArgumentError(f"heal is True, False or a number of tokens, not {heal!r}")
+    if heal is not False and tokenization != "canonical":
+        raise ArgumentError(
+            f"heal={heal!r} does not apply to tokenization={tokenization!r}, where any tokens may"
+            " follow a prompt",
+            hint='use tokenization="canonical"',
+        )
+
+
+def continuation(
+    constraint: Constraint, token_ids: Iterable[int], *, heal: bool | int = False
+) -> Continuation:
+    """What may follow a prompt, giving its last tokens back if asked to.
+
+    A prompt's last token may be none that the tokenizer writes before any member. After
+    ``"Hello "`` the text ``"world"`` does not go on in canonical tokens, since the tokenizer writes
+    ``" world"`` in one. Healing gives back the space, and the text to come must begin with one.
+
+    Parameters
+    ----------
+    constraint
+        A constraint on canonical tokens. With ``tokenization="all"`` any tokens may follow, and
+        nothing is given back.
+    token_ids
+        The prompt. Special tokens separate texts; none of them is given back.
+    heal
+        True gives back the fewest tokens with which some member can follow, none if that can be. A
+        number gives back at least so many (or all there are up to the last special token), so
+        that the model may choose others: *token healing* is ``heal=1``. False gives none back.
+
+    Raises
+    ------
+    TokenError
+        If no member goes on in canonical tokens, without ``heal`` or with any tokens given back.
+    ArgumentError
+        For a ``heal`` that cannot apply.
+
+    Examples
+    --------
+    >>> from formalm import Constraint, Literal, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b"])
+    >>> constraint = Constraint(Literal("b"), vocabulary)
+    >>> continuation(constraint, [0]).token_ids
+    (0,)
+    """
+    ids = tuple(_integers(token_ids))
+    check_heal(heal, constraint.tokenization)
+    least = int(heal) if heal is not True else 0
+    if least == 0:
+        try:
+            constraint.matcher(after=ids)
+            return Continuation(ids, b"", constraint)
+        except TokenError:
+            if heal is False:
+                raise
+            least = 1
+    most = _texts_length(constraint, ids)
+    if most == 0:
+        constraint.matcher(after=ids)  # which says why, if nothing can follow
+        return Continuation(ids, b"", constraint)
+    return _fewest(constraint, ids, min(least, most), most)
+
+
+def _texts_length(constraint: Constraint, ids: tuple[int, ...]) -> int:
+    """Number of tokens after the last special one."""
+    special = (at for at, token in enumerate(reversed(ids)) if _bytes(constraint, token) is None)
+    return next(special, len(ids))
+
+
+def _bytes(constraint: Constraint, token_id: int) -> bytes | None:
+    return constraint.vocabulary.token_bytes(token_id)
+
+
+def _fewest(constraint: Constraint, ids: tuple[int, ...], least: int, most: int) -> Continuation:
+    """Give back the fewest tokens that will do, ``least`` to ``most``.
+
+    With more of them whatever followed still can, so the number is found by doubling and halving.
+    """
+    failed, count, step = least - 1, least, 1
+    found = _given_back(constraint, ids, count)
+    while found is None and count < most:
+        failed, count, step = count, min(count + step, most), 2 * step
+        found = _given_back(constraint, ids, count)
+    if found is None:
+        raise TokenError(
+            "no member goes on in canonical tokens, with any tokens of the prompt given back",
+            hint='use tokenization="all", or change the prompt',
+        )
+    while count - failed > 1:
+        middle = (failed + count) // 2
+        better = _given_back(constraint, ids, middle)
+        if better is None:
+            failed = middle
+        else:
+            found, count = better, middle
+    return found
+
+
+def _given_back(constraint: Constraint, ids: tuple[int, ...], count: int) -> Continuation | None:
+    """The continuation with so many tokens given back, if any member can follow then."""
+    kept, back = ids[: len(ids) - count], ids[len(ids) - count :]
+    text = b"".join(_bytes(constraint, token) or b"" for token in back)
+    found = Continuation(kept, text, constraint.preceded_by(Literal(text)))
+    try:
+        found.matcher()
+    except TokenError:
+        return None
+    return found

@@ -1,0 +1,142 @@
+"""What a call asks of its texts: checked, and laid out for each prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from formalm.constraint import Constraint
+from formalm.continuations import check_heal, continuation
+from formalm.drivers.arguments import check_tokenization, compiled, positive
+from formalm.drivers.draft import Plan, Target
+from formalm.drivers.finish import Finish
+from formalm.drivers.prompts import prefix_token_ids
+from formalm.drivers.result import Reason
+from formalm.drivers.stopping import stop_language
+from formalm.errors import ArgumentError, TokenError
+from formalm.languages import Regex
+from formalm.models import Session
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["Terms", "prepare"]
+
+HEAL = 'heal=True gives the prompt\'s last tokens back; tokenization="all" needs none of it'
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is asked of the texts of a call, whatever their prompts.
+
+    Parameters are those of :func:`formalm.generate`.
+
+    Raises
+    ------
+    ArgumentError
+        If they contradict each other.
+    """
+
+    language: Any
+    tokenization: str | None = None
+    heal: bool | int = False
+    measure: bool = False
+    max_tokens: int | None = None
+    stop: Any = None
+    finish: bool = False
+    bos: Any = "auto"
+
+    def __post_init__(self) -> None:
+        positive("max_tokens", self.max_tokens, least=0)
+        for name, value in (("finish", self.finish), ("measure", self.measure)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"{name} is True or False, not {value!r}")
+        check_tokenization(self.tokenization)
+        if self.finish and self.language is None:
+            raise ArgumentError("finish=True needs a language to finish in")
+        if self.finish and self.stop is not None:
+            raise ArgumentError(
+                "finish=True and stop contradict each other: a stop cuts the text anywhere"
+            )
+
+    def constraint(self, vocabulary: Vocabulary) -> Constraint | None:
+        """The constraint before any prompt is considered."""
+        language = self.language
+        if language is None and self.tokenization == "canonical":
+            language = Regex("(?s:.*)")
+        made = None if language is None else compiled(language, vocabulary, self.tokenization)
+        tokenization = "all" if made is None else made.tokenization
+        check_heal(self.heal, tokenization)
+        if self.measure and tokenization != "canonical":
+            raise ArgumentError(
+                "measure=True compares canonical tokens with any, and these may be any",
+                hint='use tokenization="canonical"; without it allowed_mass says all there is',
+            )
+        if self.finish and tokenization == "canonical":
+            raise ArgumentError(
+                "finish=True does not go with canonical tokens: the fewest of them to a member are"
+                " not known",
+                hint='use tokenization="all", or raise max_tokens',
+            )
+        return made
+
+
+def prepare(
+    session: Session, prompts: Sequence[object], terms: Terms, seeds: Sequence[int | None]
+) -> list[Plan]:
+    """Check everything before the model is asked anything; one plan for each prompt and seed."""
+    vocabulary = session.vocabulary
+    constraint = terms.constraint(vocabulary)
+    stops = stop_language(terms.stop)
+    steering = Finish(constraint) if terms.finish and constraint is not None else None
+    language = None if terms.language is None or constraint is None else constraint.language
+    plans = []
+    for place, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
+        name = "prompt" if len(prompts) == 1 else f"prompt[{place}]"
+        prefix = prefix_token_ids(session, prompt, terms.bos, name)
+        target = None
+        if constraint is not None:
+            # What a beam search compares are the model's own numbers: it asks for all of them.
+            skips = not terms.measure and seed is not None
+            try:
+                prefix, target = _target(session, constraint, prefix, terms, skips)
+            except TokenError as error:
+                raise TokenError(f"{name}: {error.message}", hint=HEAL) from None
+        budget, reason = _budget(session, len(prefix), terms.max_tokens, name)
+        plans.append(
+            Plan(vocabulary, language, target, stops, steering, prefix, budget, reason, seed)
+        )
+    if steering is not None and constraint is not None:
+        # The least budget is the one that may be too small.
+        steering.check(constraint.matcher(), min(plan.budget for plan in plans))
+    return plans
+
+
+def _target(
+    session: Session, constraint: Constraint, prefix: tuple[int, ...], terms: Terms, skips: bool
+) -> tuple[tuple[int, ...], Target]:
+    """What stands in front of the texts, and what they have to be."""
+    if constraint.tokenization == "all":
+        return prefix, Target(constraint.matcher())
+    rest = continuation(constraint, prefix, heal=terms.heal)
+    byte_matcher = None
+    if terms.measure:
+        byte_matcher = compiled(rest.constraint.language, session.vocabulary).matcher()
+    # A model that cannot start from nothing needs a token in front again.
+    kept = rest.token_ids or prefix_token_ids(session, None, terms.bos)
+    return kept, Target(rest.matcher(), rest.regenerated, byte_matcher, skips)
+
+
+def _budget(session: Session, used: int, max_tokens: int | None, name: str) -> tuple[int, Reason]:
+    """Most tokens to draw, and what to say when they are used up."""
+    context = session.model.context_length
+    if context is None:
+        if max_tokens is None:
+            raise ArgumentError(
+                "nothing bounds the text: the model has no context length", hint="pass max_tokens"
+            )
+        return max_tokens, "length"
+    # A prefix of exactly the context length can still be evaluated: it yields one token more.
+    room = context - used + 1
+    if room < 1:
+        raise ArgumentError(f"{name} has {used} tokens, the model's context is {context}")
+    return (room, "context") if max_tokens is None or room < max_tokens else (max_tokens, "length")
