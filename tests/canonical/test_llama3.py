@@ -8,15 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.canonical.real import NAMES, Case, load
+from tests.canonical.real import Case
 
-NAME = "llama3-128k"
-pytestmark = pytest.mark.skipif(NAME not in NAMES, reason=f"no {NAME} in ../shared/tokenizers")
-
-
-@pytest.fixture(scope="module")
-def llama() -> Case:
-    return load(NAME)
+LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def accepts(case: Case, ids: list[int]) -> bool:
@@ -24,7 +18,7 @@ def accepts(case: Case, ids: list[int]) -> bool:
     return matcher.advance_many(ids) == len(ids) and matcher.is_accepting
 
 
-@pytest.mark.parametrize("step", [20, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [20, pytest.param(1, marks=LONG)])
 def test_tokens_that_are_whole_pieces_only(
     llama: Case, step: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -55,9 +49,7 @@ def test_tokens_that_are_whole_pieces_only(
     record_property("whole pieces", pieces)
 
 
-@pytest.mark.parametrize(
-    ("count", "step"), [(100, 8), pytest.param(30_000, 1, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("count", "step"), [(100, 8), pytest.param(30_000, 1, marks=LONG)])
 def test_tokens_made_by_a_rule_before_one_of_its_parts(
     llama: Case, count: int, step: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -16,6 +16,7 @@ from tests.canonical.test_theorem import by_bytes, tokenizations
 from tests.canonical.test_trained import PIECES
 
 LETTERS = "abc"
+LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]
 Merge = tuple[str, str]
 
 
@@ -54,7 +55,7 @@ def tokenizer_of(merges: list[Merge], *, whole: bool) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(file))
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(at, marks=pytest.mark.slow) for at in (1, 2))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(at, marks=LONG) for at in (1, 2))])
 def test_strange_merges_are_followed_exactly(
     part: int, record_property: Callable[[str, object], None]
 ) -> None:
