@@ -19,7 +19,21 @@ FILES = Path(__file__).parents[3] / "shared" / "tokenizers"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in FILES.glob("*.json.gz"))
 QUICK = {"gpt2-50k", "mistral-v1-32k"}
 BATCH = 50_000
+# Llama 3's is ranked too, but tiktoken cannot be kept from taking pieces whole.
+RANKED = ("gpt2", "cl100k", "o200k", "tekken")
 
+
+def _bytes_of_characters() -> dict[str, int]:
+    """How byte-level files write bytes: as themselves where they are seen, else shifted."""
+    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    rest = [byte for byte in range(256) if byte not in seen]
+    return {
+        **{chr(byte): byte for byte in seen},
+        **{chr(256 + at): byte for at, byte in enumerate(rest)},
+    }
+
+
+BYTES = _bytes_of_characters()
 needs_files = pytest.mark.skipif(not NAMES, reason="no tokenizer files in ../shared/tokenizers")
 
 
@@ -70,6 +84,27 @@ class Case:
         file["model"] = {**file["model"], "ignore_merges": False}
         file["added_tokens"] = []
         return Tokenizer.from_str(json.dumps(file))
+
+    def merged(self, texts: list[str]) -> Iterator[list[int]]:
+        """What merging alone makes of texts written in pieces.
+
+        Asked is tiktoken where its rule, a token's rank is its id, is the file's: it is the library
+        that those vocabularies are from. Otherwise ``tokenizers``.
+        """
+        if self.name.startswith(RANKED):
+            for text in texts:
+                yield self.ranked._encode_single_piece(bytes(map(BYTES.__getitem__, text)))
+        else:
+            encoded = self.merging.encode_batch_fast(texts, add_special_tokens=False)
+            yield from (encoding.ids for encoding in encoded)
+
+    @cached_property
+    def ranked(self) -> Any:
+        from tiktoken import Encoding
+
+        tokens = enumerate(self.vocabulary.tokens())
+        ranks = {token: at for at, token in tokens if token is not None}
+        return Encoding(self.name, pat_str=".+", mergeable_ranks=ranks, special_tokens={})
 
     def uncut(self) -> Case:
         """The same without a pre-tokenizer and without added tokens: merging alone."""
