@@ -94,13 +94,9 @@ class CanonicalTokens(Sources):
         >>> len(found), next(iter(found)) == found.canonical
         (12, True)
         """
-        return Tokenizations(self, text, byte_limit)
-
-    def spellings(self) -> Spellings:
-        """The ids of each token's bytes, sorted out when first asked for."""
         if self._spellings is None:
             self._spellings = Spellings(self.core.all_token_bytes())
-        return self._spellings
+        return Tokenizations(self, self._spellings, text, byte_limit)
 
     @property
     def _tokenizer_json(self) -> bytes | None:

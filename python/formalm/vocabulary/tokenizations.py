@@ -59,14 +59,20 @@ class Tokenizations:
         The bytes that are spelled.
     """
 
-    def __init__(self, vocabulary: CanonicalTokens, text: str | bytes, byte_limit: int) -> None:
+    def __init__(
+        self,
+        vocabulary: CanonicalTokens,
+        spellings: Spellings,
+        text: str | bytes,
+        byte_limit: int,
+    ) -> None:
         self.text = _bytes(text)
         if type(byte_limit) is not int or byte_limit < 0:
             raise ArgumentError(f"byte_limit is a number of bytes, not {byte_limit!r}")
         if len(self.text) > byte_limit:
             raise LimitError("bytes of text", len(self.text), byte_limit, "raise byte_limit")
         self._vocabulary = vocabulary
-        self._steps = vocabulary.spellings().steps(self.text)
+        self._steps = spellings.steps(self.text)
 
     @cached_property
     def count(self) -> int:
