@@ -10,6 +10,7 @@ from formalm import TableModel, Vocabulary  # noqa: E402
 from formalm.cli import outcome  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
 from formalm.cli.options import chosen_model  # noqa: E402
+from formalm.models.canary import WEIGHTS  # noqa: E402
 
 TOKENS = [b"a", b"b", b"ab", b" ", "é".encode()[:1], None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -143,6 +144,7 @@ def test_doctor() -> None:
         ("generate", "-r", "(ab){9}", "--max-tokens", "2", "--finish"),
         ("search", "-r", "a", "--given", "b"),
         ("mask", "-r", "a", "--tokenizer", "no such file"),
+        ("tokenize", "a", "--canonical"),
         ("automaton", "-r", "(a|b)*a(a|b){9}", "--state-limit", "9"),
     ],
 )
@@ -186,6 +188,9 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
         ("tokenize",),
         ("tokenize", "a", "--list", "3"),
         ("tokenize", "a", "--all", "--ids", "1"),
+        ("tokenize", "a", "--all", "--canonical"),
+        ("tokenize", "--canonical"),
+        ("tokenize", "a", "--canonical", "--list", "3"),
         ("tokenize", "--ids", "1,x"),
         ("tokenize", "--ids", "99"),
         ("tokenize", "\udcff"),
@@ -308,3 +313,28 @@ def test_tokenize() -> None:
     assert run("tokenize", "b", "--ids", "0").exit_code == outcome.NOTHING
     assert "special" in run("tokenize", "--ids", "5").stdout
     assert "not UTF-8" in run("tokenize", "--ids", "4").stdout
+
+
+def test_tokenize_canonical() -> None:
+    where = ("--tokenizer", str(WEIGHTS / "tokenizer.json"), "--canonical")
+    (told,) = objects(run("tokenize", "the cat", *where, "--json").stdout)
+    assert (len(told["canonical"]), told["error"], told["count"]) == (4, None, 12)
+    own = ",".join(map(str, told["canonical"]))
+    (judged,) = objects(run("tokenize", "--ids", own, *where, "--json").stdout)
+    assert (judged["error"], judged["canonical"]) == (None, told["canonical"])
+    letters = run("tokenize", "--ids", "84,72,69", *where)
+    assert letters.exit_code == outcome.NOTHING
+    shown, why, canonical, count = letters.stdout.splitlines()
+    assert shown.startswith("84,72,69")
+    assert why.startswith("not canonical from token 1 on: merging joins b'h' and b'e'")
+    assert canonical.startswith("canonical: ")
+    assert count == "3 token sequences spell 'the'"
+    (judged,) = objects(run("tokenize", "--ids", "84,72,69", *where, "--json").stdout)
+    assert judged["error"]["index"] == 1
+    assert judged["error"]["expected"] == judged["canonical"]
+    other = run("tokenize", "a", "--ids", own, *where)
+    assert other.exit_code == outcome.NOTHING
+    assert "not 'a'" in other.stdout
+    (special,) = objects(run("tokenize", "--ids", "0", *where, "--json").stdout)
+    assert (special["canonical"], special["count"]) == ([0], None)
+    assert "no tokens" in run("tokenize", "--ids", "135", *where).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,11 @@ import typer
 from formalm.cli.automaton import shown_tokens
 from formalm.cli.options import Json, VocabularyOptions
 from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, VocabularyError
 
 if TYPE_CHECKING:
     from formalm.vocabulary import Vocabulary
+    from formalm.vocabulary.tokenizations import Tokenizations
 
 __all__ = ["tokenize"]
 
@@ -28,16 +30,26 @@ def tokenize(
         int | None,
         typer.Option("--list", min=0, help="With --all: print the first N.", metavar="N"),
     ] = None,
+    canonical: Annotated[
+        bool,
+        typer.Option(
+            "--canonical",
+            help="The canonical tokens of the text, as it continues another one; with --ids, "
+            "whether those are canonical, and why not. How many token sequences spell it.",
+        ),
+    ] = False,
     ids: Annotated[
         str | None,
         typer.Option(help="Look at these tokens, such as 1,2,3, instead.", metavar="IDS"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the tokens of a text, all its tokenizations, or the text of tokens."""
+    """Show the tokens of a text, all its tokenizations, or what tokens spell and how."""
     with reported(json):
         if every and ids is not None:
             raise ArgumentError("--all and --ids exclude each other")
+        if every and canonical:
+            raise ArgumentError("--all and --canonical exclude each other")
         if members is not None and not every:
             raise ArgumentError("--list is for --all")
         if text is None and ids is None:
@@ -45,7 +57,9 @@ def tokenize(
         if text is not None:
             checked_bytes(text)
         tokens = vocabulary.load()
-        if ids is not None:
+        if canonical:
+            _canonical(tokens, None if ids is None else _read_ids(ids, tokens), text, json)
+        elif ids is not None:
             _judge(tokens, _read_ids(ids, tokens), text, json)
         elif text is not None and every:
             _all(tokens, text, members or 0, json)
@@ -83,18 +97,13 @@ def _spelled(data: bytes | None) -> dict[str, str | None]:
 
 
 def _all(vocabulary: Vocabulary, text: str, wanted: int, json: bool) -> None:
-    from formalm.constraint import Constraint
-    from formalm.languages import Literal
-
-    automaton = Constraint(Literal(text), vocabulary).to_automaton(state_limit=100_000)
-    count = automaton.count()
-    own = vocabulary.encode(text) if vocabulary.can_encode else None
+    found = vocabulary.tokenizations(text)
+    count, own = found.count, _own(vocabulary, found)
     if json:
         print_json({"count": count, "own": own})
     else:
-        what = "token sequence spells" if count == 1 else "token sequences spell"
-        typer.echo(f"{count:,} {what} {text!r}")
-    for token_ids in islice(automaton, wanted):
+        typer.echo(f"{_sequences(count)} {text!r}")
+    for token_ids in map(list, islice(found, wanted)):
         if json:
             print_json(
                 {"token_ids": token_ids, "is_own": None if own is None else token_ids == own}
@@ -104,6 +113,57 @@ def _all(vocabulary: Vocabulary, text: str, wanted: int, json: bool) -> None:
             typer.echo(shown_tokens(token_ids, vocabulary) + mark)
     if not count:
         raise typer.Exit(NOTHING)
+
+
+def _own(vocabulary: Vocabulary, found: Tokenizations) -> list[int] | None:
+    """The canonical tokens, or where they are not known what encodes the text; None if nothing
+    does.
+    """
+    try:
+        return None if found.canonical is None else list(found.canonical)
+    except VocabularyError:
+        return vocabulary.encode(found.text.decode()) if vocabulary.can_encode else None
+
+
+def _canonical(
+    vocabulary: Vocabulary, token_ids: list[int] | None, text: str | None, json: bool
+) -> None:
+    """Whether tokens are canonical, or which tokens of a text are; how many spell the same."""
+    error, spelled = None, (text or "").encode()
+    if token_ids is None:
+        expected = vocabulary.tokenizations(spelled).canonical
+    else:
+        error, spelled = vocabulary.canonical_error(token_ids), vocabulary.decode(token_ids)
+        expected = tuple(token_ids) if error is None else error.expected
+    special = any(vocabulary.token_bytes(token_id) is None for token_id in token_ids or ())
+    count = None if special else vocabulary.tokenizations(spelled).count
+    shown = None if expected is None else list(expected)
+    if json:
+        judged = {} if token_ids is None else {"token_ids": token_ids}
+        why = None if error is None else asdict(error)
+        print_json({**judged, "canonical": shown, "error": why, "count": count})
+    else:
+        if token_ids is not None:
+            typer.echo(shown_tokens(token_ids, vocabulary))
+        if error is not None:
+            typer.echo(f"not canonical from token {error.index} on: {error.reason}")
+        typer.echo(f"canonical: {_named(shown, vocabulary)}")
+        if count is not None:
+            typer.echo(f"{_sequences(count)} {spelled.decode(errors='replace')!r}")
+    differs = text is not None and spelled != text.encode()
+    if differs and not json:
+        typer.echo(f"spells {spelled.decode(errors='replace')!r}, not {text!r}")
+    if error is not None or expected is None or differs:
+        raise typer.Exit(NOTHING)
+
+
+def _named(token_ids: list[int] | None, vocabulary: Vocabulary) -> str:
+    return "no tokens" if token_ids is None else shown_tokens(token_ids, vocabulary)
+
+
+def _sequences(count: int) -> str:
+    what = "token sequence spells" if count == 1 else "token sequences spell"
+    return f"{count:,} {what}"
 
 
 def _judge(vocabulary: Vocabulary, token_ids: list[int], text: str | None, json: bool) -> None:

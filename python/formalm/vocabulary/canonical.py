@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from formalm import _core
 from formalm.errors import VocabularyError
 from formalm.vocabulary.encoding import JsonTokenizer
+from formalm.vocabulary.non_canonical import NonCanonical, find
 from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
+from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
-__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder", "non_canonical"]
+__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder"]
 
 # What pre-tokenizers treat in ways of their own, to be strung together at random.
 _SCRAPS = [
@@ -21,25 +22,6 @@ _SCRAPS = [
     *(" ", "  ", "    ", "\t", "\n", "\n\n", "\r\n", "\r", "\x0b", "\x1c", "\x85", " the"),
     *("\u00a0", "\u2028", "\u3000", "\u200b", "\u200d", "\ufeff", "\u093e", "\u0947", "\u0301"),
 ]
-
-
-@dataclass(frozen=True)
-class NonCanonical:
-    """Where and why a token sequence is not what the tokenizer makes of its text.
-
-    Attributes
-    ----------
-    index
-        The first token that differs from the canonical ones.
-    reason
-        What the tokenizer does instead, in a sentence.
-    expected
-        The canonical token ids of the same text; None if it has none.
-    """
-
-    index: int
-    reason: str
-    expected: tuple[int, ...] | None
 
 
 class CanonicalTokens(Sources):
@@ -85,15 +67,36 @@ class CanonicalTokens(Sources):
     def canonical_error(self, token_ids: Iterable[int]) -> NonCanonical | None:
         """Where and why tokens are not canonical; None if they are. See :meth:`is_canonical`."""
         encoder = self.encoder()
-        ids, start = _integers(token_ids), 0
-        for end in range(len(ids) + 1):
-            if end < len(ids) and self.core.token_bytes(ids[end]) is not None:
-                continue
-            error = non_canonical(encoder, self.core, ids[start:end])
-            if error is not None:
-                return replace(error, index=start + error.index)
-            start = end + 1
-        return None
+        return find(encoder, self.core, _integers(token_ids))
+
+    def tokenizations(self, text: str | bytes, *, byte_limit: int = BYTE_LIMIT) -> Tokenizations:
+        """All token sequences that spell a text: how many, and one after the other.
+
+        Any token with bytes takes part, added tokens that are text and single bytes too; special
+        tokens spell nothing. A text that no tokens spell has none; bytes need not be UTF-8.
+
+        Parameters
+        ----------
+        text
+            The text, as tokens spell it: nothing is put in front.
+        byte_limit
+            Most bytes of text; time and memory grow with their square.
+
+        Raises
+        ------
+        LimitError
+            If the text is longer.
+
+        Examples
+        --------
+        >>> from formalm.models.canary import canary
+        >>> found = canary().vocabulary.tokenizations("the cat")
+        >>> len(found), next(iter(found)) == found.canonical
+        (12, True)
+        """
+        if self._spellings is None:
+            self._spellings = Spellings(self.core.all_token_bytes())
+        return Tokenizations(self, self._spellings, text, byte_limit)
 
     @property
     def _tokenizer_json(self) -> bytes | None:
@@ -141,48 +144,3 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
         marked = encoder.marks_spaces and "\u2581" in text
         if not marked and not (encoder.prepends_space and text[:1] in ("", " ")):
             yield text
-
-
-def non_canonical(
-    encoder: _core.Encoder, core: _core.Vocabulary, ids: Sequence[int]
-) -> NonCanonical | None:
-    """Why ``ids``, none of them special, are not canonical; None if they are."""
-    spelled = [core.token_bytes(token_id) or b"" for token_id in ids]
-    try:
-        text = b"".join(spelled).decode()
-    except UnicodeDecodeError as error:
-        ends = [sum(map(len, spelled[: at + 1])) for at in range(len(ids))]
-        index = next(at for at, end in enumerate(ends) if end > error.start)
-        return NonCanonical(index, "the bytes of the tokens are not UTF-8", None)
-    if encoder.marks_spaces and "\u2581" in text:
-        index = next((at for at, token in enumerate(spelled) if token[-1:] == b"\x81"), 0)
-        return NonCanonical(index, "the tokenizer turns '\u2581' into a space", None)
-    expected = encoder.encode(text)
-    if list(ids) == expected:
-        return None
-    pairs = enumerate(zip(ids, expected, strict=False))
-    index = next((at for at, (found, wanted) in pairs if found != wanted), len(expected))
-    return NonCanonical(index, _reason(encoder, core, ids, text), tuple(expected))
-
-
-def _reason(encoder: _core.Encoder, core: _core.Vocabulary, ids: Sequence[int], text: str) -> str:
-    """The first cut or merge that the tokenizer makes otherwise."""
-    cuts = {start for start, _ in encoder.pieces(text)}
-    end = 0
-    for at, token_id in enumerate(ids):
-        token = core.token_bytes(token_id) or b""
-        if at and end not in cuts:
-            joined = encoder.crossing(ids[at - 1], token_id)
-            if joined is not None:
-                left, right = (core.token_bytes(part) for part in joined)
-                return f"merging joins {left!r} and {right!r} across tokens {at - 1} and {at}"
-        start, end = end, end + len(token)
-        cut = next((cut for cut in range(start + 1, end) if cut in cuts), None)
-        if cut is not None:
-            where = f"{token[: cut - start]!r} and {token[cut - start :]!r}"
-            return f"text is cut between {where}, within token {at}"
-        if encoder.kind(token_id) == "never":
-            return f"the tokenizer never makes token {at}, {token!r}"
-    if any(encoder.kind(token_id) == "byte" for token_id in ids):
-        return "a character is spelled in bytes that has a token"
-    return "the tokenizer takes a piece of the text whole, or does not where the tokens do"

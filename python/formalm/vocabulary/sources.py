@@ -15,18 +15,21 @@ from formalm.vocabulary.parts import EndTokens, Parts, ended
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from formalm.vocabulary.tokenizations import Spellings
+
 __all__ = ["Sources"]
 
 
 class Sources:
     """The constructors of :class:`formalm.Vocabulary`, apart from what it does."""
 
-    __slots__ = ("_encoder", "_parts", "core")
+    __slots__ = ("_encoder", "_parts", "_spellings", "core")
 
     def __init__(self, parts: Parts) -> None:
         self.core = parts.core
         self._parts = parts
         self._encoder: _core.Encoder | None = None
+        self._spellings: Spellings | None = None
 
     @classmethod
     def from_tokenizer(cls, tokenizer: object, end_token_ids: EndTokens | None = None) -> Self:

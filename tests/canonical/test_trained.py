@@ -12,7 +12,7 @@ from tokenizers import Regex as Pattern
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from formalm import Constraint, LanguageError, Regex, TokenError, Vocabulary, VocabularyError
-from tests.parity.canonical_cases import LANGUAGES, check_language, encode_raw, trained
+from tests.canonical.cases import LANGUAGES, check_language, encode_raw, trained
 
 CL100K = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"

@@ -1,0 +1,181 @@
+"""Where and why a token sequence is not what the tokenizer makes of its text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from formalm import _core
+
+__all__ = ["NonCanonical", "find"]
+
+MARK = "\u2581"
+
+
+@dataclass(frozen=True)
+class NonCanonical:
+    """Where and why a token sequence is not what the tokenizer makes of its text.
+
+    Attributes
+    ----------
+    index
+        The first token that differs from the canonical ones.
+    reason
+        What the tokenizer does instead, in a sentence.
+    expected
+        The canonical token ids of the same text, special tokens in their places; None if it has
+        none.
+    merge
+        The two tokens that are joined across the border of two neighbours, where merging those two
+        alone joins any, so that they never are neighbours in a piece of text.
+    boundary
+        The place of that border, or of a cut within a token, in bytes of the text; None if it is
+        neither.
+    """
+
+    index: int
+    reason: str
+    expected: tuple[int, ...] | None
+    merge: tuple[int, int] | None = None
+    boundary: int | None = None
+
+
+def find(encoder: _core.Encoder, core: _core.Vocabulary, ids: Sequence[int]) -> NonCanonical | None:
+    """Why ``ids`` are not canonical; None if they are. Special tokens separate texts."""
+    error: NonCanonical | None = None
+    expected: list[int] | None = []
+    start = spelled = 0
+    for end in range(len(ids) + 1):
+        if end < len(ids) and core.token_bytes(ids[end]) is not None:
+            continue
+        text = _Text(encoder, core, ids[start:end], start, spelled)
+        error = error or text.error()
+        if expected is not None:
+            own = text.own
+            expected = None if own is None else [*expected, *own, *ids[end : end + 1]]
+        start, spelled = end + 1, spelled + len(text.bytes)
+    if error is None:
+        return None
+    return NonCanonical(
+        error.index,
+        error.reason,
+        None if expected is None else tuple(expected),
+        error.merge,
+        error.boundary,
+    )
+
+
+class _Text:
+    """Tokens of one text, none of them special, after ``before`` tokens and ``offset`` bytes."""
+
+    def __init__(
+        self,
+        encoder: _core.Encoder,
+        core: _core.Vocabulary,
+        ids: Sequence[int],
+        before: int,
+        offset: int,
+    ) -> None:
+        self.encoder, self.core, self.ids = encoder, core, ids
+        self.before, self.offset = before, offset
+        self.tokens = [core.token_bytes(token_id) or b"" for token_id in ids]
+        self.bytes = b"".join(self.tokens)
+        self.starts = [0, *accumulate(map(len, self.tokens))]
+        try:
+            self.text: str | None = self.bytes.decode()
+        except UnicodeDecodeError as error:
+            self.text, self.broken = None, error.start
+        marked = encoder.marks_spaces and self.text is not None and MARK in self.text
+        self.marked = self.bytes.index(MARK.encode()) if marked else None
+        self.own = None if self.text is None or marked else encoder.encode(self.text)
+
+    def error(self) -> NonCanonical | None:
+        if self.own is None:
+            if self.text is None:
+                return self._at(self._token(self.broken), "the bytes of the tokens are not UTF-8")
+            at = self._token(self.marked or 0)
+            return self._at(at, f"the tokenizer turns {MARK!r} into a space")
+        pairs = enumerate(zip(self.ids, self.own, strict=False))
+        index = next((at for at, (found, own) in pairs if found != own), None)
+        if index is None:
+            if len(self.ids) == len(self.own):
+                return None
+            index = min(len(self.ids), len(self.own))
+        return self._why(index)
+
+    def _token(self, byte: int) -> int:
+        """The token that a byte of the text is part of; of several, the last to begin there."""
+        return bisect_right(self.starts, byte, hi=len(self.ids)) - 1
+
+    def _at(
+        self,
+        index: int,
+        reason: str,
+        merge: tuple[int, int] | None = None,
+        boundary: int | None = None,
+    ) -> NonCanonical:
+        place = None if boundary is None else self.offset + boundary
+        return NonCanonical(self.before + index, reason, None, merge, place)
+
+    def _why(self, index: int) -> NonCanonical:
+        """The first cut or merge that the tokenizer makes otherwise, from the first token that
+        differs to the end of its piece.
+        """
+        pieces = self.encoder.pieces(self.text or "")
+        start = self.starts[index]
+        number = max(at for at, (begin, _) in enumerate(pieces) if begin <= start)
+        first, added = pieces[number]
+        last = pieces[number + 1][0] if number + 1 < len(pieces) else len(self.bytes)
+        piece = self.bytes[first:last]
+        if added:
+            return self._at(index, f"{piece!r} is an added token, which stands for its text alone")
+        return self._within(index, first, last) or self._at(index, self._wholly(index, piece))
+
+    def _within(self, index: int, first: int, last: int) -> NonCanonical | None:
+        """A merge or a cut of the piece of text from ``first`` to ``last``."""
+        ids, starts = self.ids, self.starts
+        kept = set(accumulate(len(self.core.token_bytes(each) or b"") for each in self.own or ()))
+        for at in range(index, len(ids)):
+            if starts[at] >= last:
+                break
+            here, shown = starts[at], self.before + at
+            # A border that stays may be between tokens that are no neighbours, but then another
+            # one is where text was merged first.
+            gone = here > first and here not in kept
+            if gone and (merge := self.encoder.crossing(ids[at - 1], ids[at])) is not None:
+                left, right = (self.core.token_bytes(part) for part in merge)
+                reason = (
+                    f"merging joins {left!r} and {right!r} across tokens {shown - 1} and {shown}"
+                )
+                return self._at(index, reason, merge, here)
+            if starts[at + 1] > last:
+                where = f"{self.bytes[here:last]!r} and {self.bytes[last : starts[at + 1]]!r}"
+                reason = f"text is cut between {where}, within token {shown}"
+                return self._at(index, reason, boundary=last)
+            kind = self.encoder.kind(ids[at])
+            if kind == "never":
+                reason = f"the tokenizer never makes token {shown}, {self.tokens[at]!r}"
+                return self._at(index, reason)
+            if kind == "byte" and (known := self._character(here)) is not None:
+                reason = f"token {shown} is a byte of {known!r}, which has a token"
+                return self._at(index, reason)
+        return None
+
+    def _character(self, byte: int) -> str | None:
+        """The character that a byte is part of, if it is written in one token."""
+        while self.bytes[byte] & 0xC0 == 0x80:
+            byte -= 1
+        character = self.bytes[byte : byte + 4].decode(errors="ignore")[:1]
+        return character if len(self.encoder.encode(character)) == 1 else None
+
+    def _wholly(self, index: int, piece: bytes) -> str:
+        """Why a piece that is neither merged nor cut otherwise is not as the tokens have it."""
+        token, shown = self.tokens[index], self.before + index
+        kind = self.encoder.kind(self.ids[index])
+        if kind == "added":
+            return f"token {shown}, {token!r}, is an added token, and text is not cut so here"
+        if kind == "whole" and token != piece:
+            return f"token {shown}, {token!r}, is only made of a piece of its own, not of {piece!r}"
+        return f"the tokenizer takes the piece {piece!r} as one token"
