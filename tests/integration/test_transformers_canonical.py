@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
+import torch
+import transformers
 from tokenizers import pre_tokenizers
 
 from formalm import (
@@ -18,8 +18,8 @@ from formalm import (
     generate,
     logits_processors,
 )
+from tests.canonical.cases import trained
 from tests.integration.transformers_models import tiny
-from tests.parity.canonical_cases import trained
 
 torch.set_num_threads(1)
 
@@ -63,7 +63,7 @@ def test_hooks_and_drivers_write_the_same_canonical_tokens(network, tokenizer, o
     asked = generate(model, PROMPTS, constraint, measure=True, **given)
     assert theirs == [text.text for row in ours for text in row]
     assert any(text.forced.any() for row in ours for text in row)
-    for some, every in zip(sum(ours, []), sum(asked, []), strict=True):
+    for some, every in zip(chain(*ours), chain(*asked), strict=True):
         assert some.token_ids == every.token_ids
         kept = ~some.forced
         assert some.logprobs[kept] == pytest.approx(every.logprobs[kept], abs=1e-4)

@@ -10,8 +10,8 @@ from tokenizers import pre_tokenizers
 
 from formalm import Constraint, Literal, Regex, TokenError, Vocabulary, continuation
 from formalm.errors import ArgumentError
-from tests.parity.canonical_cases import TEXT, members, sequences, trained
-from tests.parity.test_canonical import PIECES
+from tests.canonical.cases import TEXT, members, sequences, trained
+from tests.canonical.test_trained import PIECES
 
 PROMPTS = [
     "",
