@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from formalm.drivers.generate import generate as generate
     from formalm.drivers.result import Generation as Generation
     from formalm.drivers.search import Hit as Hit
-    from formalm.drivers.search import Limits as Limits
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
     from formalm.errors import *  # noqa: F403
@@ -31,15 +30,22 @@ if TYPE_CHECKING:
     from formalm.languages import Regex as Regex
     from formalm.models import FunctionModel as FunctionModel
     from formalm.models import TableModel as TableModel
+    from formalm.query import Decoding as Decoding
+    from formalm.query import Edits as Edits
+    from formalm.query import Limits as Limits
+    from formalm.query.plan import Plan as Plan
+    from formalm.query.plan import plan as plan
+    from formalm.query.query import Query as Query
     from formalm.vocabulary import Vocabulary as Vocabulary
 
 _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
-    "drivers": "Generation Hit Limits generate search stream",
+    "drivers": "Generation Hit generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "languages": "Captures Choice Language Literal Regex",
     "models": "FunctionModel TableModel",
+    "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -18,30 +18,11 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.models import Position, Session
+from formalm.query.limits import Limits
 
 __all__ = ["Found", "Limits", "Task", "Truncated", "by_tokens"]
 
 Key = tuple[float, int, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where a search stops by itself. None is no limit.
-
-    Parameters
-    ----------
-    hits
-        Most hits.
-    forwards
-        Most prefixes evaluated by the model. What was evaluated is kept, with the model's state if
-        it has one, so this bounds memory too: a search that nothing bounds would fill it.
-    seconds
-        Most time, looked at between batches.
-    """
-
-    hits: int | None = None
-    forwards: int | None = 100_000
-    seconds: float | None = None
 
 
 class Truncated(Exception):  # noqa: N818

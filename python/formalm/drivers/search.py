@@ -287,10 +287,4 @@ def _check_choices(
         return
     if not isinstance(limits, Limits):
         raise ArgumentError(f"limits is Limits(hits=…, forwards=…, seconds=…), not {limits!r:.60}")
-    positive("limits.hits", limits.hits)
-    positive("limits.forwards", limits.forwards)
-    seconds: object = limits.seconds
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    # Not `<= 0`, which a NaN is not either.
-    if seconds is not None and not (is_number and seconds > 0):  # type: ignore[operator]
-        raise ArgumentError(f"limits.seconds must be a positive number, not {seconds!r}")
+    limits.check()
