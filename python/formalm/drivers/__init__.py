@@ -3,8 +3,9 @@
 from formalm.drivers.generate import generate
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding
-from formalm.drivers.search import Hit, Limits, Search, search
+from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
+from formalm.query.limits import Limits
 
 __all__ = [
     "Decoding",

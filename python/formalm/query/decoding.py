@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Decoding"]
+__all__ = ["Decoding", "best"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,15 +98,41 @@ class Decoding:
         if self.temperature == 0:
             result[int(np.argmax(logprobs))] = 0.0
             return result
-        scaled = logprobs / self.temperature
-        # Ties go to the smaller id, as in greedy decoding.
-        order = np.argsort(-scaled, kind="stable")
-        weights = np.exp(scaled[order] - scaled[order[0]])
-        kept = self._kept(weights)
-        total = weights[:kept].sum() if renormalise else weights.sum()
-        with np.errstate(divide="ignore"):
-            result[order[:kept]] = np.log(weights[:kept] / total)
+        scaled = logprobs if self.temperature == 1 else logprobs / self.temperature
+        top = float(scaled.max())
+        total = float(np.exp(scaled - top).sum())
+        kept = self._kept_places(scaled, top, total)
+        if renormalise:
+            total = float(np.exp(scaled[kept] - top).sum())
+        elif self.temperature == 1:
+            result[kept] = logprobs[kept]
+            return result
+        result[kept] = scaled[kept] - (top + np.log(total))
         return result
+
+    def _kept_places(self, scaled: Floats, top: float, total: float) -> npt.NDArray[np.int64]:
+        """The places that the rules keep, best first."""
+        size = len(scaled)
+        # Sorting a whole vocabulary takes ten milliseconds, and most rules need its beginning.
+        looked_at = min(size, 1024 if self.top_k is None else self.top_k)
+        while True:
+            order = best(scaled, looked_at)
+            weights = np.exp(scaled[order] - top)
+            enough = looked_at == size or self.top_k is not None
+            if not enough and self.top_p is not None:
+                enough = float(weights.sum()) >= min(1.0, self.top_p * (1 + 1e-9)) * total
+            elif not enough and self.min_p is not None:
+                enough = bool(weights[-1] < self.min_p)
+            if enough:
+                break
+            looked_at = size
+        if self.top_k is None and self.top_p is not None:
+            # The share is of everything, not of what was looked at.
+            reached = np.flatnonzero(np.cumsum(weights) >= self.top_p * total)
+            weights = weights[: int(reached[0]) + 1] if len(reached) else weights
+            by_p = replace(self, top_p=None)
+            return order[: by_p._kept(weights)]
+        return order[: self._kept(weights)]
 
     def _kept(self, weights: Floats) -> int:
         """How many of the weights, in falling order, the rules keep."""
@@ -117,6 +143,18 @@ class Decoding:
         if self.min_p is not None:
             kept = int(np.count_nonzero(weights[:kept] >= self.min_p * weights[0]))
         return max(1, kept)
+
+
+def best(values: Floats, count: int) -> npt.NDArray[np.int64]:
+    """The places of the ``count`` largest values, best first; ties go to the smaller place."""
+    if count >= len(values):
+        places = np.arange(len(values))
+    else:
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        above = np.flatnonzero(values > least)
+        ties = np.flatnonzero(values == least)[: count - len(above)]
+        places = np.concatenate([above, ties])
+    return places[np.lexsort((places, -values[places]))]
 
 
 def _number(name: str, value: object) -> None:

@@ -56,6 +56,10 @@ class States:
         matcher.advance_bytes(text)
         return self._number(matcher)
 
+    def of(self, matcher: Matcher) -> int:
+        """The state that a matcher of the constraint is in."""
+        return self._number(matcher)
+
     def step(self, state: int, token_id: int) -> int:
         """The state after an allowed token."""
         matcher = self._matchers[state].fork()
