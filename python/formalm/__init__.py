@@ -18,10 +18,17 @@ if TYPE_CHECKING:
     from formalm.constraint import fill_bitmasks as fill_bitmasks
     from formalm.constraint import new_bitmask as new_bitmask
     from formalm.drivers.generate import generate as generate
+    from formalm.drivers.mass import Mass as Mass
+    from formalm.drivers.mass import mass as mass
+    from formalm.drivers.mass import mass_bounds as mass_bounds
     from formalm.drivers.result import Generation as Generation
     from formalm.drivers.search import Hit as Hit
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
+    from formalm.drivers.table import Interval as Interval
+    from formalm.drivers.table import MassTable as MassTable
+    from formalm.drivers.table import conditional_mass as conditional_mass
+    from formalm.drivers.table import mass_table as mass_table
     from formalm.errors import *  # noqa: F403
     from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
@@ -40,7 +47,8 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
-    "drivers": "Generation Hit generate search stream",
+    "drivers": "Generation Hit Interval Mass MassTable conditional_mass generate mass mass_bounds"
+    " mass_table search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "languages": "Captures Choice Language Literal Regex",

@@ -1,20 +1,29 @@
 """Drivers: what is done with a language and a model."""
 
 from formalm.drivers.generate import generate
+from formalm.drivers.mass import Mass, mass, mass_bounds
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding
 from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
+from formalm.drivers.table import Interval, MassTable, conditional_mass, mass_table
 from formalm.query.limits import Limits
 
 __all__ = [
     "Decoding",
     "Generation",
     "Hit",
+    "Interval",
     "Limits",
+    "Mass",
+    "MassTable",
     "Search",
     "Stream",
+    "conditional_mass",
     "generate",
+    "mass",
+    "mass_bounds",
+    "mass_table",
     "search",
     "stream",
 ]

@@ -244,6 +244,12 @@ class Query:
         if self.decoding.is_plain and (self.renormalise or self.decoded != "suffix"):
             name = "renormalise" if self.renormalise else "decoded"
             raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
+        cuts = (self.decoding.top_k, self.decoding.top_p, self.decoding.min_p) != (None, None, None)
+        if self.event == "never" and cuts and not self.renormalise:
+            raise ArgumentError(
+                "event='never' is the rest of 'contains', and what decoding cuts off is neither",
+                hint="add renormalise=True",
+            )
         if self.prefix_cost == "zero" and self.unique != "tokens":
             raise ArgumentError(
                 "prefix_cost='zero' counts every tokenization of given by itself",
