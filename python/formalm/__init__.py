@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from formalm.drivers.mass import mass as mass
     from formalm.drivers.mass import mass_bounds as mass_bounds
     from formalm.drivers.result import Generation as Generation
+    from formalm.drivers.score import Score as Score
+    from formalm.drivers.score import score as score
     from formalm.drivers.search import Hit as Hit
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "drivers": "Generation Hit Interval Mass MassTable conditional_mass generate mass mass_bounds"
-    " mass_table search stream",
+    " mass_table Score score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "languages": "Captures Choice Language Literal Regex",

@@ -4,6 +4,7 @@ from formalm.drivers.generate import generate
 from formalm.drivers.mass import Mass, mass, mass_bounds
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding
+from formalm.drivers.score import Score, score
 from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
 from formalm.drivers.table import Interval, MassTable, conditional_mass, mass_table
@@ -17,6 +18,7 @@ __all__ = [
     "Limits",
     "Mass",
     "MassTable",
+    "Score",
     "Search",
     "Stream",
     "conditional_mass",
@@ -24,6 +26,7 @@ __all__ = [
     "mass",
     "mass_bounds",
     "mass_table",
+    "score",
     "search",
     "stream",
 ]

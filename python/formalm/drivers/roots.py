@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
+from formalm.drivers.chains import chained
 from formalm.drivers.prompts import prefix_token_ids
 from formalm.errors import ArgumentError, LimitError, ModelError
 from formalm.models import Position, Session
@@ -17,7 +19,9 @@ from formalm.query.prefixes import PREFIX_LIMIT, members
 from formalm.query.query import Query
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Root", "encodings", "roots_of"]
+Floats = npt.NDArray[np.float64]
+
+__all__ = ["Root", "encodings", "given_tokens", "roots_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,23 +191,13 @@ def _shares(
 def _logprobs(
     session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
 ) -> list[float]:
-    """The log-probability of each beginning's tokens; shared starts are evaluated once."""
-    known: dict[tuple[int, ...], Position] = {}
-    plain = query.decoded == "suffix"
+    """The log-probability of each beginning's tokens."""
 
-    def row(way: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        if way not in known:
-            if way:
-                row(way[:-1])
-                (known[way],) = session.extend([known[way[:-1]]], [way[-1]])
-            else:
-                known[way] = session.start(front)
-        logprobs = np.minimum(np.asarray(known[way].logprobs, dtype=np.float64), 0.0)
-        if plain:
+    def answer(position: Position) -> Floats:
+        logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
+        if query.decoded == "suffix":
             return logprobs
         return query.decoding.distribution(logprobs, renormalise=query.renormalise)
 
-    return [
-        math.fsum(float(row(one.token_ids[:n])[token]) for n, token in enumerate(one.token_ids))
-        for one in begun
-    ]
+    ways = [one.token_ids for one in begun]
+    return [math.fsum(row) for row in chained(session, front, ways, answer)]
