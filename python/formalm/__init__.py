@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from formalm.constraint import apply_bitmask as apply_bitmask
     from formalm.constraint import fill_bitmasks as fill_bitmasks
     from formalm.constraint import new_bitmask as new_bitmask
+    from formalm.drivers.estimate import Estimate as Estimate
     from formalm.drivers.generate import generate as generate
     from formalm.drivers.mass import Mass as Mass
     from formalm.drivers.mass import mass as mass
     from formalm.drivers.mass import mass_bounds as mass_bounds
     from formalm.drivers.result import Generation as Generation
+    from formalm.drivers.sample import Sample as Sample
+    from formalm.drivers.sample import Samples as Samples
+    from formalm.drivers.sample import sample as sample
     from formalm.drivers.score import Score as Score
     from formalm.drivers.score import score as score
     from formalm.drivers.search import Hit as Hit
@@ -49,8 +53,8 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
-    "drivers": "Generation Hit Interval Mass MassTable conditional_mass generate mass mass_bounds"
-    " mass_table Score score search stream",
+    "drivers": "Estimate Generation Hit Interval Mass MassTable Sample Samples Score"
+    " conditional_mass generate mass mass_bounds mass_table sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "languages": "Captures Choice Language Literal Regex",

@@ -1,8 +1,10 @@
 """Drivers: what is done with a language and a model."""
 
+from formalm.drivers.estimate import Estimate
 from formalm.drivers.generate import generate
 from formalm.drivers.mass import Mass, mass, mass_bounds
 from formalm.drivers.result import Generation
+from formalm.drivers.sample import Sample, Samples, sample
 from formalm.drivers.sampling import Decoding
 from formalm.drivers.score import Score, score
 from formalm.drivers.search import Hit, Search, search
@@ -12,12 +14,15 @@ from formalm.query.limits import Limits
 
 __all__ = [
     "Decoding",
+    "Estimate",
     "Generation",
     "Hit",
     "Interval",
     "Limits",
     "Mass",
     "MassTable",
+    "Sample",
+    "Samples",
     "Score",
     "Search",
     "Stream",
@@ -26,6 +31,7 @@ __all__ = [
     "mass",
     "mass_bounds",
     "mass_table",
+    "sample",
     "score",
     "search",
     "stream",

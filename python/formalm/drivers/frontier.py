@@ -84,7 +84,7 @@ class Frontier:
     def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:
         """Ask the model what follows some nodes, in one call if it can be."""
         for node, position in zip(nodes, self.positions.evaluate(nodes), strict=True):
-            yield (node, *self._follow(node, position))
+            yield (node, *self.follow(node, position))
 
     def queue_children(self, node: int, ids: Ids, totals: Floats) -> None:
         """Queue the best child of an evaluated node; the others follow when it is taken."""
@@ -97,13 +97,14 @@ class Frontier:
         if self.trie.has_more(parent):
             if not self.positions.has(parent):
                 self.room()
-            ids, totals, _ = self._follow(parent, self.positions.recall(parent))
+            ids, totals, _ = self.follow(parent, self.positions.recall(parent))
             self.trie.list_children(parent, ids, totals)
         child = self.trie.next_child(parent)
         if child is not None:
             self.queue.push(child)
 
-    def _follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
+    def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
+        """The tokens that may follow an evaluated node, the totals with them and with an end."""
         state = self.state(node)
         ids, logprobs, end = self.task.split(
             self.task.answer(position), self.states.allowed(state), self.states.accepting[state]
