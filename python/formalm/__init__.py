@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from formalm.drivers.mass import mass as mass
     from formalm.drivers.mass import mass_bounds as mass_bounds
     from formalm.drivers.result import Generation as Generation
-    from formalm.drivers.sample import Sample as Sample
-    from formalm.drivers.sample import Samples as Samples
     from formalm.drivers.sample import sample as sample
+    from formalm.drivers.samples import Sample as Sample
+    from formalm.drivers.samples import Samples as Samples
     from formalm.drivers.score import Score as Score
     from formalm.drivers.score import score as score
     from formalm.drivers.search import Hit as Hit

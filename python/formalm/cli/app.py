@@ -9,7 +9,10 @@ import typer
 from formalm.cli.doctor import doctor
 from formalm.cli.generate import generate
 from formalm.cli.mask import mask
+from formalm.cli.mass import mass
 from formalm.cli.plan import plan
+from formalm.cli.sample import sample
+from formalm.cli.score import score
 from formalm.cli.search import search
 
 __all__ = ["app"]
@@ -23,7 +26,7 @@ Exit codes: 0 done, 1 an error of the input, 2 wrong usage, 3 nothing found or a
 app = typer.Typer(
     help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for command in (generate, search, plan, mask, doctor):
+for command in (generate, search, mass, sample, score, plan, mask, doctor):
     app.command()(command)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from formalm.errors import ArgumentError, ModelError
 if TYPE_CHECKING:
     from formalm.languages import Language
     from formalm.models import LanguageModel
+    from formalm.query import Query
 
 __all__ = [
     "Choices",
@@ -20,9 +22,11 @@ __all__ = [
     "Json",
     "Literals",
     "Model",
+    "QueryFile",
     "Regexes",
     "chosen_language",
     "chosen_model",
+    "chosen_query",
 ]
 
 Regexes = Annotated[
@@ -36,6 +40,7 @@ Dialect = Annotated[str, typer.Option(help="Syntax of the patterns: python or ec
 Model = Annotated[
     str, typer.Option("--model", "-m", help="canary, or a folder of the same layout.")
 ]
+QueryFile = Annotated[Path | None, typer.Option("--query", "-q", help="A query, as TOML or JSON.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 
 
@@ -57,8 +62,6 @@ def chosen_language(
 
 def chosen_model(name: str) -> LanguageModel:
     """The embedded model, or one of the same layout from a folder."""
-    from pathlib import Path
-
     from formalm.models.canary import canary, load
 
     if name != "canary" and not Path(name, "config.json").is_file():
@@ -67,3 +70,26 @@ def chosen_model(name: str) -> LanguageModel:
         return canary() if name == "canary" else load(name)
     except OSError as error:
         raise ModelError(f"cannot read the model: {error}") from None
+
+
+def chosen_query(path: Path | None, language: Language | None, **fields: Any) -> Query:
+    """The query of a file or of options; a field that was given overrides the file's.
+
+    The file is JSON if its name ends so, TOML otherwise.
+    """
+    from dataclasses import replace
+
+    from formalm.query import Query
+
+    given = {name: value for name, value in fields.items() if value is not None}
+    if (path is None) == (language is None):
+        raise ArgumentError("what to ask about?", hint="give --query, or --regex and the like")
+    if language is not None:
+        return Query(language, **given)
+    assert path is not None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read {str(path)!r}: {error}") from None
+    read = Query.from_json(text) if path.suffix == ".json" else Query.from_toml(text)
+    return replace(read, **given)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from formalm.cli.options import Choices, Dialect, Json, Literals, Regexes, chosen_language
+from formalm.cli.options import (
+    Choices,
+    Dialect,
+    Json,
+    Literals,
+    QueryFile,
+    Regexes,
+    chosen_language,
+    chosen_query,
+)
 from formalm.cli.outcome import print_json, reported
 from formalm.errors import ArgumentError
 
@@ -15,9 +24,7 @@ __all__ = ["plan"]
 
 
 def plan(
-    query: Annotated[
-        Path | None, typer.Option("--query", "-q", help="A query, as TOML or JSON.")
-    ] = None,
+    query: QueryFile = None,
     regex: Regexes = None,
     choice: Choices = None,
     literal: Literals = None,
@@ -31,23 +38,12 @@ def plan(
 ) -> None:
     """Explain a query without a model: members, states, encodings, cost."""
     with reported(json):
-        from formalm.query import Query
         from formalm.query import plan as explained
         from formalm.vocabulary import Vocabulary
 
-        language = chosen_language(regex, choice, literal, dialect)
-        if (query is None) == (language is None):
-            raise ArgumentError("what to explain?", hint="give --query, or --regex and the like")
-        if query is not None and given is not None:
-            raise ArgumentError("--given is written in the query file")
         if limit < 1:
             raise ArgumentError(f"--limit is an integer from 1, not {limit}")
-        if query is not None:
-            asked = read_query_file(query)
-        else:
-            options: dict[str, Any] = {"given": given}
-            assert language is not None
-            asked = Query(language, **options)
+        asked = chosen_query(query, chosen_language(regex, choice, literal, dialect), given=given)
         vocabulary = None
         if tokenizer is not None:
             vocabulary = Vocabulary.from_tokenizer_json(tokenizer)
@@ -69,14 +65,3 @@ def plan(
                 "notes": list(result.notes),
             }
         )
-
-
-def read_query_file(path: Path) -> Any:
-    """The query in a file: JSON if its name ends so, TOML otherwise."""
-    from formalm.query import Query
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read {str(path)!r}: {error}") from None
-    return Query.from_json(text) if path.suffix == ".json" else Query.from_toml(text)

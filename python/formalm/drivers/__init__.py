@@ -4,7 +4,8 @@ from formalm.drivers.estimate import Estimate
 from formalm.drivers.generate import generate
 from formalm.drivers.mass import Mass, mass, mass_bounds
 from formalm.drivers.result import Generation
-from formalm.drivers.sample import Sample, Samples, sample
+from formalm.drivers.sample import sample
+from formalm.drivers.samples import Sample, Samples
 from formalm.drivers.sampling import Decoding
 from formalm.drivers.score import Score, score
 from formalm.drivers.search import Hit, Search, search

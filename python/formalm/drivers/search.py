@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import UNSET, positive, token_ids_of
+from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
 from formalm.drivers.frontier import by_tokens
+from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
 from formalm.drivers.marginal import by_strings
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import given_tokens, roots_of
@@ -18,7 +19,6 @@ from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
-from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.prefixes import check_prefixes
 from formalm.query.query import Query
@@ -225,13 +225,13 @@ def search(
     ab -1.204 2
     b -1.609 1
     """
-    _check_numbers(batch_size, tolerance, limits)
+    check_numbers(batch_size, tolerance, limits)
     session = Session(model)
-    ids = _given_ids(given, session)
+    ids = given_ids(given, session)
     fields = {"tokenization": tokenization, "bos": bos, "limits": limits or UNSET}
     fields |= {"given": UNSET if ids is not None else given, "max_tokens": max_tokens}
-    asked = asked_query(query, **fields, **_renamed(duplicates, event, top_k))
-    _check_listing(asked)
+    asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
+    check_listing(asked)
     merge = asked.unique == "strings"
     if merge and asked.limits.memory_bytes is not None:
         hint = "bound limits.forwards, or ask with duplicates='show'"
@@ -259,43 +259,3 @@ def search(
         tolerance,
     )
     return Search(task, merge=merge)
-
-
-def _given_ids(given: object, session: Session) -> list[int] | None:
-    """The tokens of ``given``, where the caller chose them."""
-    if given is UNSET or given is None or isinstance(given, (str, Language)):
-        return None
-    return token_ids_of("given", given, session.vocabulary)
-
-
-def _renamed(duplicates: object, event: object, top_k: int | None) -> dict[str, object]:
-    """Options of a search whose fields of a query have other names or values."""
-    if duplicates is not UNSET and duplicates not in ("merge", "show"):
-        raise ArgumentError(f"duplicates is 'merge' or 'show', not {duplicates!r}")
-    fields: dict[str, object] = {"event": event}
-    if duplicates is not UNSET:
-        fields["unique"] = "strings" if duplicates == "merge" else "tokens"
-    if top_k is not UNSET:
-        fields["decoding"] = Decoding(top_k=top_k)
-    return fields
-
-
-def _check_listing(asked: Query) -> None:
-    """Refuse what a listing has no use for."""
-    if asked.event not in (None, "prefix", "complete"):
-        raise ArgumentError(
-            f"event is 'prefix' or 'complete' where members are listed, not {asked.event!r}",
-            hint="formalm.mass takes 'contains' and 'never'",
-        )
-    if asked.prefix_weights != "strings":
-        raise ArgumentError("prefix_weights are about masses and samples; a listing has costs")
-
-
-def _check_numbers(batch_size: object, tolerance: object, limits: object) -> None:
-    positive("batch_size", batch_size, optional=False)
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)):
-        raise ArgumentError(f"tolerance must be a number, not {tolerance!r}")
-    if not 0 <= tolerance < 1:
-        raise ArgumentError(f"tolerance must be at least 0 and below 1, not {tolerance}")
-    if limits is not None and not isinstance(limits, Limits):
-        raise ArgumentError(f"limits is Limits(hits=…, forwards=…, seconds=…), not {limits!r:.60}")

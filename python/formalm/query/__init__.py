@@ -3,8 +3,9 @@
 from formalm.query.counts import Counts
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
+from formalm.query.parts import Edits
 from formalm.query.plan import Plan, plan
-from formalm.query.query import Edits, Event, Query, as_query
+from formalm.query.query import Event, Query, as_query
 from formalm.query.states import States
 
 __all__ = [

@@ -16,7 +16,8 @@ from formalm.errors import ArgumentError
 from formalm.languages.data import Table, read_region, region_data, to_data
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
-from formalm.query.query import Edits, Query
+from formalm.query.parts import Edits
+from formalm.query.query import Query
 
 __all__ = ["FORMAT", "VERSION", "from_json", "from_toml", "query_data", "read_query", "to_json"]
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from math import isfinite
 from typing import Any, Literal
 
 from formalm.errors import ArgumentError
-from formalm.languages import Choice, Language, Region, as_language
+from formalm.languages import Language, Region, as_language
 from formalm.languages import Literal as LiteralText
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
+from formalm.query.parts import Edits, checked_weights
 from formalm.query.prefixes import check_prefixes
 
 __all__ = ["Edits", "Event", "Query", "as_query"]
@@ -26,33 +25,6 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "boundary": ("split",),
     "unique": ("strings", "tokens"),
 }
-
-
-@dataclass(frozen=True)
-class Edits:
-    """Edits that a query allows, see :meth:`formalm.Language.edits`.
-
-    Parameters
-    ----------
-    count
-        At most so many.
-    alphabet, operations
-        As there.
-    region
-        Where; None is everywhere after ``given``. ``Region()`` is everywhere.
-    """
-
-    count: int
-    alphabet: Language | None = None
-    operations: tuple[str, ...] = ("insert", "delete", "substitute")
-    region: Region | str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.alphabet, str) and self.alphabet:
-            object.__setattr__(self, "alphabet", Choice(sorted(set(self.alphabet))))
-        if isinstance(self.operations, (str, list)):
-            named = [self.operations] if isinstance(self.operations, str) else self.operations
-            object.__setattr__(self, "operations", tuple(named))
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +120,7 @@ class Query:
         count: object = self.edits
         if type(count) is int:
             object.__setattr__(self, "edits", Edits(count))
-        object.__setattr__(self, "prefix_weights", _weights(self.prefix_weights))
+        object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         self._check()
         self.asked.expression()
         if self.given is not None and self.event not in ("contains", "never"):
@@ -275,27 +247,3 @@ class Query:
 def as_query(value: object) -> Query:
     """A query as it is; a language or a list of strings as a query with nothing else said."""
     return value if isinstance(value, Query) else Query(as_language(value))
-
-
-def _weights(value: object) -> str | tuple[tuple[str, float], ...]:
-    if value in ("strings", "encodings", "model"):
-        return str(value)
-    pairs: Iterable[Any]
-    if isinstance(value, Mapping):
-        pairs = value.items()
-    elif isinstance(value, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in value):
-        pairs = value
-    else:
-        raise ArgumentError(
-            "prefix_weights is 'strings', 'encodings', 'model' or a mapping from text to weight,"
-            f" not {value!r:.60}"
-        )
-    table: dict[str, float] = {}
-    for text, weight in pairs:
-        number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if not isinstance(text, str) or not number or not (weight >= 0 and isfinite(weight)):
-            raise ArgumentError(f"prefix_weights has {text!r:.60}: {weight!r:.60}")
-        table[text] = float(weight)
-    if not sum(table.values()) > 0:
-        raise ArgumentError("prefix_weights has no weight above zero")
-    return tuple(sorted(table.items()))
