@@ -8,6 +8,7 @@ and never the order.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = ["Expansion", "Frontier", "by_tokens"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
+RECENT_BYTES = 16 << 20
 Expansion = tuple[int, Ids, Floats, float]
 """A node, the tokens that may follow, the totals with them, and the total with an end."""
 
@@ -51,6 +53,8 @@ class Frontier:
         prefixes = [root.token_ids for root in task.roots]
         self.positions = Positions(task.session, self.trie, prefixes, task.state_bytes)
         tokens = task.session.vocabulary.tokens()
+        self._recent: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
+        self._recent_bytes = 0
         self._bytes = [b"" if token is None else token for token in tokens]
 
     @property
@@ -95,13 +99,25 @@ class Frontier:
     def queue_next(self, parent: int) -> None:
         """Queue the next best child of an evaluated node, if there is one."""
         if self.trie.has_more(parent):
-            if not self.positions.has(parent):
-                self.room()
-            ids, totals, _ = self.follow(parent, self.positions.recall(parent))
-            self.trie.list_children(parent, ids, totals)
+            self.trie.list_children(parent, *self._again(parent))
         child = self.trie.next_child(parent)
         if child is not None:
             self.queue.push(child)
+
+    def _again(self, node: int) -> tuple[Ids, Floats]:
+        """The children of a node that was evaluated before."""
+        known = self._recent.get(node)
+        if known is not None:
+            return known
+        if not self.positions.has(node):
+            self.room()
+        ids, totals, _ = self.follow(node, self.positions.recall(node))
+        self._recent[node] = (ids, totals)
+        self._recent_bytes += ids.nbytes + totals.nbytes
+        while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
+            _, (old, values) = self._recent.popitem(last=False)
+            self._recent_bytes -= old.nbytes + values.nbytes
+        return ids, totals
 
     def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""

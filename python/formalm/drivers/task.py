@@ -121,6 +121,11 @@ class Task:
         """
         ends = list(self.session.vocabulary.end_token_ids)
         end = float(np.logaddexp.reduce(answer[ends])) if accepting and ends else -np.inf
+        if not self.decoding.is_plain:  # few tokens are left, of many that may be allowed
+            left = np.flatnonzero(answer > -np.inf)
+            places = np.minimum(np.searchsorted(allowed, left), max(0, len(allowed) - 1))
+            ids = left[allowed[places] == left] if len(allowed) else allowed
+            return ids, answer[ids], end
         logprobs = answer[allowed]
         possible = logprobs > -np.inf
         if possible.all():

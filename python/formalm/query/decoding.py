@@ -100,13 +100,15 @@ class Decoding:
             return result
         scaled = logprobs if self.temperature == 1 else logprobs / self.temperature
         top = float(scaled.max())
-        total = float(np.exp(scaled - top).sum())
+        as_it_was = self.temperature == 1 and not renormalise
+        whole = not as_it_was or self.top_p is not None
+        total = float(np.exp(scaled - top).sum()) if whole else 1.0
         kept = self._kept_places(scaled, top, total)
-        if renormalise:
-            total = float(np.exp(scaled[kept] - top).sum())
-        elif self.temperature == 1:
+        if as_it_was:
             result[kept] = logprobs[kept]
             return result
+        if renormalise:
+            total = float(np.exp(scaled[kept] - top).sum())
         result[kept] = scaled[kept] - (top + np.log(total))
         return result
 
