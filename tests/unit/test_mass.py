@@ -75,6 +75,24 @@ def test_an_interruption_returns_what_is_proven() -> None:
     assert found.low > 0.2
 
 
+def test_an_interrupted_table_stays_sound() -> None:
+    for stop in range(1, 8):
+        calls = []
+
+        def logits(prefixes: list, calls: list = calls, stop: int = stop) -> list:
+            calls.append(len(prefixes))
+            if len(calls) == stop:
+                raise KeyboardInterrupt
+            return [[0.0] * 4] * len(prefixes)
+
+        model = FunctionModel(VOCABULARY, logits)
+        table = mass_table(model, Regex("(?P<x>a|b)(a|b)?"), eps=0, batch_size=1)
+        whole = table.mass()
+        # a, b, and their continuations, of which one is a token of its own.
+        assert whole.low <= 2 / 16 + 4 / 64 + 1 / 16 <= whole.high
+        assert table.status in ("interrupted", "exact")
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [

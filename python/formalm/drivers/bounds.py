@@ -73,6 +73,7 @@ class Bounds:
         self.relative_error = 0.0
         self._open = 0.0
         self._open_error = 0.0
+        self._finished = False
         self._parked: list[float] = []
         self._parked_error = 0.0
         for node in self.frontier.root_nodes:
@@ -87,7 +88,7 @@ class Bounds:
     @property
     def undecided(self) -> float:
         """What may still be in the event, at most."""
-        if self.frontier.queue:
+        if not self._finished:
             return max(0.0, self._open) + self._open_error
         # Nothing is left to decide but what cannot be evaluated: no difference of large numbers.
         return math.fsum(self._parked) + self._parked_error
@@ -120,6 +121,7 @@ class Bounds:
                     self._gain(float(np.exp(totals).sum()))
                     self.frontier.queue_children(node, ids, totals)
             yield None
+        self._finished = True
 
     def _collect(self, room: int) -> list[int]:
         """The heaviest open nodes; what needs no evaluation is decided on the way."""

@@ -174,7 +174,7 @@ def _scored(
                 break
     except Truncated as reached:
         truncated = str(reached)
-    if truncated is None and not bounds.frontier.queue and bounds.undecided:
+    if truncated is None and bounds.undecided > eps:
         truncated = "length"
     decided = bounds.low(None)
     slack = bounds.relative_error + 1e-15

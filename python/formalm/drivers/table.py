@@ -265,23 +265,25 @@ def _tabulated(
         classify=classify,
     )
     bounds = question.bounds
-    status, limit = "exact", None
+
+    def now(status: str, limit: str | None) -> MassTable:
+        decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
+        numbers = (decided, bounds.relative_error, bounds.undecided)
+        return MassTable(names, *numbers, status, limit, question.session.forwards)
+
+    # An interruption may come in the midst of a step, when mass is between two sums.
+    last = now("interrupted", None)
     try:
         for _ in bounds.run():
+            last = now("interrupted", None)
             if bounds.undecided <= eps and bounds.frontier.queue:
-                status = "reached"
-                break
+                return now("reached", None)
     except Truncated as reached:
-        status, limit = "truncated", str(reached)
+        return now("truncated", str(reached))
     except KeyboardInterrupt:
-        status = "interrupted"
-    if status == "exact" and question.length_limit() is not None:
-        status, limit = "truncated", "length"
-    decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
-    forwards = question.session.forwards
-    return MassTable(
-        names, decided, bounds.relative_error, bounds.undecided, status, limit, forwards
-    )
+        return last
+    limit = question.length_limit()
+    return now("exact" if limit is None else "truncated", limit)
 
 
 def _share(inside: float, outside: float, error: float, undecided: float) -> Interval:
