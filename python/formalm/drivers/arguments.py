@@ -12,7 +12,24 @@ from formalm.errors import ArgumentError, ModelError
 from formalm.languages import Language, as_language
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["check_tokenization", "compiled", "is_token_id", "positive", "token_ids_of"]
+__all__ = [
+    "UNSET",
+    "check_tokenization",
+    "compiled",
+    "is_token_id",
+    "positive",
+    "token_ids_of",
+]
+
+
+class _Unset:
+    """The default of an option that was not given, where None means something."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+UNSET: Any = _Unset()
 
 
 def positive(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
