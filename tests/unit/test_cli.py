@@ -361,11 +361,12 @@ def test_plan_and_query_files(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_text(text, encoding="utf-8")
         (told,) = objects(run("plan", "-q", str(path), "--json").stdout)
-        assert told["texts"]["walks"] == 2
+        assert told["texts"]["count"] == 2
         assert told["query"]["max_tokens"] == 3
         (found,) = objects(run("mass", "-q", str(path), "--eps", "0", "--json").stdout)
         assert found["low"] == pytest.approx(0.1 * (0.2 + 0.18))
     assert "members: 2" in run("plan", "-r", "ab|b").stdout
+    assert f'"count": 1{"0" * 5000},' in run("plan", "-r", "[0-9]{5000}", "--json").stdout
     assert run("plan").exit_code == outcome.USAGE
     assert run("plan", "-q", str(tmp_path / "none.toml")).exit_code == outcome.USAGE
-    assert run("plan", "-r", "a", "--limit", "0").exit_code == outcome.USAGE
+    assert run("plan", "-r", "a", "--state-limit", "0").exit_code == outcome.USAGE

@@ -11,6 +11,7 @@ from formalm import (
     Choice,
     Decoding,
     Edits,
+    Grammar,
     LanguageError,
     LimitError,
     Limits,
@@ -43,6 +44,9 @@ LANGUAGES = [
     (Literal("ab") * (2, None)) - Literal("abab") | Choice(["x", b"\xfe"]),
     Literal("a big dog").rewrite({"big": ["large", "huge"]}, optional=True).reverse(),
     Literal("a") + Regex("b") * 3,
+    Grammar('start: "a" start "b" | "c"'),
+    Grammar('root ::= "a" root | "b"', syntax="gbnf"),
+    Grammar('begin: "a"', lexing="any", start="begin"),
 ]
 
 
@@ -171,23 +175,37 @@ def test_members_of_a_prefix_language() -> None:
 def test_a_plan_counts() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"ba", None], end_token_ids=[4])
     told = plan(Query(Regex("(a|b){3}")), vocabulary)
-    assert (told.texts.walks, told.texts.longest, told.texts.states) == (8, 3, 4)
+    assert (told.texts.count, told.texts.longest, told.texts.states) == (8, 3, 4)
     tokens = [b"a", b"b", b"ab", b"ba"]
     spelled = [b"".join(parts) for n in range(4) for parts in product(tokens, repeat=n)]
-    assert told.tokens.walks == sum(len(text) == 3 for text in spelled)
+    assert told.tokens.count == sum(len(text) == 3 for text in spelled)
     assert told.tokens.prefixes == sum(len(text) <= 3 for text in spelled)
     endless = plan(Query(Regex("a*b")), vocabulary)
-    assert endless.texts.walks is endless.tokens.prefixes is endless.encodings_per_member is None
+    assert endless.texts.count is endless.tokens.prefixes is endless.encodings_per_member is None
     assert "infinitely many" in str(endless)
-    short = plan(Query(Regex("(a|b){3}")), vocabulary, limit=3)
+    short = plan(Query(Regex("(a|b){3}")), vocabulary, state_limit=3)
     assert short.texts is short.tokens is None
     assert len(short.notes) == 2
-    empty = plan(Query(Regex("a"), without=Regex("a")))
-    assert "number of members is 0" in str(empty)
+    empty = plan(Query(Regex("a"), without=Regex("a")), vocabulary)
+    assert (empty.texts.count, empty.tokens) == (0, None)
+    assert "members: 0" in str(empty)
     assert "'The man', 'The woman'" in str(plan(Query(SAT, given=Regex("The (man|woman)"))))
 
 
 def test_a_plan_counts_beyond_all_numbers() -> None:
     told = plan(Query(Regex("[0-9]{400}")))
-    assert told.texts.walks == 10**400
+    assert told.texts.count == 10**400
     assert "about 10^" in str(told)
+
+
+def test_a_grammar_is_asked_like_other_languages() -> None:
+    nested = Grammar('start: "a" start "b" | "c"')
+    query = Query(nested, given="aa")
+    assert Query.from_toml(query.to_toml()) == query
+    with pytest.raises(LanguageError, match="no member begins with"):
+        Query(nested, given="b")
+    with pytest.raises(LanguageError, match="cannot be combined"):
+        Query(nested, edits=1)
+    told = plan(query)
+    assert told.texts is None
+    assert "not known" in str(told)

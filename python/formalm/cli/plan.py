@@ -9,7 +9,6 @@ import typer
 from formalm.cli.options import Json, VocabularyOptions
 from formalm.cli.outcome import print_json, reported
 from formalm.cli.queries import QueryOptions
-from formalm.errors import ArgumentError
 
 __all__ = ["plan"]
 
@@ -17,18 +16,17 @@ __all__ = ["plan"]
 def plan(
     query: QueryOptions,
     vocabulary: VocabularyOptions,
-    limit: Annotated[int, typer.Option(help="Most edges to count.")] = 2_000_000,
+    state_limit: Annotated[int, typer.Option(help="Most states to count.")] = 100_000,
+    edge_limit: Annotated[int, typer.Option(help="Most edges over tokens.")] = 5_000_000,
     json: Json = False,
 ) -> None:
     """Explain a query without a model: members, states, encodings, cost."""
     with reported(json):
         from formalm.query import plan as explained
 
-        if limit < 1:
-            raise ArgumentError(f"--limit is an integer from 1, not {limit}")
         asked = query.asked()
         tokens = vocabulary.load() if vocabulary.given else None
-        result = explained(asked, tokens, limit=limit)
+        result = explained(asked, tokens, state_limit=state_limit, edge_limit=edge_limit)
         if not json:
             typer.echo(str(result))
             return

@@ -35,7 +35,7 @@ class QueryOptions(LanguageOptions):
         if (self.query is None) == (language is None):
             raise ArgumentError("what to ask about?", hint="give --query, or --regex and the like")
         if language is not None:
-            asked = Query(language, limits=Limits(forwards=FORWARDS))
+            asked = Query(language, limits=Limits() if work is None else Limits(forwards=FORWARDS))
         else:
             assert self.query is not None
             asked = _read(self.query)

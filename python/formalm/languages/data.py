@@ -15,6 +15,7 @@ from formalm.errors import ArgumentError
 from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edited, Region
+from formalm.languages.grammar import Grammar
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -246,6 +247,17 @@ def _rewritten(table: Table, _kind: str) -> Language:
     return Rewritten(table.language("of"), rules, table.take("optional", bool, False))
 
 
+def _grammar_data(language: Any) -> dict[str, Any]:
+    text, syntax, lexing, start = language._arguments
+    names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
+    return {"kind": "grammar", "text": text, **names}
+
+
+def _grammar(table: Table, _kind: str) -> Language:
+    options = [table.take(name, str, None) for name in ("lexing", "start")]
+    return Grammar(table.take("text", str), table.take("syntax", str, "lark"), *options)
+
+
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Regex: _regex_data,
     Choice: lambda language: {"kind": "choice", "texts": [*map(text_data, language.texts)]},
@@ -254,6 +266,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Repetition: _repetition_data,
     Edited: _edited_data,
     Rewritten: _rewritten_data,
+    Grammar: _grammar_data,
     Reversed: lambda language: {"kind": "reversal", "of": to_data(language.language)},
 }
 _READERS: dict[str, Callable[[Table, str], Language]] = {
@@ -266,5 +279,6 @@ _READERS: dict[str, Callable[[Table, str], Language]] = {
     "repetition": _repetition,
     "edits": _edited,
     "rewrite": _rewritten,
+    "grammar": _grammar,
     "reversal": lambda table, _: Reversed(table.language("of")),
 }

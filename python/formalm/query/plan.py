@@ -4,15 +4,59 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from formalm.automata import Automaton, TokenAutomaton
 from formalm.constraint import Constraint
-from formalm.errors import LanguageError, LimitError
-from formalm.query.counts import COUNT_LIMIT, Counts, count_walks
-from formalm.query.prefixes import byte_vocabulary, members
+from formalm.errors import LimitError
+from formalm.query.prefixes import members
 from formalm.query.query import Query
-from formalm.query.states import States
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Counts", "Plan", "plan"]
+
+STATE_LIMIT = 100_000
+EDGE_LIMIT = 5_000_000
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The size of a language, over bytes or over tokens.
+
+    Attributes
+    ----------
+    states, edges
+        Of its minimal automaton; a range of bytes with one target is one edge.
+    count
+        How many members it has; None for infinitely many.
+    prefixes
+        How many beginnings they have, the empty one and the members among them; None for
+        infinitely many.
+    longest
+        The length of the longest member; None for no bound.
+    """
+
+    states: int
+    edges: int
+    count: int | None
+    prefixes: int | None
+    longest: int | None
+
+    @classmethod
+    def of(cls, automaton: Automaton | TokenAutomaton) -> Counts:
+        """Count what an automaton accepts.
+
+        Raises
+        ------
+        LimitError
+            If the numbers need more memory than counts may take.
+        """
+        size = (automaton.state_count, automaton.edge_count)
+        if not automaton.is_finite:
+            return cls(*size, None, None, None)
+        if automaton.is_empty:
+            return cls(*size, 0, 0, 0)
+        # Counted first, as it has a limit of memory: the numbers below are as many and as long.
+        count = automaton.count()
+        return cls(*size, count, *_beginnings(automaton))
 
 
 @dataclass(frozen=True)
@@ -26,11 +70,11 @@ class Plan:
     prefixes
         The beginnings in ``given``; None if nothing is given.
     texts
-        Counts over bytes: ``walks`` is the number of members. None if the limit was reached.
+        Counts over bytes: of members. None if a limit was reached.
     tokens
-        Counts over the vocabulary: ``walks`` is the number of token sequences that spell members,
-        ``prefixes`` the most forwards that an exact answer can take, for nothing given. None
-        without a vocabulary, or if the limit was reached.
+        Counts over the vocabulary, of the token sequences that spell members: ``prefixes`` is the
+        most forwards that an exact answer can take, for nothing given. None without a vocabulary,
+        without a member, or if a limit was reached.
     notes
         What could not be counted, and why.
     """
@@ -46,9 +90,9 @@ class Plan:
         """Token sequences for each member, on average; None if either is infinite or unknown."""
         if self.texts is None or self.tokens is None:
             return None
-        if not self.texts.walks or self.tokens.walks is None:
+        if not self.texts.count or self.tokens.count is None:
             return None
-        return self.tokens.walks / self.texts.walks
+        return self.tokens.count / self.texts.count
 
     def __str__(self) -> str:
         lines = [str(self.query)]
@@ -62,7 +106,7 @@ class Plan:
         ):
             if counts is None:
                 continue
-            many = "infinitely many" if counts.walks is None else _shown(counts.walks)
+            many = "infinitely many" if counts.count is None else _shown(counts.count)
             bound = "" if counts.longest is None else f", at most {counts.longest:,} {unit}"
             machine = f"{counts.states:,} states, {counts.edges:,} edges"
             lines.append(f"{name}: {many}{bound} ({machine})")
@@ -75,7 +119,13 @@ class Plan:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
-def plan(query: Query, vocabulary: Vocabulary | None = None, *, limit: int = COUNT_LIMIT) -> Plan:
+def plan(
+    query: Query,
+    vocabulary: Vocabulary | None = None,
+    *,
+    state_limit: int = STATE_LIMIT,
+    edge_limit: int = EDGE_LIMIT,
+) -> Plan:
     """Explain a query without a model.
 
     Parameters
@@ -84,8 +134,9 @@ def plan(query: Query, vocabulary: Vocabulary | None = None, *, limit: int = COU
         The query.
     vocabulary
         Tokens, for what is said of token sequences.
-    limit
-        Most edges to look at for each count; a count that needs more is left out with a note.
+    state_limit, edge_limit
+        As in :meth:`Language.to_automaton` and :meth:`Constraint.to_automaton`; a count that needs
+        more is left out with a note.
 
     Examples
     --------
@@ -102,24 +153,39 @@ def plan(query: Query, vocabulary: Vocabulary | None = None, *, limit: int = COU
     given = None
     if query.given is not None:
         given = tuple(text.decode(errors="replace") for text in members(query.given))
-    texts = _counts("members", query, byte_vocabulary(), limit, notes)
-    tokens = None
-    if vocabulary is not None:
-        tokens = _counts("token sequences", query, vocabulary, limit, notes)
+    texts = tokens = None
+    try:
+        texts = Counts.of(query.asked.to_automaton(state_limit=state_limit))
+    except LimitError as error:
+        notes.append(f"the number of members is not known: {error.message}")
+    if vocabulary is not None and not query.asked.is_empty():
+        limits = {"state_limit": state_limit, "edge_limit": edge_limit}
+        try:
+            tokens = Counts.of(Constraint(query.asked, vocabulary).to_automaton(**limits))
+        except LimitError as error:
+            notes.append(f"the number of token sequences is not known: {error.message}")
     return Plan(query, given, texts, tokens, tuple(notes))
 
 
-def _counts(
-    what: str, query: Query, vocabulary: Vocabulary, limit: int, notes: list[str]
-) -> Counts | None:
-    try:
-        states = States(Constraint(query.asked, vocabulary))
-        return count_walks(states, states.after(b""), limit)
-    except LimitError as error:
-        notes.append(f"the number of {what} is not known: {error.message}")
-    except LanguageError as error:
-        notes.append(f"the number of {what} is 0: {error.message}")
-    return None
+def _beginnings(automaton: Automaton | TokenAutomaton) -> tuple[int, int]:
+    """Of a finite language that is not empty: how many beginnings, and the longest member."""
+    rows: dict[int, dict[int, int]] = {}
+    for source, first, last, target in automaton.core.ranges().tolist():
+        row = rows.setdefault(source, {})
+        row[target] = row.get(target, 0) + last - first + 1
+    # Every state leads to a member, so each walk from the start is a beginning.
+    known: dict[int, tuple[int, int]] = {}
+    waiting = [automaton.start]
+    while waiting:
+        state = waiting[-1]
+        row = rows.get(state, {})
+        unknown = [target for target in row if target not in known]
+        waiting += unknown
+        if unknown or waiting.pop() in known:
+            continue
+        beginnings = 1 + sum(count * known[target][0] for target, count in row.items())
+        known[state] = beginnings, max((1 + known[target][1] for target in row), default=0)
+    return known[automaton.start]
 
 
 def _shown(number: int) -> str:

@@ -73,17 +73,9 @@ def members(language: Language, limit: int = PREFIX_LIMIT) -> list[bytes]:
     LimitError
         If there are more than ``limit``, infinitely many among them.
     """
-    states = States(Constraint(language, byte_vocabulary()))
-    found: list[bytes] = []
-    queue = deque([(states.after(b""), b"")])
-    while queue:
-        # Every state is live, so each text in the queue leads to a member of its own at least.
-        if len(found) + len(queue) > limit:
-            hint = "list the texts, or make the pattern narrower: a+ has infinitely many"
-            raise LimitError("texts in given", len(found) + len(queue), limit, hint)
-        state, text = queue.popleft()
-        if states.accepting[state]:
-            found.append(text)
-        for byte in states.allowed(state).tolist():
-            queue.append((states.step(state, byte), text + bytes([byte])))
-    return found
+    automaton = language.to_automaton()
+    if not automaton.is_finite or automaton.count() > limit:
+        hint = "list the texts, or make the pattern narrower: a+ has infinitely many"
+        raise LimitError("texts in given", limit + 1, limit, hint)
+    listed = automaton.enumerate(unit="bytes")
+    return [text if isinstance(text, bytes) else text.encode() for text in listed]

@@ -122,7 +122,7 @@ class Query:
             object.__setattr__(self, "edits", Edits(count))
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         self._check()
-        self.asked.expression()
+        self.asked.machine()  # what cannot be combined or built is refused here
         if self.given is not None and self.event not in ("contains", "never"):
             check_prefixes(self.given, self.asked)
 
