@@ -345,7 +345,11 @@ def test_sample() -> None:
     assert (facts["status"], facts["seed"]) == ("done", 1)
     local = run("sample", "-r", "a|b", "-n", "2", "--target", "local", "--seed", "1")
     assert len(local.stdout.splitlines()) == 2
-    assert run("sample", "-r", "a", "--target", "uniform").exit_code == outcome.USAGE
+    *drawn, _ = objects(
+        run("sample", "-r", "a|b", "-n", "9", "--target", "uniform", "--json").stdout
+    )
+    assert {(one["text"], one["log_weight"]) for one in drawn} <= {("a", 0.0), ("b", 0.0)}
+    assert run("sample", "-r", "a*", "--target", "uniform").exit_code == outcome.USAGE
 
 
 def test_score() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from formalm import (
     TableModel,
     Vocabulary,
     sample,
+    score,
     search,
 )
 from formalm.drivers.estimate import bounded_mean
@@ -136,8 +138,11 @@ def test_intervals_cover_the_truth() -> None:
         assert min(high - low for low, high in intervals) < 0.5
 
 
+@pytest.mark.parametrize("runs", [250, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("model", "query"), CASES)
-def test_without_replacement_nothing_comes_twice(model: TableModel, query: Query) -> None:
+def test_without_replacement_nothing_comes_twice(
+    model: TableModel, query: Query, runs: int
+) -> None:
     probabilities = exact(model, query)
     mass = math.fsum(probabilities.values())
     everything = sample(model, query, 10_000, target="without_replacement", seed=1)
@@ -147,7 +152,7 @@ def test_without_replacement_nothing_comes_twice(model: TableModel, query: Query
     assert np.exp(everything.log_weights).sum() == pytest.approx(mass, abs=1e-12)
     estimates = []
     first: Counter = Counter()
-    for seed in range(1500):
+    for seed in range(runs):
         drawn = sample(model, query, 3, target="without_replacement", seed=seed)
         assert max(keys(drawn).values()) == 1
         estimates.append(float(np.exp(drawn.log_weights).sum()))
@@ -187,6 +192,58 @@ def test_what_leads_nowhere_is_learned_once() -> None:
     dead = sample(never, ["ab"], 5, target="local", seed=1)
     assert dead.mass().value == 0.0
     assert {one.logprob for one in dead} == {-math.inf}
+
+
+def test_uniform_draws_leave_the_model_out() -> None:
+    model = TableModel.random(LONGER, seed=11, order=1)
+    texts = [left + right for left in ("", "a", "ab", "abb") for right in ("", "a", "aa") if left]
+    drawn = sample(model, texts, 4000, target="uniform", seed=1)
+    assert drawn.status == "done"
+    counts = Counter(one.text for one in drawn)
+    assert fits(counts, dict.fromkeys(set(texts), 1.0))
+    scores = {one.text: one for one in score(model, sorted(set(texts)), event="complete")}
+    for one in drawn[:100]:
+        assert one.log_weight == 0
+        assert one.token_ids == scores[one.text].token_ids
+        assert one.logprob == pytest.approx(scores[one.text].logprob, abs=1e-9)
+    found = drawn.mean(lambda text: text.startswith("ab"), 0.999)
+    assert found.low <= 6 / 9 <= found.high
+    few = sample(model, texts, 7, target="uniform", seed=1, batch_size=1)
+    assert few.draws == drawn.draws[:7]
+
+
+def test_uniform_draws_go_on_from_what_is_given() -> None:
+    # The cells of the published example: each beginning alike, whatever goes on from it.
+    model = TableModel.random(LONGER, seed=3, order=1)
+    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"))
+    drawn = sample(model, query, 8000, target="uniform", seed=2)
+    counts = Counter((one.given, one.text) for one in drawn)
+    expected = {}
+    for given in ("a", "b", "bb", "bbb"):
+        every = ("a", "aa", "b", "ba", "bb", "bba", "bbb", "bbba")
+        members = [text for text in every if text.startswith(given)]
+        expected |= {(given, text): 1 / 4 / len(members) for text in members}
+    assert fits(counts, expected)
+    weighed = replace(query, prefix_weights={"a": 3, "b": 1, "bb": 0, "bbb": 0})
+    counts = Counter(one.given for one in sample(model, weighed, 4000, target="uniform", seed=2))
+    assert fits(counts, {"a": 0.75, "b": 0.25})
+
+
+def test_uniform_draws_without_probability_or_room() -> None:
+    model = TableModel(LONGER, {}, default=[0.5, 0.0, 0.2, 0.2, 0.1], context_length=2)
+    drawn = sample(model, ["a", "b", "aaa"], 60, target="uniform", seed=1)
+    assert (drawn.status, drawn.truncated_by) == ("truncated", "context")
+    assert {one.text for one in drawn} == {"a", "b"}
+    assert {one.logprob for one in drawn if one.text == "b"} == {-math.inf}
+    cut = sample(model, ["a", "b"], 60, target="uniform", seed=1, limits=Limits(forwards=1))
+    assert (len(cut), cut.truncated_by, cut.forwards) == (0, "forwards", 1)
+    best = Query(["aa", "ab"], decoding=Decoding(top_k=1))
+    logprobs = {one.text: one.logprob for one in sample(model, best, 20, target="uniform", seed=1)}
+    assert logprobs["ab"] == -math.inf
+    with pytest.raises(ArgumentError, match="infinitely many"):
+        sample(model, Regex("a*"), 3, target="uniform")
+    with pytest.raises(ArgumentError, match="max_tokens"):
+        sample(model, Query(Regex("a"), max_tokens=3), 3, target="uniform")
 
 
 def test_limits_and_context() -> None:

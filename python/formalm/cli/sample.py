@@ -47,7 +47,7 @@ def sample(
 
 def _show(drawn: Samples, json: bool) -> None:
     for one in drawn:
-        inside = one.logprob > -math.inf
+        inside = one.log_weight > -math.inf
         if not json:
             shown = f"{one.logprob:10.4f}  {one.log_weight:10.4f}" if inside else "outside"
             typer.echo(f"{shown}  {one.text}")
@@ -57,8 +57,8 @@ def _show(drawn: Samples, json: bool) -> None:
                 "text": one.text,
                 "given": one.given,
                 "token_ids": list(one.token_ids),
-                # JSON has no infinity: a walk that ended outside the language has neither.
-                "logprob": one.logprob if inside else None,
+                # JSON has no infinity: null is a probability, or a weight, of 0.
+                "logprob": one.logprob if one.logprob > -math.inf else None,
                 "log_weight": one.log_weight if inside else None,
             }
         )

@@ -24,14 +24,15 @@ from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
 from formalm.languages import Choice, Language
 
-__all__ = ["Bounds", "Classify", "event_language"]
+__all__ = ["Bounds", "Classify", "anything", "event_language"]
 
 EPSILON = 2.0**-52
 Classify = Callable[[bytes], object]
 
 
 @lru_cache(maxsize=1)
-def _anything() -> Language:
+def anything() -> Language:
+    """Every sequence of bytes."""
     return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
@@ -39,8 +40,8 @@ def event_language(language: Language, event: str) -> Language:
     """The outputs that decide an event: members, or all that begin with or contain one."""
     if event == "complete":
         return language
-    extended = language + _anything()
-    return extended if event == "prefix" else _anything() + extended
+    extended = language + anything()
+    return extended if event == "prefix" else anything() + extended
 
 
 class Bounds:

@@ -14,6 +14,7 @@ from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_d
 from formalm.drivers.samples import Sample, Samples
 from formalm.drivers.sampling import chosen_seed
 from formalm.drivers.task import Task, Truncated
+from formalm.drivers.uniform import uniform_draws
 from formalm.drivers.walks import Walks
 from formalm.errors import ArgumentError
 from formalm.languages import Language
@@ -23,7 +24,7 @@ from formalm.query.query import Query
 
 __all__ = ["sample"]
 
-TARGETS = ("local", "posterior", "without_replacement")
+TARGETS = ("local", "posterior", "without_replacement", "uniform")
 
 
 def sample(
@@ -51,7 +52,8 @@ def sample(
     target
         ``"posterior"``: exactly as the model would, if only its members were kept. ``"local"``: as
         :func:`~formalm.generate` does, with weights. ``"without_replacement"``: every token
-        sequence at most once, the first as by ``"posterior"``.
+        sequence at most once, the first as by ``"posterior"``. ``"uniform"``: every text of a
+        finite language alike, in the tokenizer's own tokens; ``decoding`` changes ``logprob`` only.
     seed
         An integer from 0 makes the same draws again; None draws anew.
     limits
@@ -78,14 +80,15 @@ def sample(
     >>> 0.6 < sum(one.text == "a" for one in drawn) / 300 < 0.73
     True
     """
-    walks = Walks(_checked(model, query, n, target, prompt, limits, batch_size))
+    asked = _checked(query, n, target, limits, batch_size)
+    walks = Walks(_task(model, query, asked, prompt, batch_size))
     seed = chosen_seed(seed)
     found: list[Draw] = []
     attempts = 0
     status, limit = "exhausted", None
     wanted = n + 1 if target == "without_replacement" else n  # the last one is the threshold
     try:
-        for draw in _draws(walks, target, n, seed):
+        for draw in _draws(walks, asked, target, n, seed):
             attempts += 1
             if draw is not None:
                 found.append(draw)
@@ -107,7 +110,9 @@ def sample(
     return Samples(samples, target, status, limit, *counters)
 
 
-def _draws(walks: Walks, target: str, n: int, seed: int) -> Iterator[Draw | None]:
+def _draws(walks: Walks, asked: Query, target: str, n: int, seed: int) -> Iterator[Draw | None]:
+    if target == "uniform":
+        return uniform_draws(walks, asked.asked, n, seed)
     if target == "local":
         return iter(local_draws(walks, n, seed))
     return posterior_draws(walks, seed) if target == "posterior" else gumbel_order(walks, seed)
@@ -142,14 +147,8 @@ def _samples(walks: Walks, draws: list[Draw]) -> tuple[Sample, ...]:
 
 
 def _checked(
-    model: LanguageModel,
-    query: object,
-    n: object,
-    target: object,
-    prompt: Prompt,
-    limits: Limits | None,
-    batch_size: int,
-) -> Task:
+    query: object, n: object, target: object, limits: Limits | None, batch_size: int
+) -> Query:
     positive("n", n, optional=False)
     positive("batch_size", batch_size, optional=False)
     if target not in TARGETS:
@@ -162,6 +161,15 @@ def _checked(
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
     if asked.limits.hits is not None:
         raise ArgumentError("limits.hits is about listings; say n")
+    if target == "uniform" and asked.max_tokens is not None:
+        hint = "bound the texts: language & Regex('(?s).{0,20}')"
+        raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
+    return asked
+
+
+def _task(
+    model: LanguageModel, query: object, asked: Query, prompt: Prompt, batch_size: int
+) -> Task:
     session = Session(model)
     needs_an_end(session)
     constraint = constraint_of(query, asked, session.vocabulary)

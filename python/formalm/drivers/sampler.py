@@ -31,7 +31,7 @@ from formalm.drivers.sampling import random_numbers
 from formalm.drivers.trie import END
 from formalm.drivers.walks import Walks
 
-__all__ = ["Draw", "gumbel_order", "local_draws", "posterior_draws"]
+__all__ = ["Draw", "drawn_root", "gumbel_order", "local_draws", "posterior_draws"]
 
 ROUND = 64
 Floats = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
     for start in range(0, count, ROUND):
         numbers = range(start, min(start + ROUND, count))
         generators = [random_numbers(seed, number) for number in numbers]
-        nodes = [_draw_root(walks, generator, None) for generator in generators]
+        nodes = [drawn_root(walks, generator) for generator in generators]
         weights = [0.0] * len(nodes)
         going = list(range(len(nodes)))
         while going:
@@ -95,7 +95,7 @@ def posterior_draws(walks: Walks, seed: int) -> Iterator[Draw | None]:
         number += ROUND
         fresh: dict[int, None] = {}
         frozen = frozenset(walks.alive)
-        nodes = [_draw_root(walks, generator, walks) for generator in generators]
+        nodes = [drawn_root(walks, generator, learned=True) for generator in generators]
         results: list[Draw | None] = [None] * ROUND
         going = list(range(ROUND))
         while going:
@@ -178,17 +178,14 @@ def _root_masses(walks: Walks) -> list[float]:
     ]
 
 
-def _draw_root(walks: Walks, generator: np.random.Generator, learned: Walks | None) -> int:
+def drawn_root(walks: Walks, generator: np.random.Generator, *, learned: bool = False) -> int:
+    """The node of a root that is drawn by its share, or by what of it is known to be alive."""
     if len(walks.task.roots) == 1:
         return walks.frontier.root_nodes[0]
-    masses = np.array(
-        _root_masses(walks)
-        if learned is not None
-        else [math.exp(root.logprob) for root in walks.task.roots]
-    )
-    cumulative = np.cumsum(masses)
+    shares = [math.exp(root.logprob) for root in walks.task.roots]
+    cumulative = np.cumsum(_root_masses(walks) if learned else shares)
     place = int(np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right"))
-    return walks.frontier.root_nodes[min(place, len(masses) - 1)]
+    return walks.frontier.root_nodes[min(place, len(shares) - 1)]
 
 
 def _step(

@@ -32,10 +32,11 @@ class Sample:
         The tokens after ``given``, without the end.
     logprob
         The model's log-probability of these tokens and the end after them, in nats, with the share
-        of its beginning; minus infinity outside the language.
+        of its beginning; minus infinity outside the language, and where ``decoding`` cuts it off.
     log_weight
         What it counts, in nats. Local: the log of the model's probability over that of the draw.
-        Posterior: 0. Without replacement: the log of its probability over that of being drawn.
+        Posterior and uniform: 0. Without replacement: the log of its probability over that of being
+        drawn.
     """
 
     text: str
@@ -110,6 +111,7 @@ class Samples(Sequence[Sample]):
     def mean(self, function: Callable[[str], float], confidence: float = 0.95) -> Estimate:
         """The mean of a function of members, from 0 to 1, under P(text | text is a member).
 
+        Of uniform draws it is the mean over the members, whatever the model says.
         Local draws weigh what they weigh; the value is then a ratio of two estimates, and the
         interval holds for both of them together.
 
@@ -119,11 +121,14 @@ class Samples(Sequence[Sample]):
             If a value is outside 0 to 1, or for draws without replacement.
         """
         values = np.array(
-            [float(function(draw.text)) if draw.logprob > -math.inf else 0.0 for draw in self.draws]
+            [
+                float(function(draw.text)) if draw.log_weight > -math.inf else 0.0
+                for draw in self.draws
+            ]
         )
         if values.size and not (np.all(values >= 0) and np.all(values <= 1)):
             raise ArgumentError("the function must have values from 0 to 1")
-        if self.target == "posterior":
+        if self.target in ("posterior", "uniform"):
             low, high = bounded_mean(values, confidence)
             value = float(values.mean()) if len(values) else math.nan
             return Estimate(value, low, high, confidence, float(len(values)))

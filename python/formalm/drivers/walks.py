@@ -89,12 +89,13 @@ class Walks:
     def logprob(self, node: int) -> float:
         """The log-probability of ending at a node, the share of its root included."""
         if node not in self._ended:
-            end = self.step(node)[2]
-            total = math.log(end) if end > 0 else -math.inf
+            total = _log(self.step(node)[2])
             trie, at = self.frontier.trie, node
             while trie.parent[at] >= 0:
                 ids, probabilities, _ = self.step(trie.parent[at])
-                total += math.log(float(probabilities[np.searchsorted(ids, trie.token[at])]))
+                place = int(np.searchsorted(ids, trie.token[at]))
+                possible = place < len(ids) and ids[place] == trie.token[at]
+                total += _log(float(probabilities[place])) if possible else -math.inf
                 at = trie.parent[at]
             self._ended[node] = total + trie.logprob[at]
         return self._ended[node]
@@ -112,3 +113,7 @@ class Walks:
             _, old = self._steps.popitem(last=False)
             self._bytes -= old[0].nbytes + old[1].nbytes
         return step
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf
