@@ -336,6 +336,15 @@ def test_limits_of_a_query_file_hold_unless_overridden(tmp_path: Path) -> None:
     work = ("--forwards", "3", "--eps", "0", "--json")
     (found,) = objects(run("mass", "-q", str(path), *work).stdout)
     assert (found["truncated_by"], found["forwards"]) == ("forwards", 3)
+    *hits, facts = objects(run("search", "-q", str(path), "--json").stdout)
+    assert (facts["truncated_by"], facts["forwards"]) == ("forwards", 2)
+    more = ("-n", "1", "--forwards", "50", "--json")
+    # The file's event: an end follows, so the empty text is not certain.
+    *hits, facts = objects(run("search", "-q", str(path), *more).stdout)
+    assert (len(hits), facts["truncated_by"]) == (1, "hits")
+    assert hits[0]["logprob"] < 0
+    *hits, _ = objects(run("search", "-q", str(path), "--event", "prefix", "--json").stdout)
+    assert hits[0]["logprob"] == 0
     assert run("mass", "-q", str(path), "-r", "a").exit_code == outcome.USAGE
 
 
