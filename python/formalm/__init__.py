@@ -21,12 +21,24 @@ if TYPE_CHECKING:
     from formalm.constraint import new_bitmask as new_bitmask
     from formalm.continuations import Continuation as Continuation
     from formalm.continuations import continuation as continuation
+    from formalm.drivers.estimate import Estimate as Estimate
     from formalm.drivers.generate import generate as generate
+    from formalm.drivers.mass import Mass as Mass
+    from formalm.drivers.mass import mass as mass
+    from formalm.drivers.mass import mass_bounds as mass_bounds
     from formalm.drivers.result import Generation as Generation
+    from formalm.drivers.sample import sample as sample
+    from formalm.drivers.samples import Sample as Sample
+    from formalm.drivers.samples import Samples as Samples
+    from formalm.drivers.score import Score as Score
+    from formalm.drivers.score import score as score
     from formalm.drivers.search import Hit as Hit
-    from formalm.drivers.search import Limits as Limits
     from formalm.drivers.search import search as search
     from formalm.drivers.stream import stream as stream
+    from formalm.drivers.table import Interval as Interval
+    from formalm.drivers.table import MassTable as MassTable
+    from formalm.drivers.table import conditional_mass as conditional_mass
+    from formalm.drivers.table import mass_table as mass_table
     from formalm.errors import *  # noqa: F403
     from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
     from formalm.integrations import logits_processors as logits_processors
@@ -41,18 +53,26 @@ if TYPE_CHECKING:
     from formalm.models import TableModel as TableModel
     from formalm.models import TransformersModel as TransformersModel
     from formalm.models import from_transformers as from_transformers
+    from formalm.query import Decoding as Decoding
+    from formalm.query import Edits as Edits
+    from formalm.query import Limits as Limits
+    from formalm.query.plan import Plan as Plan
+    from formalm.query.plan import plan as plan
+    from formalm.query.query import Query as Query
     from formalm.vocabulary import Vocabulary as Vocabulary
 
 _ROOMS = {
     "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "continuations": "Continuation continuation",
-    "drivers": "Generation Hit Limits generate search stream",
+    "drivers": "Estimate Generation Hit Interval Mass MassTable Sample Samples Score"
+    " conditional_mass generate mass mass_bounds mass_table sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Captures Choice Grammar Language Literal Regex",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
+    "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -1,12 +1,14 @@
 """The command line, run on a small model instead of canary."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 typer_testing = pytest.importorskip("typer.testing")
 
-from formalm import TableModel, Vocabulary  # noqa: E402
+from formalm import Limits, Query, Regex, TableModel, Vocabulary  # noqa: E402
 from formalm.cli import outcome  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
 from formalm.cli.options import chosen_model  # noqa: E402
@@ -35,7 +37,10 @@ def objects(output: str) -> list[dict]:
 def test_help_and_version() -> None:
     shown = run("--help")
     assert shown.exit_code == 0
-    for command in ("generate", "search", "mask", "automaton", "tokenize", "doctor"):
+    for command in (
+        *("generate", "search", "mass", "sample", "score", "plan"),
+        *("mask", "automaton", "tokenize", "doctor"),
+    ):
         assert command in shown.output
     assert run("--version").output.startswith("formalm ")
 
@@ -338,3 +343,73 @@ def test_tokenize_canonical() -> None:
     (special,) = objects(run("tokenize", "--ids", "0", *where, "--json").stdout)
     assert (special["canonical"], special["count"]) == ([0], None)
     assert "no tokens" in run("tokenize", "--ids", "135", *where).stdout
+
+
+def test_mass() -> None:
+    (found,) = objects(
+        run("mass", "-r", "a*", "--event", "complete", "--eps", "0.01", "--json").stdout
+    )
+    assert found["low"] <= 1 / 6 <= found["high"]
+    assert found["status"] == "reached"
+    assert "reached" in run("mass", "-r", "a*", "--event", "complete").stdout
+    refused = run("mass", "-r", "a*")
+    assert refused.exit_code == outcome.USAGE
+    assert "event" in refused.output
+
+
+def test_limits_of_a_query_file_hold_unless_overridden(tmp_path: Path) -> None:
+    path = tmp_path / "q.toml"
+    query = Query(Regex("a*"), event="complete", limits=Limits(forwards=2))
+    path.write_text(query.to_toml(), encoding="utf-8")
+    (found,) = objects(run("mass", "-q", str(path), "--eps", "0", "--json").stdout)
+    assert (found["truncated_by"], found["forwards"]) == ("forwards", 2)
+    work = ("--forwards", "3", "--eps", "0", "--json")
+    (found,) = objects(run("mass", "-q", str(path), *work).stdout)
+    assert (found["truncated_by"], found["forwards"]) == ("forwards", 3)
+    *hits, facts = objects(run("search", "-q", str(path), "--json").stdout)
+    assert (facts["truncated_by"], facts["forwards"]) == ("forwards", 2)
+    more = ("-n", "1", "--forwards", "50", "--json")
+    # The file's event: an end follows, so the empty text is not certain.
+    *hits, facts = objects(run("search", "-q", str(path), *more).stdout)
+    assert (len(hits), facts["truncated_by"]) == (1, "hits")
+    assert hits[0]["logprob"] < 0
+    *hits, _ = objects(run("search", "-q", str(path), "--event", "prefix", "--json").stdout)
+    assert hits[0]["logprob"] == 0
+    assert run("mass", "-q", str(path), "-r", "a").exit_code == outcome.USAGE
+
+
+def test_sample() -> None:
+    *drawn, facts = objects(run("sample", "-r", "a|b", "-n", "5", "--seed", "1", "--json").stdout)
+    assert [one["text"] in "ab" for one in drawn] == [True] * 5
+    assert (facts["status"], facts["seed"]) == ("done", 1)
+    local = run("sample", "-r", "a|b", "-n", "2", "--target", "local", "--seed", "1")
+    assert len(local.stdout.splitlines()) == 2
+    *drawn, _ = objects(
+        run("sample", "-r", "a|b", "-n", "9", "--target", "uniform", "--json").stdout
+    )
+    assert {(one["text"], one["log_weight"]) for one in drawn} <= {("a", 0.0), ("b", 0.0)}
+    assert run("sample", "-r", "a*", "--target", "uniform").exit_code == outcome.USAGE
+
+
+def test_score() -> None:
+    first, second = objects(run("score", "ab", "b", "--json").stdout)
+    assert first["marginal"][0] == pytest.approx(np.log(0.18))
+    assert (first["tokenizations"], second["tokenizations"]) == (2, 1)
+    assert "ab" in run("score", "ab", "--event", "complete").stdout
+
+
+def test_plan_and_query_files(tmp_path: Path) -> None:
+    query = Query(Regex("ab|b"), event="complete", max_tokens=3)
+    for name, text in (("q.toml", query.to_toml()), ("q.json", query.to_json())):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        (told,) = objects(run("plan", "-q", str(path), "--json").stdout)
+        assert told["texts"]["count"] == 2
+        assert told["query"]["max_tokens"] == 3
+        (found,) = objects(run("mass", "-q", str(path), "--eps", "0", "--json").stdout)
+        assert found["low"] == pytest.approx(0.1 * (0.2 + 0.18))
+    assert "members: 2" in run("plan", "-r", "ab|b").stdout
+    assert f'"count": 1{"0" * 5000},' in run("plan", "-r", "[0-9]{5000}", "--json").stdout
+    assert run("plan").exit_code == outcome.USAGE
+    assert run("plan", "-q", str(tmp_path / "none.toml")).exit_code == outcome.USAGE
+    assert run("plan", "-r", "a", "--state-limit", "0").exit_code == outcome.USAGE

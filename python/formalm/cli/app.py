@@ -10,7 +10,11 @@ from formalm.cli.automaton import automaton
 from formalm.cli.doctor import doctor
 from formalm.cli.generate import generate
 from formalm.cli.mask import mask
+from formalm.cli.mass import mass
 from formalm.cli.options import grouped
+from formalm.cli.plan import plan
+from formalm.cli.sample import sample
+from formalm.cli.score import score
 from formalm.cli.search import search
 from formalm.cli.tokenize import tokenize
 
@@ -26,7 +30,7 @@ is printed).
 app = typer.Typer(
     help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for command in (generate, search, mask, automaton, tokenize, doctor):
+for command in (generate, search, mass, sample, score, plan, mask, automaton, tokenize, doctor):
     app.command()(grouped(command))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,7 +23,8 @@ INTERRUPTED = 130
 def reported(as_json: bool) -> Iterator[None]:
     """Turn errors of ours and an interruption into messages and exit codes."""
     try:
-        yield
+        with _long_numbers():
+            yield
     except FormalmError as error:
         usage = isinstance(error, ArgumentError)
         if as_json:
@@ -34,6 +36,20 @@ def reported(as_json: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _long_numbers() -> Iterator[None]:
+    """Write integers of any length: counts of members have thousands of digits."""
+    if not hasattr(sys, "set_int_max_str_digits"):  # Python 3.10.6 and earlier write them all
+        yield
+        return
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)
 
 
 def checked_bytes(text: str) -> bytes:

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.options import Json, LanguageOptions, ModelOptions
+from formalm.cli.options import Json, ModelOptions
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.queries import LimitOptions, QueryOptions
 
 if TYPE_CHECKING:
     from formalm.drivers import Hit, Search
 
 __all__ = ["search"]
 
+HITS = 10
+
 
 def search(
-    language: LanguageOptions,
+    query: QueryOptions,
     model: ModelOptions,
-    given: Annotated[str | None, typer.Option(help="Beginning of members, for granted.")] = None,
+    work: LimitOptions,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
-    hits: Annotated[int | None, typer.Option("-n", "--hits", help="Most hits.")] = 10,
-    forwards: Annotated[int, typer.Option(help="Most prefixes evaluated.")] = 10_000,
-    seconds: Annotated[float | None, typer.Option(help="Most time.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a member.")] = None,
+    hits: Annotated[
+        int | None,
+        typer.Option("-n", "--hits", help=f"Most hits; {HITS} unless a query file says."),
+    ] = None,
     top_k: Annotated[int | None, typer.Option(help="Follow only the k best tokens.")] = None,
     duplicates: Annotated[
-        str, typer.Option(help="Tokenizations of a text: merge or show.")
-    ] = "merge",
-    event: Annotated[str, typer.Option(help="prefix, or complete: an end follows.")] = "prefix",
-    batch_size: Annotated[int, typer.Option(help="Most prefixes a call of the model.")] = 16,
+        str | None, typer.Option(help="Tokenizations of a text: merge, the default, or show.")
+    ] = None,
+    event: Annotated[
+        str | None, typer.Option(help="prefix, the default, or complete: an end follows.")
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Missing share of a merged hit.")] = 1e-6,
     json: Json = False,
 ) -> None:
@@ -37,19 +42,19 @@ def search(
     with reported(json):
         from formalm import drivers
 
-        query = language.required()
-        options: dict[str, Any] = {"duplicates": duplicates, "event": event}
+        asked = query.asked(work)
+        limits = asked.limits
+        if hits is not None or query.query is None:
+            limits = replace(limits, hits=HITS if hits is None else hits)
+        options: dict[str, Any] = {"duplicates": duplicates, "event": event, "top_k": top_k}
         found = drivers.search(
             model.load(),
-            query,
+            asked,
             prompt=prompt,
-            given=given,
-            top_k=top_k,
-            max_tokens=max_tokens,
-            limits=drivers.Limits(hits, forwards, seconds),
-            batch_size=batch_size,
+            limits=limits,
+            batch_size=work.batch_size,
             tolerance=tolerance,
-            **options,
+            **{name: value for name, value in options.items() if value is not None},
         )
         interrupted = _show(found, json)
         _conclude(found, interrupted, json)

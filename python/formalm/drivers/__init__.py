@@ -1,19 +1,39 @@
 """Drivers: what is done with a language and a model."""
 
+from formalm.drivers.estimate import Estimate
 from formalm.drivers.generate import generate
+from formalm.drivers.mass import Mass, mass, mass_bounds
 from formalm.drivers.result import Generation
+from formalm.drivers.sample import sample
+from formalm.drivers.samples import Sample, Samples
 from formalm.drivers.sampling import Decoding
-from formalm.drivers.search import Hit, Limits, Search, search
+from formalm.drivers.score import Score, score
+from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
+from formalm.drivers.table import Interval, MassTable, conditional_mass, mass_table
+from formalm.query.limits import Limits
 
 __all__ = [
     "Decoding",
+    "Estimate",
     "Generation",
     "Hit",
+    "Interval",
     "Limits",
+    "Mass",
+    "MassTable",
+    "Sample",
+    "Samples",
+    "Score",
     "Search",
     "Stream",
+    "conditional_mass",
     "generate",
+    "mass",
+    "mass_bounds",
+    "mass_table",
+    "sample",
+    "score",
     "search",
     "stream",
 ]

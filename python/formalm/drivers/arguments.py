@@ -13,13 +13,23 @@ from formalm.languages import Language, as_language
 from formalm.vocabulary import Vocabulary
 
 __all__ = [
-    "any_tokenization",
+    "UNSET",
     "check_tokenization",
     "compiled",
     "is_token_id",
     "positive",
     "token_ids_of",
 ]
+
+
+class _Unset:
+    """The default of an option that was not given, where None means something."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+UNSET: Any = _Unset()
 
 
 def positive(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
@@ -65,16 +75,6 @@ def check_tokenization(tokenization: object) -> None:
     """Refuse what is no tokenization."""
     if tokenization not in (None, "all", "canonical"):
         raise ArgumentError(f"tokenization is 'all' or 'canonical', not {tokenization!r}")
-
-
-def any_tokenization(tokenization: str | None, who: str) -> None:
-    """Refuse canonical tokens, for a driver that does not keep to them."""
-    check_tokenization(tokenization)
-    if tokenization == "canonical":
-        raise ArgumentError(
-            f"{who} takes tokenization='all'",
-            hint="formalm.generate and stream keep to canonical tokens, and so does a matcher",
-        )
 
 
 @lru_cache(maxsize=16)

@@ -1,169 +1,196 @@
-"""The frontier of a search: what to evaluate next, and where it must stop.
+"""The frontier of a question: what to evaluate next, in a trie of token sequences.
 
-:func:`by_tokens` is best-first search over token sequences. A step never adds probability, so the
-best entry of the queue bounds all that is still to come (Dijkstra's rule), and a finished sequence
-on top of it is the next hit. Nodes further down may be evaluated early to fill a batch: that
-changes the work and never the order.
+:func:`by_tokens` is best-first search on it. A step never adds probability, so the best entry of
+the queue bounds all that is still to come (Dijkstra's rule), and a finished sequence on top of it
+is the next hit. Nodes further down may be evaluated early to fill a batch: that changes the work
+and never the order.
 """
 
 from __future__ import annotations
 
-import time
+from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
-from formalm._core import Matcher
-from formalm.models import Position, Session
+from formalm.drivers.positions import Positions
+from formalm.drivers.queue import Queue
+from formalm.drivers.roots import Root
+from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.trie import END, UNKNOWN, Trie
+from formalm.models import Position
+from formalm.query.states import States
 
-__all__ = ["Found", "Limits", "Task", "Truncated", "by_tokens"]
+__all__ = ["Expansion", "Frontier", "by_tokens"]
 
-Key = tuple[float, int, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where a search stops by itself. None is no limit.
-
-    Parameters
-    ----------
-    hits
-        Most hits.
-    forwards
-        Most prefixes evaluated by the model. What was evaluated is kept, with the model's state if
-        it has one, so this bounds memory too: a search that nothing bounds would fill it.
-    seconds
-        Most time, looked at between batches.
-    """
-
-    hits: int | None = None
-    forwards: int | None = 100_000
-    seconds: float | None = None
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+RECENT_BYTES = 16 << 20
+Expansion = tuple[int, Ids, Floats, float]
+"""A node, the tokens that may follow, the totals with them, and the total with an end."""
 
 
-class Truncated(Exception):  # noqa: N818
-    """Ends a search from within; its text names the limit."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A hit before it has its text.
+class Frontier:
+    """The trie of a task, its queue, and what the model said.
 
     Attributes
     ----------
-    data
-        The bytes after ``given``.
-    token_ids
-        The tokens that spell them, or the most probable ones that do.
-    logprob
-        In nats.
-    tokenizations
-        How many token sequences were added up.
+    trie, queue, states, positions
+        Its parts.
+    root_nodes
+        The nodes of the task's roots.
     """
 
-    data: bytes
-    token_ids: tuple[int, ...]
-    logprob: float
-    tokenizations: int = 1
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.trie = Trie()
+        self.queue = Queue(self.trie)
+        self.states = States(task.constraint)
+        self.root_nodes = [
+            self.trie.add_root(root.logprob, self.states.of(root.matcher)) for root in task.roots
+        ]
+        prefixes = [root.token_ids for root in task.roots]
+        self.positions = Positions(task.session, self.trie, prefixes, task.state_bytes)
+        tokens = task.session.vocabulary.tokens()
+        self._recent: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
+        self._recent_bytes = 0
+        self._bytes = [b"" if token is None else token for token in tokens]
 
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the trie and its queue."""
+        return self.trie.memory_bytes + self.queue.memory_bytes
 
-@dataclass
-class Task:
-    """A search as it is carried out: the checked question, and what was spent on it."""
+    def root(self, node: int) -> Root:
+        """The root above a node."""
+        return self.task.roots[self.trie.root(node)]
 
-    session: Session
-    prefix: tuple[int, ...]
-    root: Matcher
-    top_k: int | None
-    complete: bool
-    batch_size: int
-    max_tokens: int | None
-    tolerance: float
-    limits: Limits
-    started: float = field(default_factory=time.monotonic)
-    cut_by_context: bool = False
+    def state(self, node: int) -> int:
+        """The state of the constraint at a node, whose parent was evaluated."""
+        state = self.trie.state[node]
+        if state == UNKNOWN:
+            parent = self.trie.state[self.trie.parent[node]]
+            state = self.trie.state[node] = self.states.step(parent, self.trie.token[node])
+        return state
+
+    def data(self, node: int) -> bytes:
+        """The bytes after ``given``."""
+        return b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
 
     def room(self) -> int:
-        """How many prefixes the next batch may have.
+        """How many prefixes the next batch may have; errors are those of :meth:`Task.room`."""
+        limit = self.task.limits.memory_bytes
+        if limit is not None and self.memory_bytes > limit:
+            raise Truncated("memory")
+        return self.task.room()
 
-        Raises
-        ------
-        Truncated
-            If a limit is reached.
-        """
-        seconds = self.limits.seconds
-        if seconds is not None and time.monotonic() - self.started >= seconds:
-            raise Truncated("seconds")
-        if self.limits.forwards is None:
-            return self.batch_size
-        left = self.limits.forwards - self.session.forwards
-        if left < 1:
-            raise Truncated("forwards")
-        return min(self.batch_size, left)
+    def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:
+        """Ask the model what follows some nodes, in one call if it can be."""
+        for node, position in zip(nodes, self.positions.evaluate(nodes), strict=True):
+            yield (node, *self.follow(node, position))
 
-    def may_go_on(self, length: int) -> bool:
-        """Whether a sequence of ``length`` tokens may be evaluated and continued."""
-        if self.max_tokens is not None and length + (not self.complete) > self.max_tokens:
-            return False
-        context = self.session.model.context_length
-        if context is not None and len(self.prefix) + length > context:
-            self.cut_by_context = True
-            return False
-        return True
+    def queue_children(self, node: int, ids: Ids, totals: Floats) -> None:
+        """Queue the best child of an evaluated node; the others follow when it is taken."""
+        if len(ids):
+            self.trie.list_children(node, ids, totals)
+            self.queue_next(node)
 
-    def step(
-        self, position: Position, matcher: Matcher
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], float]:
-        """The tokens that may follow, their logprobs, and the logprob of the end.
+    def queue_next(self, parent: int) -> None:
+        """Queue the next best child of an evaluated node, if there is one."""
+        if self.trie.has_more(parent):
+            self.trie.list_children(parent, *self._again(parent))
+        child = self.trie.next_child(parent)
+        if child is not None:
+            self.queue.push(child)
 
-        ``top_k`` comes before the mask and nothing is renormalised: the search follows the model's
-        own probabilities, on fewer ways.
-        """
-        vocabulary = self.session.vocabulary
-        logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        if self.top_k is not None and self.top_k < len(logprobs):
-            followed = np.full(len(logprobs), -np.inf)
-            # Ties go to the smaller id, as in greedy decoding.
-            best = np.argsort(-logprobs, kind="stable")[: self.top_k]
-            followed[best] = logprobs[best]
-            logprobs = followed
-        ends = list(vocabulary.end_token_ids)
-        ending = logprobs[ends]
-        end = float(np.logaddexp.reduce(ending)) if matcher.is_accepting and ends else -np.inf
-        logprobs = logprobs.copy()
-        logprobs[ends] = -np.inf
-        allowed = matcher.allowed_token_ids().astype(np.int64)
-        allowed = allowed[logprobs[allowed] > -np.inf]
-        return allowed, logprobs[allowed], end
+    def _again(self, node: int) -> tuple[Ids, Floats]:
+        """The children of a node that was evaluated before."""
+        known = self._recent.get(node)
+        if known is not None:
+            return known
+        if not self.positions.has(node):
+            self.room()
+        ids, totals, _ = self.follow(node, self.positions.recall(node))
+        self._recent[node] = (ids, totals)
+        self._recent_bytes += ids.nbytes + totals.nbytes
+        while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
+            _, (old, values) = self._recent.popitem(last=False)
+            self._recent_bytes -= old.nbytes + values.nbytes
+        return ids, totals
+
+    def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
+        """The tokens that may follow an evaluated node, the totals with them and with an end."""
+        state = self.state(node)
+        ids, logprobs, end = self.task.split(
+            self.task.answer(position), self.states.allowed(state), self.states.accepting[state]
+        )
+        total = self.trie.logprob[node]
+        return ids, total + logprobs, total + end
 
 
-@dataclass(eq=False)
-class _Node:
-    """An evaluated token sequence and its children, best first."""
+class _Listing:
+    """Best-first search: the hits that wait, and the steps."""
 
-    token_ids: tuple[int, ...]
-    position: Position
-    matcher: Matcher
-    children: npt.NDArray[np.int64]
-    logprobs: npt.NDArray[np.float64]
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.frontier = Frontier(task)
+        self.hits: set[int] = set()
 
-    def key(self, child: int) -> Key:
-        token_ids = (*self.token_ids, int(self.children[child]))
-        return -float(self.logprobs[child]), len(token_ids), token_ids
+    def run(self) -> Iterator[Found | None]:
+        frontier, queue = self.frontier, self.frontier.queue
+        for node in frontier.root_nodes:
+            queue.push(node)
+        while queue:
+            if queue.top() in self.hits:
+                yield self.found(queue.pop())
+                continue
+            batch = self.collect(frontier.room())
+            for node, ids, totals, end in frontier.evaluate(batch):
+                self.expand(node, ids, totals, end)
+            if batch:
+                yield None
 
+    def collect(self, room: int) -> list[int]:
+        """Take the best nodes to evaluate; those that are hits as well come back as hits."""
+        frontier, task, trie = self.frontier, self.task, self.frontier.trie
+        batch: list[int] = []
+        hits: list[int] = []
+        while frontier.queue and len(batch) < room:
+            node = frontier.queue.pop()
+            if node in self.hits:
+                hits.append(node)
+                continue
+            parent = trie.parent[node]
+            if parent >= 0:
+                frontier.queue_next(parent)
+            state = frontier.state(node)
+            if not task.complete and frontier.states.accepting[state]:
+                self.hits.add(node)
+                hits.append(node)
+            over = frontier.states.finished[state] and not task.complete
+            if not over and task.may_go_on(trie.depth[node], frontier.root(node)):
+                batch.append(node)
+        for node in hits:
+            frontier.queue.push(node)
+        return batch
 
-@dataclass(eq=False)
-class _Child:
-    """A token sequence not yet evaluated: its place among its parent's children."""
+    def expand(self, node: int, ids: Ids, totals: Floats, end: float) -> None:
+        """Queue what may follow an evaluated sequence: its best child, and its end."""
+        frontier, task = self.frontier, self.task
+        if task.complete and end > -np.inf:
+            ending = frontier.trie.add(node, END, end)
+            self.hits.add(ending)
+            frontier.queue.push(ending)
+        if task.max_tokens is None or frontier.trie.depth[node] < task.max_tokens:
+            frontier.queue_children(node, ids, totals)
 
-    parent: _Node
-    place: int
-
-
-Entry = tuple[Key, int, "Found | _Child"]
+    def found(self, node: int) -> Found:
+        self.hits.discard(node)
+        frontier = self.frontier
+        token_ids = tuple(token for token in frontier.trie.path(node) if token != END)
+        logprob, given = frontier.trie.logprob[node], frontier.root(node).data
+        return Found(frontier.data(node), token_ids, logprob, given=given)
 
 
 def by_tokens(task: Task) -> Iterator[Found | None]:
@@ -171,71 +198,4 @@ def by_tokens(task: Task) -> Iterator[Found | None]:
 
     Ties go to the shorter, then the smaller sequence. None is yielded after each batch.
     """
-    heap: list[Entry] = []
-    before = len(task.root.text)
-    if not task.complete and task.root.is_accepting:
-        heappush(heap, ((0.0, 0, ()), 0, Found(b"", (), 0.0)))
-    if task.may_go_on(0) and (task.complete or not task.root.is_finished):
-        task.room()
-        _expand(task, heap, (), 0.0, task.session.start(task.prefix), task.root)
-        yield None
-    while heap:
-        if isinstance(heap[0][2], Found):
-            yield heappop(heap)[2]  # type: ignore[misc]
-            continue
-        batch = _collect(task, heap, task.room(), before)
-        positions = task.session.extend(
-            [child.parent.position for _, child, _ in batch], [key[2][-1] for key, _, _ in batch]
-        )
-        for (key, _, matcher), position in zip(batch, positions, strict=True):
-            _expand(task, heap, key[2], -key[0], position, matcher)
-        if batch:
-            yield None
-
-
-def _collect(
-    task: Task, heap: list[Entry], room: int, before: int
-) -> list[tuple[Key, _Child, Matcher]]:
-    """Pop the best sequences to evaluate; those that are hits as well come back as hits."""
-    batch: list[tuple[Key, _Child, Matcher]] = []
-    hits: list[Entry] = []
-    while heap and len(batch) < room:
-        key, kind, item = heappop(heap)
-        if isinstance(item, Found):
-            hits.append((key, kind, item))
-            continue
-        parent, place = item.parent, item.place
-        if place + 1 < len(parent.children):
-            heappush(heap, (parent.key(place + 1), 1, _Child(parent, place + 1)))
-        matcher = parent.matcher.fork()
-        matcher.advance(key[2][-1])
-        if not task.complete and matcher.is_accepting:
-            hits.append((key, 0, Found(matcher.text[before:], key[2], -key[0])))
-        if (task.complete or not matcher.is_finished) and task.may_go_on(len(key[2])):
-            batch.append((key, item, matcher))
-    for entry in hits:
-        heappush(heap, entry)
-    return batch
-
-
-def _expand(
-    task: Task,
-    heap: list[Entry],
-    token_ids: tuple[int, ...],
-    logprob: float,
-    position: Position,
-    matcher: Matcher,
-) -> None:
-    """Queue what may follow an evaluated sequence: its best child, and its end."""
-    children, logprobs, end = task.step(position, matcher)
-    if task.complete and end > -np.inf:
-        data = matcher.text[len(task.root.text) :]
-        key = (-(logprob + end), len(token_ids) + 1, (*token_ids, -1))
-        heappush(heap, (key, 0, Found(data, token_ids, logprob + end)))
-    if task.max_tokens is not None and len(token_ids) >= task.max_tokens:
-        return
-    if len(children):
-        totals = logprob + logprobs
-        order = np.lexsort((children, -totals))
-        node = _Node(token_ids, position, matcher, children[order], totals[order])
-        heappush(heap, (node.key(0), 1, _Child(node, 0)))
+    return _Listing(task).run()

@@ -29,13 +29,14 @@ from heapq import heappop, heappush
 import numpy as np
 
 from formalm._core import Matcher
-from formalm.drivers.frontier import Found, Task
 from formalm.drivers.readings import Candidate, Fan, Node, Reading
+from formalm.drivers.roots import Root
 from formalm.drivers.spelling import Spelling
+from formalm.drivers.task import Found, Task
 
 __all__ = ["by_strings"]
 
-Entry = tuple[tuple[float, int, bytes, int], "Node | Candidate"]
+Entry = tuple[tuple[float, int, bytes, int, int], "Node | Candidate"]
 
 
 class _Strings:
@@ -48,8 +49,10 @@ class _Strings:
 
     def run(self) -> Iterator[Found | None]:
         """The members, most probable first; None after each batch."""
-        root = Reading(None, (), 0, 0.0)
-        self.add(Node(b"", self.task.root, [root], [root] if self.goes_on(root) else []))
+        for number, root in enumerate(self.task.roots):
+            first = Reading(None, (), 0, root.logprob, number)
+            pending = [first] if self.goes_on(first) else []
+            self.add(Node(b"", root.matcher, number, [first], pending))
         while self.heap:
             aside: list[Node | Candidate] = []
             requests: dict[Reading, None] = {}
@@ -62,7 +65,7 @@ class _Strings:
                     self.expand(item)
                 elif not wanted and not aside:
                     assert isinstance(item, Candidate)
-                    yield item.hit()
+                    yield item.hit(self.task.roots[item.node.root].data)
                 else:
                     requests.update(dict.fromkeys(wanted))
                     aside.append(item)
@@ -75,7 +78,7 @@ class _Strings:
     def add(self, node: Node) -> None:
         """Queue a string that was just reached: what is below it, and itself if it is a member."""
         if node.matcher.is_accepting:
-            own = Node(node.data, node.matcher, list(node.exact), list(node.pending))
+            own = Node(node.data, node.matcher, node.root, list(node.exact), list(node.pending))
             self.push(Candidate(own, self.task.complete, self.task.tolerance))
         if not node.matcher.is_finished:
             self.push(node)
@@ -86,7 +89,8 @@ class _Strings:
         self.absorb(node, fans=isinstance(item, Node))
         bound = item.bound()
         if bound > -math.inf:
-            key = (-bound, len(node.data), node.data, int(isinstance(item, Node)) + len(node.done))
+            kind = int(isinstance(item, Node)) + len(node.done)
+            key = (-bound, len(node.data), node.data, node.root, kind)
             heappush(self.heap, (key, item))
 
     def absorb(self, node: Node, *, fans: bool) -> None:
@@ -122,7 +126,7 @@ class _Strings:
                 if byte not in found:
                     matcher = node.matcher.fork()
                     matcher.advance_bytes(bytes([byte]))
-                    found[byte] = Node(node.data + bytes([byte]), matcher)
+                    found[byte] = Node(node.data + bytes([byte]), matcher, node.root)
                 longer = found[byte]
                 ending = [self.child(reading, fan, row) for row in range(start, middle)]
                 longer.exact += ending
@@ -134,16 +138,17 @@ class _Strings:
             self.add(longer)
         if node.pending:
             done = node.done.union(found)
-            self.push(Node(node.data, node.matcher, pending=node.pending, done=done))
+            rest = Node(node.data, node.matcher, node.root, pending=node.pending, done=done)
+            self.push(rest)
 
     def evaluate(self, readings: list[Reading]) -> None:
         """Ask the model what follows some readings, in one call."""
         session = self.task.session
-        if readings[0].parent is None:
-            positions = [session.start(self.task.prefix)]
-        else:
-            before = [r.parent.position for r in readings if r.parent and r.parent.position]
-            positions = session.extend(before, [reading.token_ids[-1] for reading in readings])
+        first = [reading for reading in readings if reading.parent is None]
+        readings = [*first, *(reading for reading in readings if reading.parent is not None)]
+        positions = session.start_many([self.root(reading).token_ids for reading in first])
+        before = [r.parent.position for r in readings if r.parent and r.parent.position]
+        positions += session.extend(before, [r.token_ids[-1] for r in readings[len(first) :]])
         for reading, position in zip(readings, positions, strict=True):
             reading.position = position
             reading.matcher = self.matcher_of(reading)
@@ -156,7 +161,7 @@ class _Strings:
 
     def matcher_of(self, reading: Reading) -> Matcher:
         if reading.parent is None or reading.parent.matcher is None:
-            return self.task.root
+            return self.root(reading).matcher
         matcher = reading.parent.matcher.fork()
         matcher.advance(reading.token_ids[-1])
         return matcher
@@ -171,13 +176,17 @@ class _Strings:
                 (*reading.token_ids, int(self.spelling.token_ids[rank])),
                 reading.length + int(self.spelling.lengths[rank]),
                 float(fan.logprobs[row]),
+                reading.root,
             )
             reading.children[row] = known
         return known
 
     def goes_on(self, reading: Reading) -> bool:
         """Whether the model can be asked what follows."""
-        return self.task.may_go_on(len(reading.token_ids))
+        return self.task.may_go_on(len(reading.token_ids), self.root(reading))
+
+    def root(self, reading: Reading) -> Root:
+        return self.task.roots[reading.root]
 
 
 def by_strings(task: Task) -> Iterator[Found | None]:

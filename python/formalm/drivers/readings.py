@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm._core import Matcher
-from formalm.drivers.frontier import Found
+from formalm.drivers.task import Found
 from formalm.models import Position
 
 __all__ = ["Candidate", "Fan", "Node", "Reading", "log_sum"]
@@ -42,6 +42,7 @@ class Reading:
     token_ids: tuple[int, ...]
     length: int
     logprob: float
+    root: int = 0
     position: Position | None = None
     matcher: Matcher | None = None
     fan: Fan | None = None
@@ -58,6 +59,7 @@ class Node:
 
     data: bytes
     matcher: Matcher
+    root: int = 0
     exact: list[Reading] = field(default_factory=list)
     pending: list[Reading] = field(default_factory=list)
     fans: list[tuple[Reading, int, int]] = field(default_factory=list)
@@ -115,10 +117,10 @@ class Candidate:
         least = spare - math.log(len(readings))
         return [reading for reading in readings if reading.logprob > least]
 
-    def hit(self) -> Found:
+    def hit(self, given: bytes) -> Found:
         """What is yielded."""
         best = min(self.node.exact, key=lambda reading: (-reading.logprob, reading.token_ids))
-        return Found(self.node.data, best.token_ids, self.found(), len(self.node.exact))
+        return Found(self.node.data, best.token_ids, self.found(), len(self.node.exact), given)
 
 
 def log_sum(values: Iterable[float]) -> float:

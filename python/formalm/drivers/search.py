@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from formalm.constraint import Constraint, Matcher
-from formalm.drivers.arguments import any_tokenization, compiled, positive, token_ids_of
-from formalm.drivers.frontier import Found, Limits, Task, Truncated, by_tokens
+from formalm.constraint import Constraint
+from formalm.drivers.arguments import UNSET
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.frontier import by_tokens
+from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
 from formalm.drivers.marginal import by_strings
-from formalm.drivers.prompts import Prompt, prefix_token_ids
-from formalm.errors import ArgumentError, LanguageError, TokenError
-from formalm.languages import Language, text_bytes
+from formalm.drivers.prompts import Prompt
+from formalm.drivers.roots import given_tokens, roots_of
+from formalm.drivers.task import Found, Task, Truncated
+from formalm.errors import ArgumentError
+from formalm.languages import Language
+from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
+from formalm.query.limits import Limits
+from formalm.query.prefixes import check_prefixes
+from formalm.query.query import Query
 
 __all__ = ["Hit", "Limits", "Search", "search"]
 
@@ -66,15 +74,14 @@ class Search(Iterator[Hit]):
     status
         ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"seconds"``, or ``"context"`` if members longer than the
-        model's context were left out; None otherwise.
+        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``, or ``"context"`` if members longer
+        than the model's context were left out; None otherwise.
     hits
         How many hits were returned.
     """
 
-    def __init__(self, task: Task, given: bytes, *, merge: bool) -> None:
+    def __init__(self, task: Task, *, merge: bool) -> None:
         self._task = task
-        self._given = given
         self._found = by_strings(task) if merge else by_tokens(task)
         self.status: Literal["running", "exhausted", "truncated"] = "running"
         self.truncated_by: str | None = None
@@ -126,12 +133,12 @@ class Search(Iterator[Hit]):
 
     def _hit(self, found: Found) -> Hit:
         self.hits += 1
-        data = self._given + found.data
+        data = found.given + found.data
         return Hit(
             text=data.decode(errors="replace"),
             logprob=found.logprob,
             rank=self.hits,
-            given=self._given.decode(errors="replace"),
+            given=found.given.decode(errors="replace"),
             data=data,
             token_ids=found.token_ids,
             tokenizations=found.tokenizations,
@@ -140,19 +147,19 @@ class Search(Iterator[Hit]):
 
 def search(
     model: LanguageModel,
-    query: Language | Constraint | Sequence[str],
+    query: Query | Language | Constraint | Sequence[str],
     *,
     prompt: Prompt = None,
-    given: str | Sequence[int] | None = None,
-    duplicates: Literal["merge", "show"] = "merge",
-    event: Literal["prefix", "complete"] = "prefix",
-    top_k: int | None = None,
-    max_tokens: int | None = None,
+    given: str | Language | Sequence[int] | None = UNSET,
+    duplicates: Literal["merge", "show"] = UNSET,
+    event: Literal["prefix", "complete"] = UNSET,
+    top_k: int | None = UNSET,
+    max_tokens: int | None = UNSET,
     limits: Limits | None = None,
     batch_size: int = 16,
     tolerance: float = 1e-6,
-    tokenization: str = "all",
-    bos: str | int | None = "auto",
+    tokenization: str = UNSET,
+    bos: str | int | None = UNSET,
 ) -> Search:
     """List the members of a language in order of the model's probability.
 
@@ -161,18 +168,20 @@ def search(
     model
         The model.
     query
-        A language, a list of strings, or a :class:`~formalm.Constraint`.
+        A :class:`~formalm.Query`, whose fields the options below override; or a language, a list of
+        strings, or a :class:`~formalm.Constraint`.
     prompt
         What stands in front, outside the language: a text, token ids, a chat, or None.
     given
         A beginning of members, inside the language, that is taken for granted: log-probabilities
         are conditional on it. It is tokenized by itself, so members start on a token boundary
-        there.
+        there. A language of beginnings makes a hit conditional on its own beginning, unless the
+        query has another ``prefix_cost``.
     duplicates
-        A text has many tokenizations. ``"merge"``: one hit a text, with the sum over them.
-        ``"show"``: one hit a token sequence.
+        A text has many tokenizations. ``"merge"``, the default: one hit a text, with the sum over
+        them. ``"show"``: one hit a token sequence.
     event
-        ``"prefix"``: the model's output begins with these tokens; whatever follows.
+        ``"prefix"``, the default: the model's output begins with these tokens; whatever follows.
         ``"complete"``: an end token follows, and its probability counts.
     top_k
         Follow only the model's ``top_k`` most probable tokens at each step, allowed or not.
@@ -216,80 +225,37 @@ def search(
     ab -1.204 2
     b -1.609 1
     """
-    _check_choices(duplicates, event, tolerance, limits, tokenization)
-    positive("top_k", top_k)
-    positive("max_tokens", max_tokens, least=0)
-    positive("batch_size", batch_size, optional=False)
+    check_numbers(batch_size, tolerance, limits)
     session = Session(model)
-    constraint = compiled(query, session.vocabulary, tokenization)
-    if event == "complete" and not session.vocabulary.end_token_ids:
-        raise ArgumentError(
-            "event='complete' needs an end token, and the vocabulary has none",
-            hint="pass end_token_ids to the vocabulary, or event='prefix'",
-        )
-    matcher, data, given_ids = _start(session, constraint, given)
-    prefix = (*prefix_token_ids(session, prompt, bos), *given_ids)
-    context = model.context_length
-    if context is not None and len(prefix) > context:
-        raise ArgumentError(
-            f"prompt and given have {len(prefix)} tokens, the model's context is {context}"
-        )
+    ids = given_ids(given, session)
+    fields = {"tokenization": tokenization, "bos": bos, "limits": limits or UNSET}
+    fields |= {"given": UNSET if ids is not None else given, "max_tokens": max_tokens}
+    asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
+    check_listing(asked)
+    merge = asked.unique == "strings"
+    if merge and asked.limits.memory_bytes is not None:
+        hint = "bound limits.forwards, or ask with duplicates='show'"
+        raise ArgumentError("limits.memory_bytes cannot be kept while merging", hint=hint)
+    complete = asked.event == "complete"
+    if complete:
+        needs_an_end(session)
+    constraint = constraint_of(query, asked, session.vocabulary)
+    start = None
+    if ids is not None:
+        start = given_tokens(session.vocabulary.decode(ids), ids)
+        asked = replace(asked, given=None)
+        check_prefixes(LiteralText(start.data), asked.asked)
+    roots = roots_of(session, constraint, asked, prompt, shares=False, given=start)
     task = Task(
         session,
-        prefix,
-        matcher.core,
-        top_k,
-        event == "complete",
+        constraint,
+        roots,
+        asked.decoding,
+        asked.renormalise,
+        complete,
         batch_size,
-        max_tokens,
+        asked.max_tokens,
+        asked.limits,
         tolerance,
-        limits or Limits(),
     )
-    return Search(task, data, merge=duplicates == "merge")
-
-
-def _start(
-    session: Session, constraint: Constraint, given: str | Sequence[int] | None
-) -> tuple[Matcher, bytes, list[int]]:
-    """The matcher after ``given``, its bytes and its tokens."""
-    # The model's vocabulary: the constraint's is equal, but may have another tokenizer or none.
-    token_ids = token_ids_of("given", given, session.vocabulary)
-    # A tokenizer may put a space in front of what it encodes; the text is what was written.
-    written = text_bytes(given) if isinstance(given, str) else None
-    data = constraint.vocabulary.decode(token_ids) if written is None else written
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(data)
-    except TokenError:
-        good = constraint.language.automaton().viable_length(data)
-        raise LanguageError(
-            f"no member begins with what was given: {good} of its {len(data)} bytes are viable",
-            source=data.decode(errors="replace"),
-            span=(len(data[:good].decode(errors="ignore")), len(data.decode(errors="replace"))),
-        ) from None
-    return matcher, data, token_ids
-
-
-def _check_choices(
-    duplicates: str, event: str, tolerance: float, limits: Limits | None, tokenization: str
-) -> None:
-    if duplicates not in ("merge", "show"):
-        raise ArgumentError(f"duplicates is 'merge' or 'show', not {duplicates!r}")
-    if event not in ("prefix", "complete"):
-        raise ArgumentError(f"event is 'prefix' or 'complete', not {event!r}")
-    any_tokenization(tokenization, "search")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)):
-        raise ArgumentError(f"tolerance must be a number, not {tolerance!r}")
-    if not 0 <= tolerance < 1:
-        raise ArgumentError(f"tolerance must be at least 0 and below 1, not {tolerance}")
-    if limits is None:
-        return
-    if not isinstance(limits, Limits):
-        raise ArgumentError(f"limits is Limits(hits=…, forwards=…, seconds=…), not {limits!r:.60}")
-    positive("limits.hits", limits.hits)
-    positive("limits.forwards", limits.forwards)
-    seconds: object = limits.seconds
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    # Not `<= 0`, which a NaN is not either.
-    if seconds is not None and not (is_number and seconds > 0):  # type: ignore[operator]
-        raise ArgumentError(f"limits.seconds must be a positive number, not {seconds!r}")
+    return Search(task, merge=merge)

@@ -3,6 +3,7 @@
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.captures import Captures, Group
 from formalm.languages.choice import Choice, Literal
+from formalm.languages.data import from_data, to_data
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.language import Language, text_bytes
@@ -27,5 +28,7 @@ __all__ = [
     "Reversed",
     "Rewritten",
     "as_language",
+    "from_data",
     "text_bytes",
+    "to_data",
 ]

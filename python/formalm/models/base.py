@@ -64,7 +64,11 @@ class LanguageModel(Protocol):
 
 
 class ModelState(Protocol):
-    """A prefix that a model has read. An immutable value: forking is using it twice."""
+    """A prefix that a model has read. An immutable value: forking is using it twice.
+
+    A state may tell its size as ``memory_bytes``, without its log-probabilities and without what it
+    shares with the state it was extended from; a budget for states counts what is told.
+    """
 
     @property
     def logprobs(self) -> LogProbs:

@@ -45,6 +45,11 @@ class State:
     length: int
     blocks: tuple[Float, ...]
 
+    @property
+    def memory_bytes(self) -> int:
+        """What this state adds to the one it was extended from, its answer aside."""
+        return self.blocks[-1].nbytes
+
 
 @dataclass(frozen=True)
 class Layer:

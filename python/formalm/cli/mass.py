@@ -1,0 +1,43 @@
+"""``formalm mass``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from formalm.cli.options import Json, ModelOptions
+from formalm.cli.outcome import INTERRUPTED, print_json, reported
+from formalm.cli.queries import LimitOptions, QueryOptions
+
+__all__ = ["mass"]
+
+
+def mass(
+    query: QueryOptions,
+    model: ModelOptions,
+    work: LimitOptions,
+    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
+    event: Annotated[
+        str | None, typer.Option(help="complete, prefix, contains or never; it has to be said.")
+    ] = None,
+    eps: Annotated[float, typer.Option(help="The width that is enough.")] = 1e-3,
+    json: Json = False,
+) -> None:
+    """Bound the probability of a language, with proof."""
+    with reported(json):
+        from formalm import drivers
+
+        found = drivers.mass(
+            model.load(),
+            query.asked(work, event=event),
+            prompt=prompt,
+            eps=eps,
+            batch_size=work.batch_size,
+        )
+        if json:
+            print_json(vars(found))
+        else:
+            typer.echo(str(found))
+        if found.status == "interrupted":
+            raise typer.Exit(INTERRUPTED)

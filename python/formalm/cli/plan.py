@@ -1,0 +1,46 @@
+"""``formalm plan``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from formalm.cli.options import Json, VocabularyOptions
+from formalm.cli.outcome import print_json, reported
+from formalm.cli.queries import QueryOptions
+
+__all__ = ["plan"]
+
+
+def plan(
+    query: QueryOptions,
+    vocabulary: VocabularyOptions,
+    state_limit: Annotated[int, typer.Option(help="Most states to count.")] = 100_000,
+    edge_limit: Annotated[int, typer.Option(help="Most edges over tokens.")] = 5_000_000,
+    json: Json = False,
+) -> None:
+    """Explain a query without a model: members, states, encodings, cost."""
+    with reported(json):
+        from formalm.query import plan as explained
+
+        asked = query.asked()
+        tokens = vocabulary.load() if vocabulary.given else None
+        result = explained(asked, tokens, state_limit=state_limit, edge_limit=edge_limit)
+        if not json:
+            typer.echo(str(result))
+            return
+        counts = {
+            name: None if found is None else {**vars(found)}
+            for name, found in (("texts", result.texts), ("tokens", result.tokens))
+        }
+        given_texts = None if result.prefixes is None else list(result.prefixes)
+        print_json(
+            {
+                "query": asked.to_data(),
+                "given": given_texts,
+                **counts,
+                "encodings_per_member": result.encodings_per_member,
+                "notes": list(result.notes),
+            }
+        )

@@ -1,0 +1,78 @@
+"""``formalm sample``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from formalm.cli.options import Json, ModelOptions
+from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.cli.queries import LimitOptions, QueryOptions
+
+if TYPE_CHECKING:
+    from formalm.drivers import Samples
+
+__all__ = ["sample"]
+
+
+def sample(
+    query: QueryOptions,
+    model: ModelOptions,
+    work: LimitOptions,
+    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
+    count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
+    target: Annotated[
+        str, typer.Option(help="posterior, local, without_replacement or uniform.")
+    ] = "posterior",
+    seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw complete members of a language."""
+    with reported(json):
+        from formalm import drivers
+
+        drawn = drivers.sample(
+            model.load(),
+            query.asked(work),
+            count,
+            target=target,
+            prompt=prompt,
+            seed=seed,
+            batch_size=work.batch_size,
+        )
+        _show(drawn, json)
+
+
+def _show(drawn: Samples, json: bool) -> None:
+    for one in drawn:
+        inside = one.log_weight > -math.inf
+        if not json:
+            shown = f"{one.logprob:10.4f}  {one.log_weight:10.4f}" if inside else "outside"
+            typer.echo(f"{shown}  {one.text}")
+            continue
+        print_json(
+            {
+                "text": one.text,
+                "given": one.given,
+                "token_ids": list(one.token_ids),
+                # JSON has no infinity: null is a probability, or a weight, of 0.
+                "logprob": one.logprob if one.logprob > -math.inf else None,
+                "log_weight": one.log_weight if inside else None,
+            }
+        )
+    facts = {
+        "status": drawn.status,
+        "truncated_by": drawn.truncated_by,
+        "seed": drawn.seed,
+        "attempts": drawn.attempts,
+        "forwards": drawn.forwards,
+    }
+    if json:
+        print_json(facts)
+    else:
+        by = "" if drawn.truncated_by is None else f" by {drawn.truncated_by}"
+        typer.echo(f"{drawn.status}{by}: {drawn.forwards:,} forwards, seed {drawn.seed}", err=True)
+    if not len(drawn):
+        raise typer.Exit(NOTHING)

@@ -1,0 +1,188 @@
+"""Proven bounds for the probability of an event, refined batch by batch.
+
+The frontier holds all sequences that may still go either way. Each has a mass, its probability.
+One that is decided adds its mass to the event or to nothing; one that is evaluated hands its mass
+to its children. What is proven lies between the decided mass and that plus the undecided.
+
+Events but ``complete`` become languages whose members stay members whatever follows, so a node is
+decided as soon as its text is accepted. ``never`` is what ``contains`` leaves over.
+
+Rounding is outward: every sum carries a bound of its own error. A model's row is made to sum to one
+in float64 first, so "the probability" is that of the distribution the model rounds to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from formalm.drivers.frontier import Frontier
+from formalm.drivers.task import Task, Truncated
+from formalm.languages import Choice, Language
+
+__all__ = ["Bounds", "Classify", "anything", "event_language"]
+
+EPSILON = 2.0**-52
+Classify = Callable[[bytes], object]
+
+
+@lru_cache(maxsize=1)
+def anything() -> Language:
+    """Every sequence of bytes."""
+    return Choice([bytes([byte]) for byte in range(256)]).star()
+
+
+def event_language(language: Language, event: str) -> Language:
+    """The outputs that decide an event: members, or all that begin with or contain one."""
+    if event == "complete":
+        return language
+    extended = language + anything()
+    return extended if event == "prefix" else anything() + extended
+
+
+class Bounds:
+    """The bounds of one question.
+
+    Parameters
+    ----------
+    task
+        The question; its roots share one probability.
+    event
+        ``"complete"``, ``"prefix"`` or ``"contains"``.
+    classify
+        For ``"complete"``: from a member to its cell. The masses of the cells are kept apart.
+
+    Attributes
+    ----------
+    cells
+        Of each cell, the decided masses.
+    relative_error
+        How far rounding may have taken any sum of them from the truth, as a share of it.
+    """
+
+    def __init__(self, task: Task, event: str, classify: Classify | None = None) -> None:
+        self.task = task
+        self.event = event
+        self.frontier = Frontier(task)
+        self.cells: dict[object, list[float]] = defaultdict(list)
+        self._classify = classify
+        self._error = 0.0
+        self.relative_error = 0.0
+        self._open = 0.0
+        self._open_error = 0.0
+        self._finished = False
+        self._parked: list[float] = []
+        self._parked_error = 0.0
+        for node in self.frontier.root_nodes:
+            self._gain(math.exp(self.frontier.trie.logprob[node]))
+            self.frontier.queue.push(node)
+
+    @property
+    def error(self) -> float:
+        """How far rounding may have taken the decided masses from the truth, at most."""
+        return self._error
+
+    @property
+    def undecided(self) -> float:
+        """What may still be in the event, at most."""
+        if not self._finished:
+            return max(0.0, self._open) + self._open_error
+        # Nothing is left to decide but what cannot be evaluated: no difference of large numbers.
+        return math.fsum(self._parked) + self._parked_error
+
+    def low(self, cell: object) -> float:
+        """The decided mass of a cell, before its error."""
+        terms = self.cells.get(cell, [])
+        if len(terms) > 4096:  # the sum is rounded once
+            terms[:] = [math.fsum(terms)]
+            self._error += EPSILON * terms[0]
+            self.relative_error += EPSILON
+        return math.fsum(terms)
+
+    def run(self) -> Iterator[None]:
+        """Refine the bounds, a batch of the model at a time.
+
+        Raises
+        ------
+        Truncated
+            If a limit is reached; the bounds stay valid.
+        """
+        while self.frontier.queue:
+            batch = self._collect(self.frontier.room())
+            for node, ids, totals, end in self.frontier.evaluate(batch):
+                depth = self.frontier.trie.depth[node]
+                self._lose(self.frontier.trie.logprob[node])
+                if self.event == "complete" and end > -math.inf:
+                    self._decide(node, end, depth + 1)
+                if self.task.max_tokens is None or depth < self.task.max_tokens:
+                    self._gain(float(np.exp(totals).sum()))
+                    self.frontier.queue_children(node, ids, totals)
+            yield None
+        self._finished = True
+
+    def _collect(self, room: int) -> list[int]:
+        """The heaviest open nodes; what needs no evaluation is decided on the way."""
+        frontier, trie = self.frontier, self.frontier.trie
+        batch: list[int] = []
+        while frontier.queue and len(batch) < room:
+            node = frontier.queue.pop()
+            if trie.parent[node] >= 0:
+                try:
+                    frontier.queue_next(trie.parent[node])
+                except Truncated:
+                    frontier.queue.push(node)  # its mass is open still
+                    raise
+            if self.event != "complete" and frontier.states.accepting[frontier.state(node)]:
+                self._lose(trie.logprob[node])
+                self._decide(node, trie.logprob[node], trie.depth[node])
+            elif not self._may_go_on(node):
+                self._close(node)
+            else:
+                batch.append(node)
+        return batch
+
+    def _may_go_on(self, node: int) -> bool:
+        depth, limit = self.frontier.trie.depth[node], self.task.max_tokens
+        if limit is not None and depth + (self.event != "complete") > limit:
+            return False
+        return self.task.fits(depth, self.frontier.root(node))
+
+    def _close(self, node: int) -> None:
+        """Give up a node: too long for a member, or undecided for good."""
+        logprob, depth = self.frontier.trie.logprob[node], self.frontier.trie.depth[node]
+        limit = self.task.max_tokens
+        self._lose(logprob)
+        within = limit is None or depth + (self.event != "complete") <= limit
+        if within or self.event == "contains":
+            mass = math.exp(logprob)
+            self._gain(mass)
+            self._parked.append(mass)
+            self._parked_error += mass * _relative_error(logprob, depth)
+
+    def _decide(self, node: int, logprob: float, depth: int) -> None:
+        cell: object = None
+        if self._classify is not None:
+            cell = self._classify(self.frontier.root(node).data + self.frontier.data(node))
+        mass = math.exp(logprob)
+        self.cells[cell].append(mass)
+        relative = _relative_error(logprob, depth)
+        self._error += mass * relative
+        self.relative_error = max(self.relative_error, relative)
+
+    def _gain(self, mass: float) -> None:
+        self._open += mass
+        self._open_error += 8 * EPSILON * (mass + abs(self._open))
+
+    def _lose(self, logprob: float) -> None:
+        mass = math.exp(logprob)
+        self._open -= mass
+        self._open_error += 8 * EPSILON * (mass + abs(self._open))
+
+
+def _relative_error(logprob: float, depth: int) -> float:
+    """Of ``exp(logprob)``, where ``logprob`` is a sum of ``depth`` rounded terms."""
+    return EPSILON * (depth + 2) * (abs(logprob) + 2)

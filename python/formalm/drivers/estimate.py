@@ -1,0 +1,121 @@
+"""Means of bounded random numbers, with intervals that are valid for every sample size.
+
+A gambler who bets against "the mean is m" with a fair game seldom gets rich if it is true: his
+capital exceeds 1/α with a probability of at most α (Ville). The values of m against which nobody
+got rich are the interval. Bets follow the predictable plug-in of Waudby-Smith and Ramdas (2024),
+"Estimating means of bounded random variables by betting"; nothing is assumed but independence and
+the range from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.errors import ArgumentError
+
+__all__ = ["Estimate", "bounded_mean", "effective_size"]
+
+Floats = npt.NDArray[np.float64]
+MOST_OF_IT = 0.75
+STEPS = 60
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate, and an interval that has the truth in it with the confidence asked for.
+
+    Attributes
+    ----------
+    value
+        The estimate.
+    low, high
+        The interval.
+    confidence
+        How often such intervals have the truth in them, at least.
+    effective_size
+        Of how many equally weighted draws the estimate is worth.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    effective_size: float
+
+
+def effective_size(log_weights: Floats) -> float:
+    """Kish's: the squared sum of the weights over the sum of their squares."""
+    top = log_weights.max(initial=-np.inf)
+    if top == -np.inf:
+        return 0.0
+    weights = np.exp(log_weights - top)
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def bounded_mean(values: Sequence[float] | Floats, confidence: float) -> tuple[float, float]:
+    """An interval for the mean that independent numbers from 0 to 1 are drawn around.
+
+    Parameters
+    ----------
+    values
+        The numbers, in the order drawn.
+    confidence
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> low, high = bounded_mean([0.5] * 100, 0.95)
+    >>> low < 0.5 < high, high - low < 0.15
+    (True, True)
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
+        raise ArgumentError(f"confidence must be a number, not {confidence!r}")
+    if not 0 < confidence < 1:
+        raise ArgumentError(f"confidence is between 0 and 1, not {confidence}")
+    x = np.asarray(values, dtype=np.float64)
+    if x.size and not (np.all(x >= 0) and np.all(x <= 1)):
+        raise ArgumentError("values must be from 0 to 1")
+    if not x.size:
+        return 0.0, 1.0
+    alpha = 1 - confidence
+    bets = _bets(x, alpha)
+    low = _rejected_up_to(x, bets, alpha)
+    # The same game with every number turned round bounds the mean from above.
+    return low, 1 - _rejected_up_to(1 - x, bets, alpha)
+
+
+def _bets(x: Floats, alpha: float) -> Floats:
+    """Each bet depends on the numbers before it alone."""
+    n = len(x)
+    seen = np.arange(1, n + 1)
+    means = (0.5 + np.cumsum(x)) / (seen + 1)
+    variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
+    before = np.concatenate([[0.25], variances[:-1]])
+    return np.sqrt(2 * math.log(2 / alpha) / (before * n))
+
+
+def _rejected_up_to(x: Floats, bets: Floats, alpha: float) -> float:
+    """The largest mean that a gambler on larger numbers got rich against; smaller ones too."""
+    least, most = 0.0, float(x.mean())
+    if not _rich(x, bets, alpha, 1e-300):
+        return 0.0
+    for _ in range(STEPS):
+        middle = (least + most) / 2
+        if _rich(x, bets, alpha, middle):
+            least = middle
+        else:
+            most = middle
+    return least
+
+
+def _rich(x: Floats, bets: Floats, alpha: float, mean: float) -> bool:
+    """Whether half a unit of capital became 1/alpha on the way: two gamblers share the unit."""
+    mean = max(mean, 1e-300)
+    stakes = np.minimum(bets, MOST_OF_IT / mean)
+    gains = np.cumsum(np.log1p(stakes * (x - mean)))
+    return bool(gains.max() >= math.log(2 / alpha))

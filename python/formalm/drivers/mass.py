@@ -1,0 +1,258 @@
+"""mass: how probable a language is, between two proven bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from formalm.constraint import Constraint
+from formalm.drivers.arguments import UNSET, positive
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.bounds import Bounds, Classify, event_language
+from formalm.drivers.prompts import Prompt
+from formalm.drivers.roots import roots_of
+from formalm.drivers.task import Task, Truncated
+from formalm.errors import ArgumentError
+from formalm.languages import Language
+from formalm.models import LanguageModel, Session
+from formalm.query.limits import Limits
+from formalm.query.query import Event, Query
+
+__all__ = ["Mass", "Measured", "checked_eps", "mass", "mass_bounds", "measured"]
+
+
+@dataclass(frozen=True)
+class Mass:
+    """An interval that has the probability of an event in it.
+
+    Attributes
+    ----------
+    low, high
+        Its ends, rounded outward.
+    status
+        ``"exact"``: nothing is undecided, the width is rounding. ``"reached"``: the width that was
+        asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
+        ``"running"``: on the way.
+    truncated_by
+        ``"forwards"``, ``"seconds"``, ``"memory"``; ``"length"``, if what is undecided is longer
+        than the context or than ``max_tokens``; None otherwise.
+    forwards, calls
+        What the model did.
+    nodes
+        Token sequences looked at.
+    """
+
+    low: float
+    high: float
+    status: str
+    truncated_by: str | None
+    forwards: int
+    calls: int
+    nodes: int
+
+    @property
+    def width(self) -> float:
+        """How far the ends are apart."""
+        return self.high - self.low
+
+    def __contains__(self, probability: float) -> bool:
+        return self.low <= probability <= self.high
+
+    def __str__(self) -> str:
+        by = "" if self.truncated_by is None else f" by {self.truncated_by}"
+        return f"{self.low:.6g} … {self.high:.6g} ({self.status}{by}, {self.forwards:,} forwards)"
+
+
+def mass(
+    model: LanguageModel,
+    query: Query | Language | Constraint | Sequence[str],
+    *,
+    prompt: Prompt = None,
+    event: Event = UNSET,
+    limits: Limits | None = None,
+    eps: float = 1e-3,
+    batch_size: int = 16,
+) -> Mass:
+    """Bound the probability of an event: P(event | given).
+
+    The bounds are proven, not estimated: they hold for the model's distribution as it is, whatever
+    part of it was looked at. They close with work, and are exact when nothing is undecided.
+
+    Parameters
+    ----------
+    model
+        The model.
+    query
+        What is asked. Its event has to be said, here or there. With several beginnings in
+        ``given`` the probability is the mean of theirs, by ``prefix_weights``.
+    prompt
+        What stands in front, outside the language.
+    event
+        In place of the query's. ``"complete"`` and ``"prefix"`` count members of at most
+        ``max_tokens`` tokens. ``"contains"`` and ``"never"`` look at so many tokens, and what they
+        leave undecided stays between the bounds. All but ``"complete"`` are about the text of the
+        output, wherever its tokens end: ``"cats"`` begins with ``"cat"``.
+    limits
+        In place of the query's.
+    eps
+        The width that is enough; 0 goes on until nothing is undecided or a limit is reached.
+    batch_size
+        Most prefixes a call of the model.
+
+    Raises
+    ------
+    ArgumentError
+        For an option out of range, or one that a mass has no use for.
+    LanguageError
+        If the language is empty, or ``given`` does not fit it.
+
+    Notes
+    -----
+    Ctrl-C returns what is proven.
+
+    Examples
+    --------
+    >>> from formalm import Regex, TableModel, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    >>> found = mass(model, Regex("a*"), event="complete", eps=1e-9)
+    >>> 1 / 2 in found, found.status
+    (True, 'reached')
+    """
+    found = None
+    try:
+        for found in mass_bounds(  # noqa: B007
+            model,
+            query,
+            prompt=prompt,
+            event=event,
+            limits=limits,
+            eps=eps,
+            batch_size=batch_size,
+        ):
+            pass
+    except KeyboardInterrupt:
+        if found is None:
+            raise
+        return Mass(**{**vars(found), "status": "interrupted"})
+    assert found is not None
+    return found
+
+
+def mass_bounds(
+    model: LanguageModel,
+    query: Query | Language | Constraint | Sequence[str],
+    *,
+    prompt: Prompt = None,
+    event: Event = UNSET,
+    limits: Limits | None = None,
+    eps: float = 1e-3,
+    batch_size: int = 16,
+) -> Iterator[Mass]:
+    """The bounds of :func:`mass` as they close: one interval for each batch, each in the last."""
+    question = measured(
+        model, query, prompt=prompt, event=event, limits=limits, batch_size=batch_size
+    )
+    return _closing(question, checked_eps(eps))
+
+
+def _closing(question: Measured, eps: float) -> Iterator[Mass]:
+    low, high = question.interval()
+    yield question.mass(low, high, "running", None)
+    status, limit = "running", None
+    steps = question.bounds.run()
+    while status == "running":
+        try:
+            next(steps)
+        except StopIteration:
+            limit = question.length_limit()
+            status = "exact" if limit is None else "truncated"
+        except Truncated as reached:
+            status, limit = "truncated", str(reached)
+        now = question.interval()
+        low, high = max(low, now[0]), min(high, now[1])
+        if status != "exact" and high - low <= eps:
+            status, limit = "reached", None
+        yield question.mass(low, high, status, limit)
+
+
+@dataclass
+class Measured:
+    """A question about a mass, ready to be worked on."""
+
+    bounds: Bounds
+    session: Session
+    negated: bool
+
+    def interval(self) -> tuple[float, float]:
+        """The bounds now, outward."""
+        bounds = self.bounds
+        decided = math.fsum([bounds.low(cell) for cell in list(bounds.cells)])
+        low = max(0.0, math.nextafter(decided - bounds.error, -1.0))
+        high = min(1.0, math.nextafter(decided + bounds.error + bounds.undecided, 2.0))
+        if not self.negated:
+            return low, high
+        return max(0.0, math.nextafter(1 - high, -1)), min(1.0, math.nextafter(1 - low, 2))
+
+    def length_limit(self) -> str | None:
+        """``"length"`` if something is undecided that cannot be evaluated."""
+        return "length" if self.bounds.undecided else None
+
+    def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
+        """A record of where it stands."""
+        session, nodes = self.session, len(self.bounds.frontier.trie)
+        return Mass(low, high, status, limit, session.forwards, session.calls, nodes)
+
+
+def measured(
+    model: LanguageModel,
+    query: object,
+    *,
+    prompt: Prompt,
+    event: object,
+    limits: Limits | None,
+    batch_size: int,
+    classify: Classify | None = None,
+) -> Measured:
+    """Check a question about a mass and set it up."""
+    positive("batch_size", batch_size, optional=False)
+    session = Session(model)
+    asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
+    if asked.event is None:
+        raise ArgumentError(
+            "a mass needs an event",
+            hint="event='complete': the output is a member; 'prefix': it begins with one;"
+            " 'contains' and 'never': anywhere",
+        )
+    if asked.prefix_cost != "conditional":
+        hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
+        raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
+    if asked.limits.hits is not None:
+        raise ArgumentError("limits.hits is about listings; a mass has none")
+    if asked.event == "complete":
+        needs_an_end(session)
+    kind = "contains" if asked.event == "never" else str(asked.event)
+    language = event_language(asked.asked, kind)
+    constraint = constraint_of(query, asked, session.vocabulary, language)
+    roots = roots_of(session, constraint, asked, prompt, shares=True)
+    task = Task(
+        session,
+        constraint,
+        roots,
+        asked.decoding,
+        asked.renormalise,
+        kind == "complete",
+        batch_size,
+        asked.max_tokens,
+        asked.limits,
+        normalise=True,
+    )
+    return Measured(Bounds(task, kind, classify), session, asked.event == "never")
+
+
+def checked_eps(eps: object) -> float:
+    """A width from 0 to 1."""
+    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps <= 1:
+        raise ArgumentError(f"eps must be a number from 0 to 1, not {eps!r}")
+    return float(eps)

@@ -1,0 +1,93 @@
+"""A queue of a trie's nodes, the most probable first, of which only the head is a heap.
+
+An entry of a heap is four objects. Most nodes of a frontier are never reached, so only the best few
+thousand have one; the others wait as numbers and are looked through when the head runs empty.
+"""
+
+from __future__ import annotations
+
+from array import array
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from formalm.drivers.trie import Path, Trie
+
+__all__ = ["Queue"]
+
+HEAD = 4096
+ENTRY_BYTES = 184
+Entry = tuple[float, int, Path]
+
+
+class Queue:
+    """Nodes by falling log-probability; ties go to the shorter, then by :class:`Path`."""
+
+    def __init__(self, trie: Trie, head: int = HEAD) -> None:
+        self._trie = trie
+        self._size = head
+        self._most = 2 * head
+        self._head: list[Entry] = []
+        self._waiting = array("i")
+        # No waiting node has a lower cost than this, and none of the head a higher one.
+        self._bound = np.inf
+
+    def __len__(self) -> int:
+        return len(self._head) + len(self._waiting)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the queue, the nodes' own aside."""
+        return ENTRY_BYTES * len(self._head) + 4 * len(self._waiting)
+
+    def push(self, node: int) -> None:
+        """Queue a node."""
+        cost = -self._trie.logprob[node]
+        if cost > self._bound:
+            self._waiting.append(node)
+            return
+        heappush(self._head, (cost, self._trie.depth[node], Path(self._trie, node)))
+        if len(self._head) > self._most:
+            self._spill()
+
+    def pop(self) -> int:
+        """Take the best node; IndexError if there is none."""
+        if not self._head:
+            self._refill()
+        return heappop(self._head)[2].node
+
+    def top(self) -> int:
+        """The best node, which stays."""
+        if not self._head:
+            self._refill()
+        return self._head[0][2].node
+
+    def _spill(self) -> None:
+        """Let all but the best wait; those that tie with the last of them stay."""
+        costs = np.array([entry[0] for entry in self._head])
+        bound = float(np.partition(costs, self._size - 1)[self._size - 1])
+        self._waiting.extend(entry[2].node for entry in self._head if entry[0] > bound)
+        self._head = [entry for entry in self._head if entry[0] <= bound]
+        heapify(self._head)
+        self._bound = bound if self._waiting else np.inf
+        # Where everything ties, nothing was let go: not to be tried at each push.
+        self._most = 2 * max(self._size, len(self._head))
+
+    def _refill(self) -> None:
+        """Move the best that wait into the head, with all that tie with the last of them."""
+        nodes = np.array(self._waiting, dtype=np.int64)
+        costs = -np.array(self._trie.logprob)[nodes]
+        self._bound = np.inf
+        chosen = np.ones(len(nodes), dtype=bool)
+        if len(nodes) > self._size:
+            self._bound = float(np.partition(costs, self._size - 1)[self._size - 1])
+            chosen = costs <= self._bound
+        trie = self._trie
+        self._head = [
+            (cost, trie.depth[node], Path(trie, node))
+            for cost, node in zip(costs[chosen].tolist(), nodes[chosen].tolist(), strict=True)
+        ]
+        heapify(self._head)
+        self._waiting = array("i", nodes[~chosen].tolist())
+        if not self._waiting:
+            self._bound = np.inf

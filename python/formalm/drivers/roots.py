@@ -1,0 +1,203 @@
+"""Where a query starts: a context for each beginning in ``given``, and what it counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm._core import Matcher
+from formalm.constraint import Constraint
+from formalm.drivers.chains import chained
+from formalm.drivers.prompts import prefix_token_ids
+from formalm.errors import ArgumentError, LimitError, ModelError
+from formalm.models import Position, Session
+from formalm.query.prefixes import PREFIX_LIMIT, members
+from formalm.query.query import Query
+from formalm.vocabulary import Vocabulary
+
+Floats = npt.NDArray[np.float64]
+
+__all__ = ["Root", "encodings", "given_tokens", "roots_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """A beginning.
+
+    Attributes
+    ----------
+    token_ids
+        All that stands in front of what is asked: beginning of sequence, prompt and given.
+    data
+        The bytes of ``given``.
+    logprob
+        What the beginning counts: its cost in a listing, its share in a mass.
+    matcher
+        The constraint after ``data``.
+    """
+
+    token_ids: tuple[int, ...]
+    data: bytes
+    logprob: float
+    matcher: Matcher
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    data: bytes
+    token_ids: tuple[int, ...]
+
+
+def roots_of(
+    session: Session,
+    constraint: Constraint,
+    query: Query,
+    prompt: object,
+    *,
+    shares: bool,
+    given: _Beginning | None = None,
+) -> list[Root]:
+    """The roots of a query.
+
+    Parameters
+    ----------
+    session, constraint, query, prompt
+        The question.
+    shares
+        Whether the roots share one probability, by ``prefix_weights``, as in masses and samples;
+        else each has its ``prefix_cost``, as in listings.
+    given
+        The one beginning, where its tokens were chosen by the caller.
+
+    Raises
+    ------
+    ArgumentError
+        If a context does not fit into the model.
+    LimitError
+        If there are too many beginnings.
+    """
+    front = prefix_token_ids(session, prompt, query.bos)
+    every = query.prefix_weights == "encodings" if shares else query.prefix_cost == "zero"
+    if given is not None:
+        begun = [given]
+    elif query.given is None:
+        begun = [_Beginning(b"", ())]
+    else:
+        begun = _beginnings(query, session.vocabulary, every=every)
+    _check_context(session, front, begun)
+    logprobs = (
+        _shares(session, front, query, begun) if shares else _costs(session, front, query, begun)
+    )
+    roots = []
+    for one, logprob in zip(begun, logprobs, strict=True):
+        if logprob > -math.inf:
+            matcher = constraint.core.matcher()
+            matcher.advance_bytes(one.data)
+            roots.append(Root((*front, *one.token_ids), one.data, logprob, matcher))
+    return roots
+
+
+def given_tokens(data: bytes, token_ids: Sequence[int]) -> _Beginning:
+    """A beginning with tokens that were chosen for it."""
+    return _Beginning(data, tuple(token_ids))
+
+
+def encodings(data: bytes, vocabulary: Vocabulary, limit: int = PREFIX_LIMIT) -> list[list[int]]:
+    """All token sequences that spell some bytes, in order of their tokens.
+
+    Raises
+    ------
+    LimitError
+        If there are more than ``limit``.
+    """
+    by_bytes: dict[bytes, list[int]] = {}
+    for token_id, token in enumerate(vocabulary.tokens()):
+        if token and token in data:
+            by_bytes.setdefault(token, []).append(token_id)
+    ways: list[list[list[int]]] = [[] for _ in range(len(data))] + [[[]]]
+    for start in range(len(data) - 1, -1, -1):
+        for end in range(start + 1, len(data) + 1):
+            for token_id in by_bytes.get(data[start:end], ()):
+                ways[start] += [[token_id, *rest] for rest in ways[end]]
+        if len(ways[start]) > limit:
+            raise LimitError("tokenizations of given", len(ways[start]), limit)
+    return sorted(ways[0])
+
+
+def _beginnings(query: Query, vocabulary: Vocabulary, *, every: bool) -> list[_Beginning]:
+    assert query.given is not None
+    begun = []
+    for data in members(query.given):
+        if every:
+            ways = encodings(data, vocabulary)
+        else:
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:
+                raise ArgumentError(
+                    f"given has {data!r}, which is not UTF-8 and has no encoding"
+                ) from None
+            ways = [vocabulary.encode(text)] if text else [[]]
+        begun += [_Beginning(data, tuple(way)) for way in ways]
+        if len(begun) > PREFIX_LIMIT:
+            raise LimitError("contexts in given", len(begun), PREFIX_LIMIT)
+    return begun
+
+
+def _check_context(session: Session, front: tuple[int, ...], begun: list[_Beginning]) -> None:
+    length = len(front) + max(len(one.token_ids) for one in begun)
+    context = session.model.context_length
+    if context is not None and length > context:
+        raise ArgumentError(
+            f"prompt and given have {length} tokens, the model's context is {context}"
+        )
+
+
+def _costs(
+    session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
+) -> list[float]:
+    if query.prefix_cost != "joint":
+        return [0.0] * len(begun)
+    return _logprobs(session, front, query, begun)
+
+
+def _shares(
+    session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
+) -> list[float]:
+    """Logarithms of weights that sum to one."""
+    weights = query.prefix_weights
+    if weights == "model":
+        logs = np.array(_logprobs(session, front, query, begun))
+    elif isinstance(weights, tuple):
+        table = dict(weights)
+        missing = [one.data for one in begun if one.data.decode(errors="replace") not in table]
+        if missing:
+            raise ArgumentError(f"prefix_weights lacks {missing[0].decode(errors='replace')!r}")
+        values = np.array([table[one.data.decode(errors="replace")] for one in begun])
+        with np.errstate(divide="ignore"):
+            logs = np.log(values)
+    else:
+        logs = np.zeros(len(begun))
+    total = float(np.logaddexp.reduce(logs))
+    if total == -math.inf:
+        raise ModelError("the model gives no probability to anything in given")
+    return [float(one) - total for one in logs]
+
+
+def _logprobs(
+    session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
+) -> list[float]:
+    """The log-probability of each beginning's tokens."""
+
+    def answer(position: Position) -> Floats:
+        logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
+        if query.decoded == "suffix":
+            return logprobs
+        return query.decoding.distribution(logprobs, renormalise=query.renormalise)
+
+    ways = [one.token_ids for one in begun]
+    return [math.fsum(row) for row in chained(session, front, ways, answer)]

@@ -1,0 +1,187 @@
+"""sample: draw members from a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from formalm.constraint import Constraint
+from formalm.drivers.arguments import UNSET, positive
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.prompts import Prompt
+from formalm.drivers.roots import roots_of
+from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
+from formalm.drivers.samples import Sample, Samples
+from formalm.drivers.sampling import chosen_seed
+from formalm.drivers.task import Task, Truncated
+from formalm.drivers.uniform import uniform_draws
+from formalm.drivers.walks import Walks
+from formalm.errors import ArgumentError
+from formalm.languages import Language
+from formalm.models import LanguageModel, Session
+from formalm.query.limits import Limits
+from formalm.query.query import Query
+
+__all__ = ["sample"]
+
+TARGETS = ("local", "posterior", "without_replacement", "uniform")
+
+
+def sample(
+    model: LanguageModel,
+    query: Query | Language | Constraint | Sequence[str],
+    n: int = 1,
+    *,
+    target: str = "posterior",
+    prompt: Prompt = None,
+    seed: int | None = None,
+    limits: Limits | None = None,
+    batch_size: int = 16,
+) -> Samples:
+    """Draw complete members of a language.
+
+    Parameters
+    ----------
+    model, prompt
+        As in :func:`~formalm.search`.
+    query
+        What is drawn from; its event is ``"complete"``. With several beginnings in ``given``,
+        one is drawn first, by ``prefix_weights``; members and masses are of the mixture.
+    n
+        How many.
+    target
+        ``"posterior"``: exactly as the model would, if only its members were kept. ``"local"``: as
+        :func:`~formalm.generate` does, with weights. ``"without_replacement"``: every token
+        sequence at most once, the first as by ``"posterior"``. ``"uniform"``: every text of a
+        finite language alike, in the tokenizer's own tokens; ``decoding`` changes ``logprob`` only.
+    seed
+        An integer from 0 makes the same draws again; None draws anew.
+    limits
+        In place of the query's.
+    batch_size
+        Most prefixes a call of the model. It does not change what is drawn.
+
+    Returns
+    -------
+    Samples
+        Fewer than ``n`` if a limit was reached or there are no more members.
+
+    Raises
+    ------
+    ArgumentError
+        For an option out of range, or one that a sample has no use for.
+
+    Examples
+    --------
+    >>> from formalm import TableModel, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    >>> drawn = sample(model, ["a", "b"], 300, seed=1)
+    >>> 0.6 < sum(one.text == "a" for one in drawn) / 300 < 0.73
+    True
+    """
+    asked = _checked(query, n, target, limits, batch_size)
+    walks = Walks(_task(model, query, asked, prompt, batch_size))
+    seed = chosen_seed(seed)
+    found: list[Draw] = []
+    attempts = 0
+    status, limit = "exhausted", None
+    wanted = n + 1 if target == "without_replacement" else n  # the last one is the threshold
+    try:
+        for draw in _draws(walks, asked, target, n, seed):
+            attempts += 1
+            if draw is not None:
+                found.append(draw)
+            if len(found) >= wanted:
+                status = "done"
+                break
+    except Truncated as reached:
+        status, limit = "truncated", str(reached)
+    if target == "without_replacement":
+        # The last draw found is the threshold. Without one, all there are were drawn for certain,
+        # and weigh their probabilities.
+        cut = status != "exhausted" and bool(found)
+        found = _weighed(found[:-1], found[-1].perturbed) if cut else found
+    if limit is None and walks.task.cut_by_context:
+        limit = "context"
+    session = walks.task.session
+    counters = (seed, attempts, session.forwards, session.calls)
+    samples = _samples(walks, found)
+    return Samples(samples, target, status, limit, *counters)
+
+
+def _draws(walks: Walks, asked: Query, target: str, n: int, seed: int) -> Iterator[Draw | None]:
+    if target == "uniform":
+        return uniform_draws(walks, asked.asked, n, seed)
+    if target == "local":
+        return iter(local_draws(walks, n, seed))
+    return posterior_draws(walks, seed) if target == "posterior" else gumbel_order(walks, seed)
+
+
+def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
+    """Divide probabilities by those of coming before the threshold (Kool et al., 2019)."""
+    weighed = []
+    for draw in draws:
+        drawn = -math.expm1(-math.exp(min(700.0, draw.log_weight - threshold)))
+        weighed.append(Draw(draw.node, draw.log_weight - math.log(drawn), draw.perturbed))
+    return weighed
+
+
+def _samples(walks: Walks, draws: list[Draw]) -> tuple[Sample, ...]:
+    frontier = walks.frontier
+    samples = []
+    for draw in draws:
+        root = frontier.root(draw.node)
+        data = root.data + frontier.data(draw.node)
+        samples.append(
+            Sample(
+                data.decode(errors="replace"),
+                data,
+                root.data.decode(errors="replace"),
+                tuple(frontier.trie.path(draw.node)),
+                walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
+                draw.log_weight,
+            )
+        )
+    return tuple(samples)
+
+
+def _checked(
+    query: object, n: object, target: object, limits: Limits | None, batch_size: int
+) -> Query:
+    positive("n", n, optional=False)
+    positive("batch_size", batch_size, optional=False)
+    if target not in TARGETS:
+        known = ", ".join(map(repr, TARGETS))
+        raise ArgumentError(f"target is one of {known}, not {target!r:.60}")
+    asked = asked_query(query, limits=UNSET if limits is None else limits)
+    if asked.event not in (None, "complete"):
+        raise ArgumentError(f"event is 'complete' where members are drawn, not {asked.event!r}")
+    if asked.prefix_cost != "conditional":
+        raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
+    if asked.limits.hits is not None:
+        raise ArgumentError("limits.hits is about listings; say n")
+    if target == "uniform" and asked.max_tokens is not None:
+        hint = "bound the texts: language & Regex('(?s).{0,20}')"
+        raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
+    return asked
+
+
+def _task(
+    model: LanguageModel, query: object, asked: Query, prompt: Prompt, batch_size: int
+) -> Task:
+    session = Session(model)
+    needs_an_end(session)
+    constraint = constraint_of(query, asked, session.vocabulary)
+    return Task(
+        session,
+        constraint,
+        roots_of(session, constraint, asked, prompt, shares=True),
+        asked.decoding,
+        asked.renormalise,
+        True,
+        batch_size,
+        asked.max_tokens,
+        asked.limits,
+        normalise=True,
+    )

@@ -1,0 +1,247 @@
+"""Three ways to draw members from a model.
+
+*Local*: every token is drawn from the model restricted to what the language allows there. The
+members are those, but not with the model's probabilities: each comes with the product of the
+allowed masses as its weight, the ratio of the two.
+
+*Posterior*: exact draws of p(text | text is a member), by rejection. A walker follows the model,
+and starts again where it leaves the language. What is found to lead nowhere is taken out of the
+trie, so later walkers do not go there; rejections get rarer, and the distribution of what is
+accepted stays the same (Lipkin et al., 2025, "constrained adaptive rejection sampling"). Walkers
+of one round all use the trie as it was when the round began: a trie that changes under a walk would
+bias it.
+
+*Without replacement*: every sequence has a Gumbel variable added to its log-probability, and the
+largest come first. The largest below a node is known when the node is reached, and is handed down
+(Kool et al., 2019). What leads nowhere shares one variable, drawn along with the others and then
+dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.sampling import random_numbers
+from formalm.drivers.trie import END
+from formalm.drivers.walks import Walks
+
+__all__ = ["Draw", "drawn_root", "gumbel_order", "local_draws", "posterior_draws"]
+
+ROUND = 64
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A walk that ended.
+
+    Attributes
+    ----------
+    node
+        Where it ended.
+    log_weight
+        The log of its weight; minus infinity if it ended outside the language.
+    perturbed
+        Its log-probability with the Gumbel variable, without replacement; else 0.
+    """
+
+    node: int
+    log_weight: float
+    perturbed: float = 0.0
+
+
+def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
+    """``count`` walks in the order of their numbers, dead ends among them."""
+    for start in range(0, count, ROUND):
+        numbers = range(start, min(start + ROUND, count))
+        generators = [random_numbers(seed, number) for number in numbers]
+        nodes = [drawn_root(walks, generator) for generator in generators]
+        weights = [0.0] * len(nodes)
+        going = list(range(len(nodes)))
+        while going:
+            stuck = [k for k in going if not walks.can_be_evaluated(nodes[k])]
+            for k in stuck:
+                weights[k] = -math.inf
+            going = [k for k in going if k not in stuck]
+            walks.evaluate([nodes[k] for k in going])
+            still = []
+            for k in going:
+                ids, probabilities, end = walks.step(nodes[k])
+                total = float(probabilities.sum()) + end
+                if total <= 0:
+                    weights[k] = -math.inf
+                    continue
+                weights[k] += math.log(min(1.0, total))
+                token_id = _choose(generators[k].random() * total, ids, probabilities, end)
+                if token_id != END:
+                    nodes[k] = walks.child(nodes[k], token_id)
+                    still.append(k)
+            going = still
+        for node, weight in zip(nodes, weights, strict=True):
+            yield Draw(node, weight)
+
+
+def posterior_draws(walks: Walks, seed: int) -> Iterator[Draw | None]:
+    """Exact draws without end; None for each rejected walk. Ends if nothing is left to draw."""
+    number = 0
+    while sum(_root_masses(walks)) > 0:
+        generators = [random_numbers(seed, number + k) for k in range(ROUND)]
+        number += ROUND
+        fresh: dict[int, None] = {}
+        frozen = frozenset(walks.alive)
+        nodes = [drawn_root(walks, generator, learned=True) for generator in generators]
+        results: list[Draw | None] = [None] * ROUND
+        going = list(range(ROUND))
+        while going:
+            readable = [k for k in going if walks.can_be_evaluated(nodes[k])]
+            for k in going:
+                if k not in readable:
+                    walks.alive[nodes[k]] = 0.0
+                    fresh[nodes[k]] = None
+            before = set(walks.alive)
+            walks.evaluate([nodes[k] for k in readable])
+            fresh.update((nodes[k], None) for k in readable if nodes[k] not in before)
+            going = []
+            for k in readable:
+                known = nodes[k] in frozen
+                token_id = _step(walks, nodes[k], generators[k], frozen if known else None)
+                if token_id == END:
+                    results[k] = Draw(nodes[k], 0.0)
+                elif token_id is not None:
+                    nodes[k] = walks.child(nodes[k], token_id)
+                    going.append(k)
+        _learn(walks, list(fresh))
+        yield from results
+
+
+def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
+    """Members by falling perturbed log-probability; None of them twice."""
+    generator = random_numbers(seed, 0)
+    logs = np.array([root.logprob for root in walks.task.roots])
+    first = float(generator.gumbel())
+    perturbed = _handed_down(first, logs, generator)
+    trie = walks.frontier.trie
+    heap: list[tuple[float, int, int, float]] = []
+    for node, value, log in zip(walks.frontier.root_nodes, perturbed, logs, strict=True):
+        heappush(heap, (-float(value), node, 0, float(log)))
+    while heap:
+        value, node, ended, log = heappop(heap)
+        if ended:
+            yield Draw(node, log, -value)
+            continue
+        batch = [node]
+        for _, other, is_end, _ in heap[: walks.task.batch_size - 1]:  # likely to be next
+            if not is_end and walks.can_be_evaluated(other):
+                batch.append(other)
+        if not walks.can_be_evaluated(node):
+            continue
+        walks.evaluate(batch)
+        ids, probabilities, end = walks.step(node)
+        dead = max(0.0, 1.0 - float(probabilities.sum()) - end)
+        with np.errstate(divide="ignore"):
+            below = log + np.log(np.concatenate([probabilities, [end, dead]]))
+        # A stream of each node's own, so that the order of evaluation changes nothing.
+        key = (1, trie.root(node), *trie.path(node))
+        own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+        values = _handed_down(-value, below, own)
+        for token_id, one, total in zip(ids.tolist(), values, below, strict=False):
+            if one > -np.inf:
+                heappush(heap, (-float(one), walks.child(node, token_id), 0, float(total)))
+        if end > 0:
+            heappush(heap, (-float(values[-2]), node, 1, float(below[-2])))
+
+
+def _handed_down(top: float, logs: Floats, generator: np.random.Generator) -> Floats:
+    """Gumbel variables around ``logs`` whose largest is ``top``, stably (Kool et al., appendix)."""
+    drawn = logs + generator.gumbel(size=len(logs))
+    largest = drawn.max()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        v = top - drawn + np.log1p(-np.exp(drawn - largest))
+        result = top - np.maximum(0.0, v) - np.log1p(np.exp(-np.abs(v)))
+    result[drawn == largest] = top
+    result[np.isneginf(logs)] = -np.inf
+    return np.asarray(result, dtype=np.float64)
+
+
+def _root_masses(walks: Walks) -> list[float]:
+    nodes = walks.frontier.root_nodes
+    roots = walks.task.roots
+    return [
+        math.exp(root.logprob) * walks.alive.get(node, 1.0)
+        for node, root in zip(nodes, roots, strict=True)
+    ]
+
+
+def drawn_root(walks: Walks, generator: np.random.Generator, *, learned: bool = False) -> int:
+    """The node of a root that is drawn by its share, or by what of it is known to be alive."""
+    if len(walks.task.roots) == 1:
+        return walks.frontier.root_nodes[0]
+    shares = [math.exp(root.logprob) for root in walks.task.roots]
+    cumulative = np.cumsum(_root_masses(walks) if learned else shares)
+    place = int(np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right"))
+    return walks.frontier.root_nodes[min(place, len(shares) - 1)]
+
+
+def _step(
+    walks: Walks, node: int, generator: np.random.Generator, frozen: frozenset[int] | None
+) -> int | None:
+    """A step of a posterior walk: a token, ``END``, or None where it leaves the language."""
+    ids, probabilities, end = walks.step(node)
+    if frozen is None:  # new in this round: the model's own distribution, rejection included
+        draw = generator.random()
+        if draw >= float(probabilities.sum()) + end:
+            return None
+        return _choose(draw, ids, probabilities, end)
+    weights = _alive_children(walks, node, probabilities, ids, frozen)
+    total = float(weights.sum()) + end
+    return _choose(generator.random() * total, ids, weights, end) if total > 0 else None
+
+
+def _alive_children(
+    walks: Walks,
+    node: int,
+    probabilities: Floats,
+    ids: npt.NDArray[np.int64],
+    known: Container[int],
+) -> Floats:
+    """The probabilities of the children, times what is alive of those that are known."""
+    weights: Floats = probabilities.copy()
+    for token_id, child in walks.children(node):
+        if child in known and child in walks.alive:
+            place = int(np.searchsorted(ids, token_id))
+            weights[place] *= walks.alive[child]
+    return weights
+
+
+def _learn(walks: Walks, nodes: list[int]) -> None:
+    """Bring what is alive up to date, from the deepest nodes to the roots."""
+    trie = walks.frontier.trie
+    changed = set(nodes)
+    for node in nodes:
+        above = trie.parent[node]
+        while above >= 0 and above not in changed:
+            changed.add(above)
+            above = trie.parent[above]
+    for node in sorted(changed, key=lambda one: -trie.depth[one]):
+        if walks.alive.get(node, 1.0) == 0.0:
+            continue
+        ids, probabilities, end = walks.step(node)
+        weights = _alive_children(walks, node, probabilities, ids, walks.alive)
+        walks.alive[node] = float(weights.sum()) + end
+
+
+def _choose(draw: float, ids: npt.NDArray[np.int64], weights: Floats, end: float) -> int:
+    """The token at a place of the cumulated weights; the end comes first."""
+    if draw < end or not len(ids):
+        return END
+    cumulative = np.cumsum(weights)
+    place = int(np.searchsorted(cumulative, draw - end, side="right"))
+    if place >= len(ids):  # rounding at the far end
+        place = int(np.flatnonzero(weights)[-1])
+    return int(ids[place])

@@ -1,0 +1,151 @@
+"""What a sample returns: draws, their weights, and estimates from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.estimate import Estimate, bounded_mean, effective_size
+from formalm.errors import ArgumentError
+
+__all__ = ["Sample", "Samples"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A member that was drawn.
+
+    Attributes
+    ----------
+    text
+        The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD. A local walk that
+        ended outside the language shows how far it came.
+    data
+        The same as bytes.
+    given
+        The part that was given.
+    token_ids
+        The tokens after ``given``, without the end.
+    logprob
+        The model's log-probability of these tokens and the end after them, in nats, with the share
+        of its beginning; minus infinity outside the language, and where ``decoding`` cuts it off.
+    log_weight
+        What it counts, in nats. Local: the log of the model's probability over that of the draw.
+        Posterior and uniform: 0. Without replacement: the log of its probability over that of being
+        drawn.
+    """
+
+    text: str
+    data: bytes = field(repr=False)
+    given: str = field(repr=False)
+    token_ids: tuple[int, ...] = field(repr=False)
+    logprob: float
+    log_weight: float
+
+
+@dataclass(frozen=True)
+class Samples(Sequence[Sample]):
+    """What was drawn, and what it says of the language.
+
+    Attributes
+    ----------
+    draws
+        The samples in the order drawn.
+    target
+        How they were drawn.
+    status
+        ``"done"``; ``"exhausted"``: there are no more members; ``"truncated"``: a limit stopped it.
+    truncated_by
+        The limit, or ``"context"`` if members beyond the model's context were left out.
+    seed
+        What the random numbers depended on.
+    attempts
+        Walks started; rejected ones among them.
+    forwards, calls
+        What the model did.
+    """
+
+    draws: tuple[Sample, ...]
+    target: str
+    status: str
+    truncated_by: str | None
+    seed: int
+    attempts: int
+    forwards: int
+    calls: int
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    def __getitem__(self, place: int) -> Sample:  # type: ignore[override]
+        return self.draws[place]
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self.draws)
+
+    @property
+    def log_weights(self) -> npt.NDArray[np.float64]:
+        """Of all draws, ``(len(self),)``."""
+        return np.array([draw.log_weight for draw in self.draws])
+
+    @property
+    def effective_size(self) -> float:
+        """Of how many draws from the posterior these are worth; Kish's number."""
+        return effective_size(self.log_weights)
+
+    def mass(self, confidence: float = 0.95) -> Estimate:
+        """The probability of the language, estimated without bias from local draws.
+
+        Raises
+        ------
+        ArgumentError
+            For other targets: posterior draws do not know it, and sums without replacement have no
+            interval; :func:`~formalm.mass` proves one.
+        """
+        return self._weighted(np.exp(self.log_weights), confidence)
+
+    def mean(self, function: Callable[[str], float], confidence: float = 0.95) -> Estimate:
+        """The mean of a function of members, from 0 to 1, under P(text | text is a member).
+
+        Of uniform draws it is the mean over the members, whatever the model says.
+        Local draws weigh what they weigh; the value is then a ratio of two estimates, and the
+        interval holds for both of them together.
+
+        Raises
+        ------
+        ArgumentError
+            If a value is outside 0 to 1, or for draws without replacement.
+        """
+        values = np.array(
+            [
+                float(function(draw.text)) if draw.log_weight > -math.inf else 0.0
+                for draw in self.draws
+            ]
+        )
+        if values.size and not (np.all(values >= 0) and np.all(values <= 1)):
+            raise ArgumentError("the function must have values from 0 to 1")
+        if self.target in ("posterior", "uniform"):
+            low, high = bounded_mean(values, confidence)
+            value = float(values.mean()) if len(values) else math.nan
+            return Estimate(value, low, high, confidence, float(len(values)))
+        weights = np.exp(self.log_weights)
+        each = (1 + confidence) / 2
+        above, below = self._weighted(weights * values, each), self._weighted(weights, each)
+        value = above.value / below.value if below.value else math.nan
+        low = above.low / below.high if below.high else 0.0
+        high = min(1.0, above.high / below.low) if below.low else 1.0
+        return Estimate(value, low, high, confidence, self.effective_size)
+
+    def _weighted(self, values: npt.NDArray[np.float64], confidence: float) -> Estimate:
+        if self.target != "local":
+            raise ArgumentError(
+                f"draws of target {self.target!r} have no such estimate",
+                hint="draw with target='local', or prove bounds with formalm.mass",
+            )
+        low, high = bounded_mean(values, confidence)
+        value = float(values.mean()) if len(values) else math.nan
+        return Estimate(value, low, high, confidence, self.effective_size)

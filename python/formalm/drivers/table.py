@@ -1,0 +1,297 @@
+"""Masses side by side: cells of a table, shares, odds ratios, one language given another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from formalm.constraint import Constraint
+from formalm.drivers.asking import asked_query
+from formalm.drivers.bounds import Classify
+from formalm.drivers.mass import checked_eps, measured
+from formalm.drivers.prompts import Prompt
+from formalm.drivers.task import Truncated
+from formalm.errors import ArgumentError
+from formalm.languages import Language, as_language
+from formalm.models import LanguageModel
+from formalm.query.limits import Limits
+from formalm.query.query import Query
+
+__all__ = ["Interval", "MassTable", "conditional_mass", "mass_table"]
+
+Cell = tuple[str | None, ...]
+Where = Mapping[str, str | None]
+
+
+class Interval(NamedTuple):
+    """Two bounds with the truth between them."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far they are apart."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class MassTable:
+    """The probability of each combination of values of named groups.
+
+    Attributes
+    ----------
+    groups
+        The names of the groups, in the order of the cells' keys.
+    decided
+        What is proven of each cell that was met; others have 0.
+    error
+        How far rounding may have taken these numbers, as a share of each, at most.
+    undecided
+        What may still belong to any cell.
+    status, truncated_by, forwards
+        As in :class:`~formalm.drivers.mass.Mass`.
+    """
+
+    groups: tuple[str, ...]
+    decided: dict[Cell, float]
+    error: float
+    undecided: float
+    status: str
+    truncated_by: str | None
+    forwards: int
+
+    @property
+    def cells(self) -> dict[Cell, Interval]:
+        """The interval of each cell that was met, by its values; the largest first."""
+        order = sorted(self.decided, key=lambda cell: -self.decided[cell])
+        return {cell: self._interval(self.decided[cell]) for cell in order}
+
+    def mass(self, **where: str | None) -> Interval:
+        """The probability of the members whose groups have these values; all without any."""
+        return self._interval(self._sum([where], []))
+
+    def share(self, of: Where, among: Where | None = None) -> Interval:
+        """P(of | among): how much of the members ``among`` has is in ``of`` as well.
+
+        Parameters
+        ----------
+        of, among
+            Values of groups; None is all members.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such group.
+        """
+        among = among or {}
+        inside, outside = self._sum([among, of], []), self._sum([among], [of])
+        return _share(inside, outside, self.error, self.undecided)
+
+    def odds_ratio(self, one: Where, other: Where) -> Interval:
+        """How the odds of ``one`` change with ``other``: 1 if they have nothing to do with another.
+
+        The odds of ``one`` where ``other`` holds, over its odds where ``other`` does not.
+        """
+        masses = (
+            self._sum([one, other], []),
+            self._sum([], [one, other]),
+            self._sum([one], [other]),
+            self._sum([other], [one]),
+        )
+        pairs = [self._interval(part) for part in masses]
+        low = pairs[0].low * pairs[1].low
+        high = pairs[0].high * pairs[1].high
+        below, above = pairs[2].high * pairs[3].high, pairs[2].low * pairs[3].low
+        return Interval(
+            math.nextafter(low / below, 0.0) if below else math.inf,
+            math.nextafter(high / above, math.inf) if above else math.inf,
+        )
+
+    def _interval(self, decided: float) -> Interval:
+        slack = (self.error + 1e-15) * decided
+        return Interval(max(0.0, decided - slack), min(1.0, decided + slack + self.undecided))
+
+    def _sum(self, inside: Sequence[Where], outside: Sequence[Where]) -> float:
+        """What is decided of the cells that are in all of the first and none of the others."""
+        for name in {name for where in (*inside, *outside) for name in where}:
+            if name not in self.groups:
+                hint = f"it has {', '.join(self.groups)}"
+                raise ArgumentError(f"the table has no group {name!r}", hint=hint)
+
+        def holds(cell: Cell, where: Where) -> bool:
+            values = dict(zip(self.groups, cell, strict=True))
+            return all(values[name] == value for name, value in where.items())
+
+        return math.fsum(
+            mass
+            for cell, mass in self.decided.items()
+            if all(holds(cell, where) for where in inside)
+            and not any(holds(cell, where) for where in outside)
+        )
+
+
+def mass_table(
+    model: LanguageModel,
+    query: Query | Language | Constraint,
+    groups: Sequence[str] | None = None,
+    *,
+    prompt: Prompt = None,
+    limits: Limits | None = None,
+    eps: float = 1e-3,
+    batch_size: int = 16,
+) -> MassTable:
+    """Bound the probability of each combination of named groups, in one pass over the language.
+
+    The event is ``"complete"``: a member says what its groups are when it ends.
+
+    Parameters
+    ----------
+    model, prompt, limits, batch_size
+        As in :func:`~formalm.mass`.
+    query
+        What is asked; the groups are those of its language.
+    groups
+        Names of groups; None is all that have one.
+    eps
+        How much may stay undecided.
+
+    Raises
+    ------
+    ArgumentError
+        For a group that the language does not have.
+
+    Examples
+    --------
+    >>> from formalm import Regex, TableModel, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    >>> table = mass_table(model, Regex("(?P<first>[ab])(?P<second>[ab])"), eps=0)
+    >>> round(table.share({"second": "a"}, {"first": "b"}).low, 6)
+    0.666667
+    """
+    asked = asked_query(query)
+    language = asked.asked
+    known = list(dict.fromkeys(group.name for group in language.groups if group.name is not None))
+    names = tuple(known if groups is None else groups)
+    missing = [name for name in names if name not in known]
+    if missing or not names:
+        what = (
+            f"there is no group {missing[0]!r}" if missing else "the language has no named groups"
+        )
+        raise ArgumentError(what, hint="name one in a pattern: (?P<name>…)")
+
+    def classify(data: bytes) -> Cell:
+        found = language.captures(data)
+        values = {} if found is None else found.groupdict()
+        return tuple(values.get(name) for name in names)
+
+    return _tabulated(
+        model, query, names, classify, prompt=prompt, limits=limits, eps=eps, batch_size=batch_size
+    )
+
+
+def conditional_mass(
+    model: LanguageModel,
+    of: Language | Sequence[str],
+    query: Query | Language | Constraint | Sequence[str],
+    *,
+    prompt: Prompt = None,
+    limits: Limits | None = None,
+    eps: float = 1e-3,
+    batch_size: int = 16,
+) -> Interval:
+    """Bound P(of | query): how probable one language is among the members of another.
+
+    Both are about complete outputs, and are measured in one pass over ``query``.
+
+    Parameters
+    ----------
+    of
+        The language whose share is asked for.
+    model, query, prompt, limits, eps, batch_size
+        As in :func:`mass_table`.
+
+    Examples
+    --------
+    >>> from formalm import Regex, TableModel, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    >>> share = conditional_mass(model, ["a"], ["a", "b"], eps=0)
+    >>> round(share.low, 6), round(share.high, 6)
+    (0.666667, 0.666667)
+    """
+    part = as_language(of)
+
+    def classify(data: bytes) -> Cell:
+        return ("in" if part.matches(data) else "out",)
+
+    table = _tabulated(
+        model,
+        query,
+        ("part",),
+        classify,
+        prompt=prompt,
+        limits=limits,
+        eps=eps,
+        batch_size=batch_size,
+    )
+    return table.share({"part": "in"})
+
+
+def _tabulated(
+    model: LanguageModel,
+    query: object,
+    names: tuple[str, ...],
+    classify: Classify,
+    *,
+    prompt: Prompt,
+    limits: Limits | None,
+    eps: float,
+    batch_size: int,
+) -> MassTable:
+    checked_eps(eps)
+    if asked_query(query).event not in (None, "complete"):
+        raise ArgumentError("event is 'complete' where members are told apart")
+    question = measured(
+        model,
+        query,
+        prompt=prompt,
+        event="complete",
+        limits=limits,
+        batch_size=batch_size,
+        classify=classify,
+    )
+    bounds = question.bounds
+
+    def now(status: str, limit: str | None) -> MassTable:
+        decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
+        numbers = (decided, bounds.relative_error, bounds.undecided)
+        return MassTable(names, *numbers, status, limit, question.session.forwards)
+
+    # An interruption may come in the midst of a step, when mass is between two sums.
+    last = now("interrupted", None)
+    try:
+        for _ in bounds.run():
+            last = now("interrupted", None)
+            if bounds.undecided <= eps and bounds.frontier.queue:
+                return now("reached", None)
+    except Truncated as reached:
+        return now("truncated", str(reached))
+    except KeyboardInterrupt:
+        return last
+    limit = question.length_limit()
+    return now("exact" if limit is None else "truncated", limit)
+
+
+def _share(inside: float, outside: float, error: float, undecided: float) -> Interval:
+    """The share of one of two disjoint parts, with what may belong to either."""
+    slack = error + 1e-15
+    least, most = inside * (1 - slack), inside * (1 + slack) + undecided
+    less, more = outside * (1 - slack), outside * (1 + slack) + undecided
+    # The undecided mass is in one of both at most: all of it here, or all of it there.
+    low = least / (least + more) if least + more else 0.0
+    high = most / (most + less) if most + less else 1.0
+    return Interval(max(0.0, math.nextafter(low, -1.0)), min(1.0, math.nextafter(high, 2.0)))

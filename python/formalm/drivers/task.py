@@ -1,0 +1,140 @@
+"""A question as it is carried out: what was checked, and what was spent on it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm._core import Matcher
+from formalm.constraint import Constraint
+from formalm.drivers.positions import STATE_BYTES
+from formalm.drivers.roots import Root
+from formalm.models import Position, Session
+from formalm.models.base import log_softmax
+from formalm.query.decoding import Decoding
+from formalm.query.limits import Limits
+
+__all__ = ["Found", "Task", "Truncated"]
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+
+class Truncated(Exception):  # noqa: N818
+    """Ends a driver from within; its text names the limit."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hit before it has its text.
+
+    Attributes
+    ----------
+    data
+        The bytes after ``given``.
+    token_ids
+        The tokens that spell them, or the most probable ones that do.
+    logprob
+        In nats.
+    tokenizations
+        How many token sequences were added up.
+    given
+        The beginning it goes on from.
+    """
+
+    data: bytes
+    token_ids: tuple[int, ...]
+    logprob: float
+    tokenizations: int = 1
+    given: bytes = b""
+
+
+@dataclass
+class Task:
+    """What all drivers on a frontier need to know."""
+
+    session: Session
+    constraint: Constraint
+    roots: list[Root]
+    decoding: Decoding
+    renormalise: bool
+    complete: bool
+    batch_size: int
+    max_tokens: int | None
+    limits: Limits
+    tolerance: float = 0.0
+    normalise: bool = False
+    state_bytes: int = STATE_BYTES
+    started: float = field(default_factory=time.monotonic)
+    cut_by_context: bool = False
+
+    def room(self) -> int:
+        """How many prefixes the next batch may have.
+
+        Raises
+        ------
+        Truncated
+            If a limit is reached.
+        """
+        seconds = self.limits.seconds
+        if seconds is not None and time.monotonic() - self.started >= seconds:
+            raise Truncated("seconds")
+        if self.limits.forwards is None:
+            return self.batch_size
+        left = self.limits.forwards - self.session.forwards
+        if left < 1:
+            raise Truncated("forwards")
+        return min(self.batch_size, left)
+
+    def may_go_on(self, length: int, root: Root) -> bool:
+        """Whether a sequence of ``length`` tokens may be evaluated and continued."""
+        if self.max_tokens is not None and length + (not self.complete) > self.max_tokens:
+            return False
+        return self.fits(length, root)
+
+    def fits(self, length: int, root: Root) -> bool:
+        """Whether the model can read so much."""
+        context = self.session.model.context_length
+        if context is not None and len(root.token_ids) + length > context:
+            self.cut_by_context = True
+            return False
+        return True
+
+    def answer(self, position: Position) -> Floats:
+        """The distribution that is asked about, ``(width,)``.
+
+        The rules of ``decoding`` come before the mask. ``normalise`` makes the model's own row sum
+        to one first, which float32 models miss by about 1e-7.
+        """
+        logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
+        if self.normalise:
+            logprobs = log_softmax(logprobs)
+        return self.decoding.distribution(logprobs, renormalise=self.renormalise)
+
+    def split(self, answer: Floats, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
+        """The tokens that may follow, their logprobs, and the logprob of the end.
+
+        ``allowed`` has no end tokens.
+        """
+        ends = list(self.session.vocabulary.end_token_ids)
+        end = float(np.logaddexp.reduce(answer[ends])) if accepting and ends else -np.inf
+        if not self.decoding.is_plain:  # few tokens are left, of many that may be allowed
+            left = np.flatnonzero(answer > -np.inf)
+            places = np.minimum(np.searchsorted(allowed, left), max(0, len(allowed) - 1))
+            ids = left[allowed[places] == left] if len(allowed) else allowed
+            return ids, answer[ids], end
+        logprobs = answer[allowed]
+        possible = logprobs > -np.inf
+        if possible.all():
+            return allowed, logprobs, end
+        return allowed[possible], logprobs[possible], end
+
+    def step(self, position: Position, matcher: Matcher) -> tuple[Ids, Floats, float]:
+        """:meth:`split` of an answer, for a matcher."""
+        allowed = matcher.allowed_token_ids().astype(np.int64)
+        ends = np.array(self.session.vocabulary.end_token_ids, dtype=np.int64)
+        allowed = allowed[~np.isin(allowed, ends)]
+        return self.split(self.answer(position), allowed, matcher.is_accepting)

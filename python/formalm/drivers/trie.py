@@ -1,0 +1,145 @@
+"""Token sequences as a trie in arrays: what every frontier is made of.
+
+A node is a row of five arrays: its parent, its token, its depth, its log-probability and the state
+of the constraint. The children of an evaluated node are listed, best first, a few at a time; the
+list is a piece of two more arrays. Nothing is an object, so that a frontier of millions of nodes
+takes some tens of bytes for each.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.query.decoding import best
+
+__all__ = ["END", "UNKNOWN", "Path", "Trie"]
+
+END = -1
+"""The token of a node that stands for the end of its parent."""
+ROOT = -2
+UNKNOWN = -1
+"""The state of a node that nobody asked for yet."""
+FIRST_LISTED = 8
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+
+class Trie:
+    """Nodes, numbered as they are made; the first ones are the roots.
+
+    Attributes
+    ----------
+    parent, token, depth, logprob, state
+        Of each node; ``logprob`` is that of the whole sequence, ``state`` may be ``UNKNOWN``.
+    """
+
+    def __init__(self) -> None:
+        self.parent = array("i")
+        self.token = array("i")
+        self.depth = array("i")
+        self.logprob = array("d")
+        self.state = array("i")
+        self._listed_ids = array("i")
+        self._listed_logprobs = array("d")
+        # Of each node: where its next listed child is, where the list ends, how many were listed.
+        self._at = array("q")
+        self._stop = array("q")
+        self._count = array("i")
+        self._more = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the arrays."""
+        return 45 * len(self) + 12 * len(self._listed_ids)
+
+    def add_root(self, logprob: float, state: int) -> int:
+        """A new root."""
+        return self._append(-1, ROOT, 0, logprob, state)
+
+    def add(self, parent: int, token_id: int, logprob: float, state: int = UNKNOWN) -> int:
+        """A new child."""
+        return self._append(parent, token_id, self.depth[parent] + 1, logprob, state)
+
+    def _append(self, parent: int, token: int, depth: int, logprob: float, state: int) -> int:
+        self.parent.append(parent)
+        self.token.append(token)
+        self.depth.append(depth)
+        self.logprob.append(logprob)
+        self.state.append(state)
+        self._at.append(0)
+        self._stop.append(0)
+        self._count.append(0)
+        self._more.append(0)
+        return len(self.parent) - 1
+
+    def path(self, node: int) -> list[int]:
+        """The tokens from the root to a node; an end is ``END``."""
+        ids = []
+        parent, token = self.parent, self.token
+        while parent[node] >= 0:
+            ids.append(token[node])
+            node = parent[node]
+        return ids[::-1]
+
+    def root(self, node: int) -> int:
+        """The root above a node."""
+        while self.parent[node] >= 0:
+            node = self.parent[node]
+        return node
+
+    def list_children(self, node: int, ids: Ids, logprobs: Floats) -> None:
+        """List the next best children of a node: more each time, and those not listed before.
+
+        Parameters
+        ----------
+        node
+            An evaluated node; all children listed so far have been taken.
+        ids, logprobs
+            All its children, the same each time: rising ids, and totals.
+        """
+        done = self._count[node]
+        wanted = min(len(ids), 2 * done + FIRST_LISTED)
+        places = best(logprobs, wanted)[done:]
+        self._at[node] = len(self._listed_ids)
+        self._listed_ids.extend(ids[places].tolist())
+        self._listed_logprobs.extend(logprobs[places].tolist())
+        self._stop[node] = len(self._listed_ids)
+        self._count[node] = wanted
+        self._more[node] = wanted < len(ids)
+
+    def next_child(self, node: int) -> int | None:
+        """The next best child as a node of its own; None if it is not listed."""
+        at = self._at[node]
+        if at >= self._stop[node]:
+            return None
+        self._at[node] = at + 1
+        return self.add(node, self._listed_ids[at], self._listed_logprobs[at])
+
+    def has_more(self, node: int) -> bool:
+        """Whether all listed children were taken and others were never listed."""
+        return self._at[node] >= self._stop[node] and bool(self._more[node])
+
+
+class Path:
+    """The order of nodes that are equal otherwise: by their tokens, then by their root.
+
+    It walks to the root, so it stands last in a queue's entries, where only ties look at it.
+    """
+
+    __slots__ = ("node", "trie")
+
+    def __init__(self, trie: Trie, node: int) -> None:
+        self.trie = trie
+        self.node = node
+
+    def __lt__(self, other: Path) -> bool:
+        trie = self.trie
+        mine = (trie.path(self.node), trie.root(self.node))
+        return mine < (trie.path(other.node), trie.root(other.node))

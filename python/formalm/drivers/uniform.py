@@ -1,0 +1,115 @@
+"""Members drawn without regard to the model, each text as likely as any other, and then scored.
+
+A beginning is drawn by its share, then a text among the members that go on from it. Texts come from
+the automaton of the language, written out; the model is only asked how probable they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from formalm.automata import Automaton
+from formalm.drivers.bounds import anything
+from formalm.drivers.sampler import Draw, drawn_root
+from formalm.drivers.sampling import random_numbers
+from formalm.drivers.task import Truncated
+from formalm.drivers.walks import Walks
+from formalm.errors import ArgumentError
+from formalm.languages import Language, Literal
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["uniform_draws"]
+
+
+def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> Iterator[Draw | None]:
+    """``count`` draws in the order of their numbers; None for a text the model cannot read.
+
+    Raises
+    ------
+    ArgumentError
+        If there are infinitely many members, or the tokenizer cannot write one.
+    LimitError
+        If the automaton of the language is too large.
+    Truncated
+        If a limit is reached, or at the end if the model's context left something out.
+    """
+    roots = walks.task.roots
+    nodes = [drawn_root(walks, random_numbers(seed, number)) for number in range(count)]
+    vocabulary = walks.task.session.vocabulary
+    texts: dict[int, Iterator[bytes]] = {}
+    for number, root in enumerate(walks.frontier.root_nodes):
+        wanted = nodes.count(root)
+        if wanted:
+            own = _seed(seed, number)
+            texts[root] = iter(_texts(language, roots[number].data, wanted, own))
+    left_out = False
+    size = walks.task.batch_size
+    for start in range(0, count, size):
+        batch = []
+        for node in nodes[start : start + size]:
+            given = walks.frontier.root(node).data
+            batch.append((node, _rest(vocabulary, given, next(texts[node]))))
+        for end in _walked(walks, batch):
+            left_out = left_out or end is None
+            yield None if end is None else Draw(end, 0.0)
+    if left_out:
+        raise Truncated("context")
+
+
+def _texts(language: Language, given: bytes, count: int, seed: int) -> list[bytes]:
+    """Uniform members that begin with a text."""
+    if given:
+        language = language & (Literal(given) + anything())
+    automaton: Automaton = language.to_automaton()
+    if not automaton.is_finite:
+        raise ArgumentError(
+            "target='uniform' draws from finitely many members, and there are infinitely many",
+            hint="bound them: language & Regex('(?s).{0,20}')",
+        )
+    drawn = automaton.sample(count, seed=seed)
+    return [text.encode() if isinstance(text, str) else text for text in drawn]
+
+
+def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
+    """The tokenizer's tokens for what follows ``given`` in a member."""
+    rest = data[len(given) :]
+    if not rest:
+        return ()
+    try:
+        front = vocabulary.encode(given.decode()) if given else []
+        whole = vocabulary.encode(data.decode())
+        if whole[: len(front)] == front and vocabulary.decode(whole[len(front) :]) == rest:
+            return whole[len(front) :]
+        # A token would straddle the end of what is given.
+        alone = vocabulary.encode(rest.decode())
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{data!r} is not UTF-8 and has no encoding") from None
+    if vocabulary.decode(alone) != rest:
+        raise ArgumentError(
+            f"the tokenizer writes no tokens for {rest!r} after {given!r}",
+            hint="let given end where a token ends",
+        )
+    return alone
+
+
+def _walked(walks: Walks, batch: list[tuple[int, Sequence[int]]]) -> list[int | None]:
+    """The nodes where some token sequences end, all evaluated; None where the model cannot read."""
+    nodes: list[int | None] = [root for root, _ in batch]
+    longest = max(len(ids) for _, ids in batch)
+    for depth in range(longest + 1):
+        for place, (_, ids) in enumerate(batch):
+            node = nodes[place]
+            if node is not None and 0 < depth <= len(ids):
+                nodes[place] = node = walks.child(node, ids[depth - 1])
+            if node is not None and not walks.can_be_evaluated(node):
+                nodes[place] = None
+        walks.evaluate([node for node in nodes if node is not None])
+    return nodes
+
+
+def _seed(seed: int, number: int) -> int:
+    """A seed of a beginning's own."""
+    words = np.random.SeedSequence(seed, spawn_key=(2, number)).generate_state(4)
+    return int.from_bytes(words.tobytes(), "little")

@@ -1,0 +1,119 @@
+"""Random walks through a frontier's trie, from its roots to members.
+
+Walkers move together, so that what they need next is evaluated in batches. What was evaluated for
+one is there for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.frontier import Frontier
+from formalm.drivers.task import Task
+
+__all__ = ["Step", "Walks"]
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+Step = tuple[Ids, Floats, float]
+"""The tokens that may follow, their probabilities, and the probability of an end."""
+STEP_BYTES = 64 << 20
+
+
+class Walks:
+    """The trie of some walks, and the steps that can be taken from its nodes.
+
+    Attributes
+    ----------
+    frontier
+        The trie; its queue stays empty.
+    alive
+        Of each node that was evaluated: how much of its probability may still lead to members.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.frontier = Frontier(task)
+        self.alive: dict[int, float] = {}
+        self._children: dict[int, dict[int, int]] = {}
+        self._steps: OrderedDict[int, Step] = OrderedDict()
+        self._ended: dict[int, float] = {}
+        self._bytes = 0
+
+    def child(self, node: int, token_id: int) -> int:
+        """The node behind a token."""
+        children = self._children.setdefault(node, {})
+        found = children.get(token_id)
+        if found is None:
+            found = children[token_id] = self.frontier.trie.add(node, token_id, 0.0)
+        return found
+
+    def children(self, node: int) -> Iterable[tuple[int, int]]:
+        """Token and node of each child that a walk came to."""
+        return self._children.get(node, {}).items()
+
+    def can_be_evaluated(self, node: int) -> bool:
+        """Whether the model can read so far; members beyond its context have no probability."""
+        return self.task.fits(self.frontier.trie.depth[node], self.frontier.root(node))
+
+    def evaluate(self, nodes: list[int]) -> None:
+        """Ask the model about nodes that nobody asked about, in batches.
+
+        Raises
+        ------
+        Truncated
+            If a limit is reached.
+        """
+        wanted = [node for node in dict.fromkeys(nodes) if node not in self.alive]
+        while wanted:
+            batch = wanted[: self.frontier.room()]
+            wanted = wanted[len(batch) :]
+            for node, ids, totals, end in self.frontier.evaluate(batch):
+                step = self._remember(node, ids, totals, end)
+                self.alive[node] = float(step[1].sum()) + step[2]
+
+    def step(self, node: int) -> Step:
+        """What may follow an evaluated node."""
+        step = self._steps.get(node)
+        if step is None:
+            position = self.frontier.positions.recall(node)
+            return self._remember(node, *self.frontier.follow(node, position))
+        self._steps.move_to_end(node)
+        return step
+
+    def logprob(self, node: int) -> float:
+        """The log-probability of ending at a node, the share of its root included."""
+        if node not in self._ended:
+            total = _log(self.step(node)[2])
+            trie, at = self.frontier.trie, node
+            while trie.parent[at] >= 0:
+                ids, probabilities, _ = self.step(trie.parent[at])
+                place = int(np.searchsorted(ids, trie.token[at]))
+                possible = place < len(ids) and ids[place] == trie.token[at]
+                total += _log(float(probabilities[place])) if possible else -math.inf
+                at = trie.parent[at]
+            self._ended[node] = total + trie.logprob[at]
+        return self._ended[node]
+
+    def _remember(self, node: int, ids: Ids, totals: Floats, end: float) -> Step:
+        # Nodes of walks, roots aside, have a total of 0, so that totals are single steps.
+        depth, limit = self.frontier.trie.depth[node], self.task.max_tokens
+        if limit is not None and depth >= limit:
+            ids, totals = ids[:0], totals[:0]
+        before = self.frontier.trie.logprob[node]
+        step = (ids, np.exp(totals - before), math.exp(end - before))
+        self._steps[node] = step
+        self._bytes += step[0].nbytes + step[1].nbytes
+        while self._bytes > STEP_BYTES and len(self._steps) > 1:
+            _, old = self._steps.popitem(last=False)
+            self._bytes -= old[0].nbytes + old[1].nbytes
+        return step
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf

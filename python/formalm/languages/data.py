@@ -1,0 +1,284 @@
+"""Languages as plain data: what is written to JSON and TOML, and read back.
+
+A language is a table with a ``kind``; the other keys are what its constructor takes. Nothing is
+executed when one is read: an unknown kind, a missing key and a key too many are errors that name
+their place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from formalm.errors import ArgumentError
+from formalm.languages.algebra import Combination, Repetition
+from formalm.languages.choice import Choice, Literal
+from formalm.languages.edits import Edited, Region
+from formalm.languages.grammar import Grammar
+from formalm.languages.language import Language
+from formalm.languages.regex import Regex
+from formalm.languages.rewrites import Reversed, Rewritten
+
+__all__ = ["Table", "from_data", "to_data"]
+
+OPERATORS = {
+    "union": "|",
+    "intersection": "&",
+    "difference": "-",
+    "concatenation": "+",
+    "complement": "~",
+}
+_NAMES = {operator: name for name, operator in OPERATORS.items()}
+_FLAGS = {name: re.RegexFlag[name] for name in ("I", "M", "S", "A", "X")}
+
+
+def to_data(language: Language) -> dict[str, Any]:
+    """A language as tables, lists, strings and numbers.
+
+    Options that have their default are left out, so equal languages have equal data.
+
+    Raises
+    ------
+    ArgumentError
+        For a language of a class that is not ours.
+
+    Examples
+    --------
+    >>> from formalm import Literal, Regex
+    >>> to_data(Regex("[a-z]+") - Literal("no"))["kind"]
+    'difference'
+    >>> from_data(to_data(Regex("[a-z]+") - Literal("no")))
+    (Regex('[a-z]+') - Literal('no'))
+    """
+    writer = _WRITERS.get(type(language))
+    if writer is None:
+        raise ArgumentError(
+            f"{type(language).__name__} has no form as data", hint="pickle it instead"
+        )
+    data = writer(language)
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def from_data(data: object, where: str = "language") -> Language:
+    """The language that :func:`to_data` described.
+
+    Parameters
+    ----------
+    data
+        What :func:`to_data` made, or was read from a file.
+    where
+        What messages call its place.
+
+    Raises
+    ------
+    ArgumentError
+        If the data is no description of a language, with the place in it.
+    LanguageError
+        If it describes something that is no language.
+    """
+    table = Table(data, where)
+    kind = table.take("kind", str)
+    reader = _READERS.get(kind)
+    if reader is None:
+        known = ", ".join(sorted(_READERS))
+        raise ArgumentError(
+            f"{where}.kind is {kind!r}, which is no language", hint=f"one of {known}"
+        )
+    language = reader(table, kind)
+    table.close()
+    return language
+
+
+class Table:
+    """A table that is read key by key, and refused if something is left.
+
+    Parameters
+    ----------
+    data
+        What was read.
+    where
+        Its place, for messages.
+    """
+
+    def __init__(self, data: object, where: str) -> None:
+        if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+            raise ArgumentError(f"{where} is a table, not {type(data).__name__}")
+        self.where = where
+        self._rest: dict[str, object] = dict(data)
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        """The value of a key, of a type; the default if there is none."""
+        if key not in self._rest:
+            if default is ...:
+                raise ArgumentError(f"{self.where} lacks {key!r}")
+            return default
+        value = self._rest.pop(key)
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            names = " or ".join(one.__name__ for one in kinds)
+            raise ArgumentError(f"{self.where}.{key} is {names}, not {value!r:.60}")
+        return value
+
+    def language(self, key: str, *, optional: bool = False) -> Any:
+        """The language under a key."""
+        if optional and key not in self._rest:
+            return None
+        return from_data(self.take(key, dict), f"{self.where}.{key}")
+
+    def items(self, key: str, *, optional: bool = False) -> Iterator[tuple[str, object]]:
+        """Place and value of everything in the list under a key."""
+        for number, value in enumerate(self.take(key, list, [] if optional else ...)):
+            yield f"{self.where}.{key}[{number}]", value
+
+    def close(self) -> None:
+        """Refuse what was not taken."""
+        if self._rest:
+            names = ", ".join(repr(key) for key in self._rest)
+            raise ArgumentError(f"{self.where} has keys that mean nothing there: {names}")
+
+
+def text_data(text: str | bytes) -> str | dict[str, str]:
+    """A text as itself, bytes as a table with their hexadecimal digits."""
+    return text if isinstance(text, str) else {"bytes": text.hex()}
+
+
+def _text(value: object, where: str) -> str | bytes:
+    if isinstance(value, str):
+        return value
+    table = Table(value, where)
+    digits = table.take("bytes", str)
+    table.close()
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        raise ArgumentError(f"{where}.bytes is hexadecimal digits, not {digits!r:.60}") from None
+
+
+def _regex_data(language: Any) -> dict[str, Any]:
+    flags = [name for name, flag in _FLAGS.items() if language.flags & flag]
+    dialect = None if language.dialect == "python" else language.dialect
+    pattern = {"kind": "regex", "pattern": language.pattern}
+    return {**pattern, "flags": flags or None, "dialect": dialect}
+
+
+def _regex(table: Table, _kind: str) -> Language:
+    flags = 0
+    for where, name in table.items("flags", optional=True):
+        if name not in _FLAGS:
+            raise ArgumentError(f"{where} is one of {', '.join(_FLAGS)}, not {name!r:.60}")
+        flags |= _FLAGS[str(name)]
+    return Regex(table.take("pattern", str), flags, table.take("dialect", str, "python"))
+
+
+def _combination_data(language: Any) -> dict[str, Any]:
+    return {"kind": _NAMES[language.operator], "of": [to_data(part) for part in language.operands]}
+
+
+def _combination(table: Table, kind: str) -> Language:
+    parts = [from_data(value, where) for where, value in table.items("of")]
+    if len(parts) < 2 if kind != "complement" else len(parts) != 1:
+        wanted = "one language" if kind == "complement" else "two languages or more"
+        raise ArgumentError(f"{table.where}.of has {wanted}, not {len(parts)}")
+    return Combination(OPERATORS[kind], *parts)
+
+
+def _repetition_data(language: Any) -> dict[str, Any]:
+    bounds = {"minimum": language.minimum, "maximum": language.maximum}
+    return {"kind": "repetition", "of": to_data(language.part), **bounds}
+
+
+def _repetition(table: Table, _kind: str) -> Language:
+    part = table.language("of")
+    return Repetition(part, table.take("minimum", int), table.take("maximum", int, None))
+
+
+def _edited_data(language: Any) -> dict[str, Any]:
+    part, count, alphabet, operations, region = language._arguments
+    return {
+        "kind": "edits",
+        "of": to_data(part),
+        "count": count,
+        "alphabet": None if alphabet is None else to_data(alphabet),
+        "operations": None if len(operations) == 3 else list(operations),
+        "region": region_data(region),
+    }
+
+
+def region_data(region: Region | str | None) -> str | dict[str, Any] | None:
+    """A region as data: the name of a group, or a table with what stays unchanged."""
+    if region is None or isinstance(region, str):
+        return region
+    sides = {"after": region.after, "before": region.before}
+    return {side: to_data(language) for side, language in sides.items() if language is not None}
+
+
+def read_region(table: Table) -> Region | str | None:
+    """The region under the key of that name."""
+    value = table.take("region", (str, dict), None)
+    if value is None or isinstance(value, str):
+        return value
+    sides = Table(value, f"{table.where}.region")
+    region = Region(*(sides.language(side, optional=True) for side in ("after", "before")))
+    sides.close()
+    return region
+
+
+def _edited(table: Table, _kind: str) -> Language:
+    operations = table.take("operations", list, ["insert", "delete", "substitute"])
+    alphabet = table.language("alphabet", optional=True)
+    count = table.take("count", int)
+    return Edited(table.language("of"), count, alphabet, operations, read_region(table))
+
+
+def _rewritten_data(language: Any) -> dict[str, Any]:
+    part, rules, optional = language._arguments
+    pairs = [{"from": source, "to": to_data(target)} for source, target in rules.items()]
+    data = {"kind": "rewrite", "of": to_data(part), "rules": pairs}
+    return {**data, "optional": True if optional else None}
+
+
+def _rewritten(table: Table, _kind: str) -> Language:
+    rules: dict[str, object] = {}
+    for where, value in table.items("rules"):
+        rule = Table(value, where)
+        rules[rule.take("from", str)] = rule.language("to")
+        rule.close()
+    return Rewritten(table.language("of"), rules, table.take("optional", bool, False))
+
+
+def _grammar_data(language: Any) -> dict[str, Any]:
+    text, syntax, lexing, start = language._arguments
+    names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
+    return {"kind": "grammar", "text": text, **names}
+
+
+def _grammar(table: Table, _kind: str) -> Language:
+    options = [table.take(name, str, None) for name in ("lexing", "start")]
+    return Grammar(table.take("text", str), table.take("syntax", str, "lark"), *options)
+
+
+_WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Regex: _regex_data,
+    Choice: lambda language: {"kind": "choice", "texts": [*map(text_data, language.texts)]},
+    Literal: lambda language: {"kind": "literal", "text": text_data(language._arguments[0])},
+    Combination: _combination_data,
+    Repetition: _repetition_data,
+    Edited: _edited_data,
+    Rewritten: _rewritten_data,
+    Grammar: _grammar_data,
+    Reversed: lambda language: {"kind": "reversal", "of": to_data(language.language)},
+}
+_READERS: dict[str, Callable[[Table, str], Language]] = {
+    "regex": _regex,
+    "choice": lambda table, _: Choice([_text(value, at) for at, value in table.items("texts")]),
+    "literal": lambda table, _: Literal(
+        _text(table.take("text", (str, dict)), f"{table.where}.text")
+    ),
+    **dict.fromkeys(OPERATORS, _combination),
+    "repetition": _repetition,
+    "edits": _edited,
+    "rewrite": _rewritten,
+    "grammar": _grammar,
+    "reversal": lambda table, _: Reversed(table.language("of")),
+}

@@ -1,0 +1,52 @@
+"""Where work stops by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from formalm.errors import ArgumentError
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a driver stops by itself. None is no limit.
+
+    What was proven until then is returned, with the name of the limit.
+
+    Parameters
+    ----------
+    hits
+        Most hits.
+    forwards
+        Most prefixes evaluated by the model. A state that was dropped to save memory and is needed
+        again counts again.
+    seconds
+        Most time, looked at between batches.
+    memory_bytes
+        Most memory for the frontier: the sequences reached so far, without what the model keeps.
+        A search that merges the tokenizations of a text cannot count it and refuses the limit.
+
+    Raises
+    ------
+    ArgumentError
+        When it is used, for a number that is none.
+    """
+
+    hits: int | None = None
+    forwards: int | None = 100_000
+    seconds: float | None = None
+    memory_bytes: int | None = None
+
+    def check(self) -> None:
+        """Refuse numbers that are no limits."""
+        for name in ("hits", "forwards", "memory_bytes"):
+            value: object = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")
+        seconds: object = self.seconds
+        is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        # Not `<= 0`, which a NaN is not either.
+        if seconds is not None and not (is_number and seconds > 0):  # type: ignore[operator]
+            raise ArgumentError(f"limits.seconds must be a positive number, not {seconds!r}")

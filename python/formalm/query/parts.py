@@ -1,0 +1,65 @@
+"""Parts of a query: edits, and the weights of what is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from formalm.errors import ArgumentError
+from formalm.languages import Choice, Language, Region
+
+__all__ = ["Edits", "checked_weights"]
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Edits that a query allows, see :meth:`formalm.Language.edits`.
+
+    Parameters
+    ----------
+    count
+        At most so many.
+    alphabet, operations
+        As there.
+    region
+        Where; None is everywhere after ``given``. ``Region()`` is everywhere.
+    """
+
+    count: int
+    alphabet: Language | None = None
+    operations: tuple[str, ...] = ("insert", "delete", "substitute")
+    region: Region | str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.alphabet, str) and self.alphabet:
+            object.__setattr__(self, "alphabet", Choice(sorted(set(self.alphabet))))
+        if isinstance(self.operations, (str, list)):
+            named = [self.operations] if isinstance(self.operations, str) else self.operations
+            object.__setattr__(self, "operations", tuple(named))
+
+
+def checked_weights(value: object) -> str | tuple[tuple[str, float], ...]:
+    """Weights of beginnings as a name, or as pairs of text and number."""
+    if value in ("strings", "encodings", "model"):
+        return str(value)
+    pairs: Iterable[Any]
+    if isinstance(value, Mapping):
+        pairs = value.items()
+    elif isinstance(value, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in value):
+        pairs = value
+    else:
+        raise ArgumentError(
+            "prefix_weights is 'strings', 'encodings', 'model' or a mapping from text to weight,"
+            f" not {value!r:.60}"
+        )
+    table: dict[str, float] = {}
+    for text, weight in pairs:
+        number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+        if not isinstance(text, str) or not number or not (weight >= 0 and isfinite(weight)):
+            raise ArgumentError(f"prefix_weights has {text!r:.60}: {weight!r:.60}")
+        table[text] = float(weight)
+    if not sum(table.values()) > 0:
+        raise ArgumentError("prefix_weights has no weight above zero")
+    return tuple(sorted(table.items()))

@@ -1,0 +1,81 @@
+"""Prefix languages: whether they fit the language they are given for, and their members."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import lru_cache
+
+from formalm.constraint import Constraint
+from formalm.errors import LanguageError, LimitError
+from formalm.languages import Language
+from formalm.query.states import States
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["PREFIX_LIMIT", "byte_vocabulary", "check_prefixes", "members"]
+
+PREFIX_LIMIT = 10_000
+PAIR_LIMIT = 100_000
+
+
+@lru_cache(maxsize=1)
+def byte_vocabulary() -> Vocabulary:
+    """Every byte as a token, and nothing else: a constraint over it walks the language itself."""
+    return Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
+
+
+def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_LIMIT) -> None:
+    """Refuse a prefix language with a text that no member begins with.
+
+    Raises
+    ------
+    LanguageError
+        With the first such text in the message, and where in it no member goes on.
+    LimitError
+        If more than ``pair_limit`` pairs of states would have to be looked at.
+    """
+    left, right = (States(Constraint(one, byte_vocabulary())) for one in (given, language))
+    start = (left.after(b""), right.after(b""))
+    seen = {start}
+    queue = deque([(start, b"")])
+    while queue:
+        (state, other), text = queue.popleft()
+        viable = set(right.allowed(other).tolist())
+        for byte in left.allowed(state).tolist():
+            longer = text + bytes([byte])
+            if byte not in viable:
+                raise _mismatch(given.shortest(longer) or longer, len(text))
+            pair = (left.step(state, byte), right.step(other, byte))
+            if pair not in seen:
+                seen.add(pair)
+                if len(seen) > pair_limit:
+                    what = "pairs of states to compare given with the language"
+                    raise LimitError(what, len(seen), pair_limit)
+                queue.append((pair, longer))
+
+
+def _mismatch(text: bytes, good: int) -> LanguageError:
+    shown = text.decode(errors="replace")
+    start = len(text[:good].decode(errors="ignore"))
+    return LanguageError(
+        f"given has {shown!r}, which no member begins with: {good} of its {len(text)} bytes are"
+        " viable",
+        source=shown,
+        span=(start, len(shown)),
+        hint="every text of given begins a member of the language",
+    )
+
+
+def members(language: Language, limit: int = PREFIX_LIMIT) -> list[bytes]:
+    """All members of a finite language, by length and then from the smallest byte.
+
+    Raises
+    ------
+    LimitError
+        If there are more than ``limit``, infinitely many among them.
+    """
+    automaton = language.to_automaton()
+    if not automaton.is_finite or automaton.count() > limit:
+        hint = "list the texts, or make the pattern narrower: a+ has infinitely many"
+        raise LimitError("texts in given", limit + 1, limit, hint)
+    listed = automaton.enumerate(unit="bytes")
+    return [text if isinstance(text, bytes) else text.encode() for text in listed]

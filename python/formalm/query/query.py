@@ -1,0 +1,249 @@
+"""A question about a language and a model, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from formalm.errors import ArgumentError
+from formalm.languages import Language, Region, as_language
+from formalm.languages import Literal as LiteralText
+from formalm.query.decoding import Decoding
+from formalm.query.limits import Limits
+from formalm.query.parts import Edits, checked_weights
+from formalm.query.prefixes import check_prefixes
+
+__all__ = ["Edits", "Event", "Query", "as_query"]
+
+Event = Literal["complete", "prefix", "contains", "never"]
+CHOICES: dict[str, tuple[object, ...]] = {
+    "event": (None, "complete", "prefix", "contains", "never"),
+    "tokenization": ("all",),
+    "decoded": ("suffix", "prefix", "both"),
+    "prefix_cost": ("conditional", "joint", "zero"),
+    "boundary": ("split",),
+    "unique": ("strings", "tokens"),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Query:
+    r"""What is asked of a model, apart from the prompt: hashable, picklable, a file if wanted.
+
+    Parameters
+    ----------
+    language
+        The texts asked about, ``given`` included.
+    given
+        Beginnings of members that are taken for granted: a text, or a finite language of them. One
+        may be the beginning of another; both count. Each is a context of its own.
+    event
+        What has to happen. ``"complete"``: the output is a member and ends. ``"prefix"``: it begins
+        with one. ``"contains"``: there is one in it. ``"never"``: there is none. None leaves it to
+        the driver; :func:`~formalm.mass` has to be told.
+    tokenization
+        ``"all"``: any token sequence that spells a member.
+    decoding
+        How the model's distribution is changed before it is asked.
+    decoded
+        Where: in what follows ``given`` (``"suffix"``), in ``given`` (``"prefix"``), or in
+        ``"both"``. ``given`` has probabilities where ``prefix_cost`` or ``prefix_weights`` ask for
+        them.
+    renormalise
+        Whether what ``top_k``, ``top_p`` and ``min_p`` keep is made to sum to one.
+    prefix_cost
+        What ``given`` counts in the log-probability of a hit. ``"conditional"``: nothing, a hit is
+        judged by what follows its own beginning. ``"joint"``: its log-probability is added.
+        ``"zero"``: nothing either, and every tokenization of it is a context, where the others
+        take the tokenizer's own.
+    prefix_weights
+        What the beginnings weigh against one another in masses and samples: each the same
+        (``"strings"``), each as many tokenizations as it has (``"encodings"``), by the model's
+        probability (``"model"``), or a mapping from text to weight.
+    bos
+        As in :func:`~formalm.search`.
+    boundary
+        ``"split"``: no token straddles the end of ``given``.
+    unique
+        What a listing has once: ``"strings"``, with all tokenizations added up, or ``"tokens"``.
+    edits
+        Edits of members that count as members too; a number is that many anywhere after ``given``.
+    without
+        Texts that are taken out again, edited ones among them.
+    max_tokens
+        Most tokens after ``given``.
+    limits
+        Where drivers stop.
+
+    Raises
+    ------
+    ArgumentError
+        Naming the field that is wrong, or that cannot apply.
+    LanguageError
+        If a text of ``given`` begins no member, with that text.
+
+    Examples
+    --------
+    >>> from formalm import Query, Regex
+    >>> query = Query(Regex("The (man|woman) (sat|ran)"), given=Regex("The (man|woman)"))
+    >>> query
+    Query(Regex('The (man|woman) (sat|ran)'), given=Regex('The (man|woman)'))
+    >>> Query.from_json(query.to_json()) == query
+    True
+    """
+
+    language: Language
+    given: Language | None = None
+    event: Event | None = None
+    tokenization: str = "all"
+    decoding: Decoding = field(default_factory=Decoding)
+    decoded: str = "suffix"
+    renormalise: bool = False
+    prefix_cost: str = "conditional"
+    prefix_weights: Any = "strings"
+    bos: str | int | None = "auto"
+    boundary: str = "split"
+    unique: str = "strings"
+    edits: Edits | None = None
+    without: Language | None = None
+    max_tokens: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "language", as_language(self.language))
+        if isinstance(self.given, (str, bytes)):
+            object.__setattr__(self, "given", LiteralText(self.given))
+        for name in ("given", "without"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_language(getattr(self, name)))
+        count: object = self.edits
+        if type(count) is int:
+            object.__setattr__(self, "edits", Edits(count))
+        object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
+        self._check()
+        self.asked.machine()  # what cannot be combined or built is refused here
+        if self.given is not None and self.event not in ("contains", "never"):
+            check_prefixes(self.given, self.asked)
+
+    @cached_property
+    def asked(self) -> Language:
+        """The language with edits applied and ``without`` taken out."""
+        language = self.language
+        if self.edits is not None:
+            region = self.edits.region
+            if region is None and self.given is not None:
+                region = Region(after=self.given)
+            language = language.edits(
+                self.edits.count,
+                alphabet=self.edits.alphabet,
+                operations=self.edits.operations,
+                region=region,
+            )
+        return language if self.without is None else language - self.without
+
+    def to_data(self) -> dict[str, Any]:
+        """The query as tables, lists, strings and numbers; defaults are left out."""
+        from formalm.query.files import query_data
+
+        return query_data(self)
+
+    @classmethod
+    def from_data(cls, data: object) -> Query:
+        """The query that :meth:`to_data` described; an ArgumentError names what is wrong."""
+        from formalm.query.files import read_query
+
+        return read_query(data)
+
+    def to_json(self) -> str:
+        """The query as JSON."""
+        from formalm.query.files import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Query:
+        """Read what :meth:`to_json` wrote."""
+        from formalm.query.files import from_json
+
+        return from_json(text)
+
+    def to_toml(self) -> str:
+        """The query as TOML."""
+        from formalm.query.files import to_toml
+
+        return to_toml(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Query:
+        """Read what :meth:`to_toml` wrote, or a person."""
+        from formalm.query.files import from_toml
+
+        return from_toml(text)
+
+    def _check(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                known = ", ".join(map(repr, choices))
+                raise ArgumentError(f"{name} is one of {known}, not {getattr(self, name)!r:.60}")
+        for name, kind in (
+            ("decoding", Decoding),
+            ("renormalise", bool),
+            ("limits", Limits),
+            ("edits", (Edits, type(None))),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise ArgumentError(f"{name} cannot be {getattr(self, name)!r:.60}")
+        self.limits.check()
+        if self.max_tokens is not None and (
+            type(self.max_tokens) is not int or self.max_tokens < 0
+        ):
+            raise ArgumentError(f"max_tokens must be an integer from 0, not {self.max_tokens!r}")
+        if self.bos not in ("auto", None) and type(self.bos) is not int:
+            raise ArgumentError(f"bos is 'auto', None or a token id, not {self.bos!r:.60}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse what cannot apply."""
+        if self.given is None:
+            for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
+                if getattr(self, name) != default:
+                    raise ArgumentError(f"{name} is about given, and nothing is given")
+            if self.decoded != "suffix":
+                raise ArgumentError(
+                    f"decoded={self.decoded!r} is about given, and nothing is given"
+                )
+        if self.decoding.is_plain and (self.renormalise or self.decoded != "suffix"):
+            name = "renormalise" if self.renormalise else "decoded"
+            raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
+        cuts = (self.decoding.top_k, self.decoding.top_p, self.decoding.min_p) != (None, None, None)
+        if self.event == "never" and cuts and not self.renormalise:
+            raise ArgumentError(
+                "event='never' is the rest of 'contains', and what decoding cuts off is neither",
+                hint="add renormalise=True",
+            )
+        if self.prefix_cost == "zero" and self.unique != "tokens":
+            raise ArgumentError(
+                "prefix_cost='zero' counts every tokenization of given by itself",
+                hint="add unique='tokens'",
+            )
+        if isinstance(self.prefix_weights, tuple) and self.given is not None:
+            for text, _ in self.prefix_weights:
+                if not self.given.matches(text):
+                    raise ArgumentError(f"prefix_weights has {text!r}, which is not in given")
+
+    def __repr__(self) -> str:
+        parts = [repr(self.language)]
+        for one in fields(self)[1:]:
+            value = getattr(self, one.name)
+            default: Any = one.default
+            if one.name in ("decoding", "limits"):
+                default = type(value)()
+            if value != default:
+                parts.append(f"{one.name}={value!r}")
+        return f"Query({', '.join(parts)})"
+
+
+def as_query(value: object) -> Query:
+    """A query as it is; a language or a list of strings as a query with nothing else said."""
+    return value if isinstance(value, Query) else Query(as_language(value))

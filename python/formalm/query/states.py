@@ -1,0 +1,95 @@
+"""The states of a constraint as small integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm._core import Matcher
+from formalm.constraint import Constraint
+from formalm.errors import LimitError
+
+__all__ = ["STATE_LIMIT", "States"]
+
+STATE_LIMIT = 1_000_000
+CACHE_BYTES = 64 << 20
+
+Ids = npt.NDArray[np.int64]
+
+
+class States:
+    """The states that a walk through a constraint meets, numbered as they are met.
+
+    Positions with equal futures are one state, so a node of a frontier needs one integer for all
+    that its language has to say.
+
+    Parameters
+    ----------
+    constraint
+        The constraint.
+    limit
+        Most states.
+
+    Attributes
+    ----------
+    accepting, finished
+        Of each state: whether the text is a member, and whether nothing but an end may follow.
+    """
+
+    def __init__(self, constraint: Constraint, limit: int = STATE_LIMIT) -> None:
+        self._start = constraint.core.matcher()
+        self._limit = limit
+        self._ends = np.array(constraint.vocabulary.end_token_ids, dtype=np.int64)
+        self._numbers: dict[int, int] = {}
+        self._matchers: list[Matcher] = []
+        self._allowed: dict[int, Ids] = {}
+        self._cached_bytes = 0
+        self.accepting: list[bool] = []
+        self.finished: list[bool] = []
+
+    def __len__(self) -> int:
+        return len(self._matchers)
+
+    def after(self, text: bytes) -> int:
+        """The state after the bytes of a viable text, from the start."""
+        matcher = self._start.fork()
+        matcher.advance_bytes(text)
+        return self._number(matcher)
+
+    def of(self, matcher: Matcher) -> int:
+        """The state that a matcher of the constraint is in."""
+        return self._number(matcher)
+
+    def step(self, state: int, token_id: int) -> int:
+        """The state after an allowed token."""
+        matcher = self._matchers[state].fork()
+        matcher.advance(token_id)
+        return self._number(matcher)
+
+    def allowed(self, state: int) -> Ids:
+        """The tokens that may follow, end tokens aside, in rising order."""
+        known = self._allowed.get(state)
+        if known is not None:
+            return known
+        ids = self._matchers[state].allowed_token_ids().astype(np.int64)
+        if self.accepting[state] and len(self._ends):
+            ids = ids[~np.isin(ids, self._ends)]
+        if self._cached_bytes + ids.nbytes > CACHE_BYTES:
+            self._allowed.clear()
+            self._cached_bytes = 0
+        self._allowed[state] = ids
+        self._cached_bytes += ids.nbytes
+        return ids
+
+    def _number(self, matcher: Matcher) -> int:
+        key = matcher.state_key
+        number = self._numbers.get(key)
+        if number is None:
+            number = len(self._matchers)
+            if number >= self._limit:
+                raise LimitError("states of the constraint", number + 1, self._limit)
+            self._numbers[key] = number
+            self._matchers.append(matcher)
+            self.accepting.append(matcher.is_accepting)
+            self.finished.append(matcher.is_finished)
+        return number

@@ -1,0 +1,258 @@
+"""The trie, its queue and the kept answers: order, memory, and the same results without memory."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Decoding,
+    Limits,
+    Query,
+    Regex,
+    TableModel,
+    Vocabulary,
+    search,
+)
+from formalm.constraint import Constraint
+from formalm.drivers.frontier import Frontier, by_tokens
+from formalm.drivers.queue import Queue
+from formalm.drivers.roots import encodings, roots_of
+from formalm.drivers.task import Task
+from formalm.drivers.trie import Trie
+from formalm.models import Session
+
+TOKENS = [b"a", b"b", b"ab", b" ", None]
+VOCABULARY = Vocabulary.from_tokens(
+    TOKENS, end_token_ids=[4], encode=lambda text: [{"a": 0, "b": 1, " ": 3}[c] for c in text]
+)
+MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-6, 0), st.booleans()), min_size=1, max_size=60),
+    st.integers(1, 5),
+)
+def test_a_queue_gives_the_best_first(steps: list, head: int) -> None:
+    trie = Trie()
+    queue = Queue(trie, head)
+    root = trie.add_root(0.0, 0)
+    inside: list[tuple[float, list[int], int]] = []
+    for number, (logprob, take) in enumerate(steps):
+        node = trie.add(root, 100 - number, float(logprob))
+        queue.push(node)
+        inside.append((-float(logprob), trie.path(node), node))
+        if take:
+            inside.sort()
+            assert queue.top() == inside[0][2]
+            assert queue.pop() == inside.pop(0)[2]
+        assert len(queue) == len(inside)
+    assert [queue.pop() for _ in range(len(queue))] == [node for *_, node in sorted(inside)]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
+def test_children_are_listed_best_first(values: list[int]) -> None:
+    trie = Trie()
+    root = trie.add_root(0.0, 0)
+    ids = np.arange(len(values)) * 2
+    logprobs = -np.array(values, dtype=np.float64)
+    taken = []
+    while True:
+        if trie.has_more(root) or not taken:
+            trie.list_children(root, ids, logprobs)
+        child = trie.next_child(root)
+        if child is None:
+            break
+        taken.append(trie.token[child])
+    assert taken == sorted(ids.tolist(), key=lambda token: (values[token // 2], token))
+
+
+LETTERS = Vocabulary.from_tokens([*(bytes([c]) for c in range(64, 90)), None], end_token_ids=[26])
+MANY = TableModel.random(LETTERS, seed=2)
+
+
+def listing(budget: int, batch_size: int) -> tuple[list, int]:
+    session = Session(MANY)
+    query = Query(Regex("(.|\n){0,2}"))
+    constraint = Constraint(query.asked, LETTERS)
+    roots = roots_of(session, constraint, query, None, shares=False)
+    task = Task(session, constraint, roots, Decoding(), False, True, batch_size, None, Limits(None))
+    task.state_bytes = budget
+    return [found for found in by_tokens(task) if found is not None], session.forwards
+
+
+def test_dropped_answers_are_asked_for_again() -> None:
+    plenty, forwards = listing(1 << 20, 1)
+    for batch_size in (1, 7):
+        scarce, more = listing(1, batch_size)
+        assert scarce == plenty
+        assert more >= forwards
+    assert listing(1, 1)[1] > forwards
+
+
+def test_a_node_takes_little_memory() -> None:
+    session = Session(TableModel.random(VOCABULARY, seed=1, order=3))
+    query = Query(Regex("[ab ]*"))
+    constraint = Constraint(query.asked, VOCABULARY)
+    roots = roots_of(session, constraint, query, None, shares=False)
+    task = Task(session, constraint, roots, Decoding(), False, True, 64, None, Limits(None))
+    frontier = Frontier(task)
+    for node in frontier.root_nodes:
+        frontier.queue.push(node)
+    while len(frontier.trie) < 60_000:
+        batch = [frontier.queue.pop() for _ in range(min(64, len(frontier.queue)))]
+        for node in batch:
+            if frontier.trie.parent[node] >= 0:
+                frontier.queue_next(frontier.trie.parent[node])
+        for node, ids, totals, _ in frontier.evaluate(batch):
+            frontier.queue_children(node, ids, totals)
+    assert frontier.memory_bytes / len(frontier.trie) < 200
+
+
+def test_memory_is_limited() -> None:
+    hits = search(MODEL, Regex("[ab]*"), limits=Limits(memory_bytes=5000), duplicates="show")
+    assert len(list(hits)) > 3
+    assert (hits.status, hits.truncated_by) == ("truncated", "memory")
+    with pytest.raises(ArgumentError, match="memory_bytes"):
+        search(MODEL, Regex("[ab]*"), limits=Limits(memory_bytes=5000))
+
+
+def brute_force(query: Query, merge: bool) -> dict:
+    """Every hit of a query with beginnings, by trying everything behind each of them."""
+    found: dict = {}
+    beginnings = [t for n in range(4) for t in map("".join, _texts(n)) if query.given.matches(t)]
+    for text in beginnings:
+        data = text.encode()
+        ways = [VOCABULARY.encode(text)]
+        if query.prefix_cost == "zero":
+            ways = encodings(data, VOCABULARY)
+        for way in ways:
+            cost = 0.0
+            if query.prefix_cost == "joint":
+                rows = [MODEL.next_logprobs([way[:n]])[0] for n in range(len(way))]
+                cost = sum(row[token] for row, token in zip(rows, way, strict=True))
+            _visit(query, merge, found, data, way, [], data, cost)
+    return found
+
+
+def _texts(length: int) -> list:
+    return [()] if not length else [(*rest, c) for rest in _texts(length - 1) for c in "ab "]
+
+
+def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
+    row = MODEL.next_logprobs([(*way, *ids)])[0]
+    row = query.decoding.distribution(row, renormalise=query.renormalise)
+    if query.asked.matches(data):
+        total = logprob if query.event == "prefix" else logprob + row[4]
+        if total > -np.inf:
+            key = (given, data) if merge else (given, tuple(way), tuple(ids))
+            found[key] = np.logaddexp(found.get(key, -np.inf), total)
+    for token_id in range(4):
+        longer = data + TOKENS[token_id]
+        if len(ids) < 3 and row[token_id] > -np.inf and query.asked.is_viable(longer):
+            _visit(
+                query, merge, found, given, way, [*ids, token_id], longer, logprob + row[token_id]
+            )
+
+
+@pytest.mark.parametrize("event", ["prefix", "complete"])
+@pytest.mark.parametrize("cost", ["conditional", "joint", "zero"])
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("top_k", [None, 3])
+def test_beginnings_are_brute_force(event: str, cost: str, merge: bool, top_k: int | None) -> None:
+    if merge and cost == "zero":
+        return
+    options = {} if top_k is None else {"decoding": Decoding(0.7, top_k), "renormalise": True}
+    query = Query(
+        Regex("a?(b| |ab){1,4}"),
+        given=Choice(["a", "ab", "ab "]),
+        event=event,
+        prefix_cost=cost,
+        unique="strings" if merge else "tokens",
+        max_tokens=3,
+        **options,
+    )
+    expected = brute_force(query, merge)
+    for batch_size in (1, 16):
+        hits = list(search(MODEL, query, batch_size=batch_size, tolerance=0))
+        logprobs = [hit.logprob for hit in hits]
+        assert logprobs == sorted(logprobs, reverse=True)
+        if merge:
+            got = {(hit.given.encode(), hit.data): hit.logprob for hit in hits}
+            assert len(got) == len(hits)
+            assert set(got) == set(expected)
+            assert np.allclose([expected[key] for key in got], list(got.values()), atol=1e-12)
+        else:
+            assert np.allclose(logprobs, sorted(expected.values(), reverse=True), atol=1e-12)
+
+
+def test_a_beginning_of_a_beginning_counts_too() -> None:
+    query = Query(Regex("a(b)? (a|b)"), given=Regex("(a)|(ab)"))
+    assert {(hit.given, hit.text) for hit in search(MODEL, query)} == {
+        ("a", "a a"),
+        ("a", "a b"),
+        ("a", "ab a"),
+        ("a", "ab b"),
+        ("ab", "ab a"),
+        ("ab", "ab b"),
+    }
+
+
+def test_keywords_override_a_query() -> None:
+    query = Query(Regex("a|b"), event="complete", max_tokens=0, unique="tokens", bos=None)
+    assert [hit.text for hit in search(MODEL, query)] == []
+    assert len(list(search(MODEL, query, max_tokens=1, duplicates="merge"))) == 2
+    with pytest.raises(ArgumentError, match="event"):
+        search(MODEL, query, event="never")
+    weighted = Query(Regex("a|b"), given="a", prefix_weights={"a": 1})
+    with pytest.raises(ArgumentError, match="prefix_weights"):
+        search(MODEL, weighted)
+
+
+def test_all_encodings() -> None:
+    assert encodings(b"aab", VOCABULARY) == [[0, 0, 1], [0, 2]]
+    assert encodings(b"", VOCABULARY) == [[]]
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=30).filter(any),
+    st.sampled_from([0, 0.5, 1, 2]),
+    st.sampled_from([None, 1, 2, 5, 40]),
+    st.sampled_from([None, 0.3, 0.9, 1.0]),
+    st.sampled_from([None, 0.2, 1.0]),
+    st.booleans(),
+)
+def test_rules_are_their_definition(
+    counts: list, temperature: float, top_k: int, top_p: float, min_p: float, renormalise: bool
+) -> None:
+    p = np.array(counts) / sum(counts)
+    with np.errstate(divide="ignore"):
+        rule = Decoding(temperature, top_k, top_p, min_p)
+        got = np.exp(rule.distribution(np.log(p), renormalise=renormalise))
+    if temperature == 0:
+        expected = np.where(np.arange(len(p)) == p.argmax(), 1.0, 0.0)
+    else:
+        tempered = p ** (1 / temperature) / (p ** (1 / temperature)).sum()
+        order = sorted(range(len(p)), key=lambda place: (-tempered[place], place))
+        kept = [place for place in order if tempered[place] > 0][:top_k]
+        if top_p is not None:
+            total = sum(tempered[place] for place in kept)
+            sums = np.cumsum([tempered[place] for place in kept])
+            margins = np.abs(sums - top_p * total)
+            if margins.min() < 1e-9 < 1 - top_p:
+                return  # a tie that rounding decides
+            if top_p < 1:
+                kept = kept[: int(np.searchsorted(sums, top_p * total)) + 1]
+        if min_p is not None:
+            if np.any(np.abs(tempered[kept] - min_p * tempered[kept[0]]) < 1e-9) and min_p < 1:
+                return
+            kept = [
+                place for place in kept if tempered[place] >= (min_p - 1e-9) * tempered[kept[0]]
+            ]
+        expected = np.zeros(len(p))
+        expected[kept] = tempered[kept]
+        if renormalise and rule != Decoding():
+            expected /= expected.sum()
+    assert np.allclose(got, expected, atol=1e-12)

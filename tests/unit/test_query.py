@@ -1,0 +1,211 @@
+"""Query: what it refuses, what it lowers to, and that it survives print, pickle and files."""
+
+import pickle
+import re
+from itertools import product
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Decoding,
+    Edits,
+    Grammar,
+    LanguageError,
+    LimitError,
+    Limits,
+    Literal,
+    Query,
+    Regex,
+    Vocabulary,
+    plan,
+)
+from formalm.languages import Region, from_data, to_data
+from formalm.query.prefixes import members
+
+SAT = Regex("The (man|woman) (sat|ran)")
+QUERIES = [
+    Query(SAT),
+    Query(["a", "b"]),
+    Query(SAT, given="The "),
+    Query(SAT, Regex("The (man|woman)"), "complete", prefix_weights={"The man": 2, "The woman": 1}),
+    Query(SAT, decoding=Decoding(0.5, top_k=3, top_p=0.9, min_p=0.1), renormalise=True),
+    Query(SAT, edits=Edits(1, "abc", ("insert",), Region(before=Literal("n"))), bos=None),
+    Query(SAT, edits=2, without=Regex("[a-z ]+"), max_tokens=7, bos=3, unique="tokens"),
+    Query(SAT, given="The", prefix_cost="zero", unique="tokens", limits=Limits(5, None, 2.5, 99)),
+    Query(Choice([b"\xff", 'q"\n\\\x7f€'])),
+]
+LANGUAGES = [
+    Regex("a+", re.I | re.S),
+    Regex("a+", dialect="ecma"),
+    Regex("a(?P<x>b)c").edits(1, region="x"),
+    Literal("a").edits(1, operations=("delete",)) & ~Literal("b"),
+    (Literal("ab") * (2, None)) - Literal("abab") | Choice(["x", b"\xfe"]),
+    Literal("a big dog").rewrite({"big": ["large", "huge"]}, optional=True).reverse(),
+    Literal("a") + Regex("b") * 3,
+    Grammar('start: "a" start "b" | "c"'),
+    Grammar('root ::= "a" root | "b"', syntax="gbnf"),
+    Grammar('begin: "a"', lexing="any", start="begin"),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+def test_a_query_comes_back_from_every_form(query: Query) -> None:
+    for back in (
+        Query.from_json(query.to_json()),
+        Query.from_toml(query.to_toml()),
+        Query.from_data(query.to_data()),
+        pickle.loads(pickle.dumps(query)),  # noqa: S301
+    ):
+        assert back == query
+        assert hash(back) == hash(query)
+        assert repr(back) == repr(query)
+        assert back.to_json() == query.to_json()
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=str)
+def test_a_language_comes_back_from_data(language: object) -> None:
+    assert from_data(to_data(language)) == language
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        ({}, "lacks 'kind'"),
+        ({"kind": "prose"}, "kind is 'prose'"),
+        ({"kind": "regex"}, "lacks 'pattern'"),
+        ({"kind": "regex", "pattern": "a", "extra": 1}, "'extra'"),
+        ({"kind": "regex", "pattern": 3}, "pattern is str"),
+        ({"kind": "regex", "pattern": "a", "flags": ["Q"]}, r"flags\[0\]"),
+        ({"kind": "union", "of": [{"kind": "regex"}, 3]}, r"of\[0\] lacks"),
+        ({"kind": "union", "of": []}, "two languages"),
+        ({"kind": "choice", "texts": [{"bytes": "zz"}]}, "hexadecimal"),
+        (
+            {"kind": "repetition", "of": {"kind": "literal", "text": "a"}, "minimum": True},
+            "minimum",
+        ),
+        ([], "a table"),
+    ],
+)
+def test_wrong_data_is_refused_with_its_place(data: object, place: str) -> None:
+    with pytest.raises(ArgumentError, match=place):
+        from_data(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("{", "no JSON"),
+        ("[]", "a table"),
+        ("{}", "lacks 'format'"),
+        ('{"format": "x", "version": 1}', "this is 'x'"),
+        ('{"format": "formalm-query", "version": 2}', "version 2"),
+        ('{"format": "formalm-query", "version": 1}', "lacks 'language'"),
+        (Query(SAT).to_json().replace('"language"', '"lenguage"'), "lacks 'language'"),
+        (Query(SAT, event="prefix").to_json().replace('"event"', '"evnt"'), "'evnt'"),
+    ],
+)
+def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None:
+    with pytest.raises(ArgumentError, match=place):
+        Query.from_json(text)
+    with pytest.raises(ArgumentError, match="no TOML"):
+        Query.from_toml("a = ")
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"event": "maybe"}, "event"),
+        ({"tokenization": "canonical"}, "tokenization"),
+        ({"boundary": "heal", "given": "The"}, "boundary"),
+        ({"unique": "bytes"}, "unique"),
+        ({"bos": "x"}, "bos"),
+        ({"bos": True}, "bos"),
+        ({"max_tokens": -1}, "max_tokens"),
+        ({"limits": 3}, "limits"),
+        ({"limits": Limits(forwards=0)}, "forwards"),
+        ({"decoding": 3}, "decoding"),
+        ({"renormalise": True}, "renormalise"),
+        ({"decoded": "prefix"}, "decoded"),
+        ({"decoded": "both", "given": "The"}, "decoded"),
+        ({"prefix_cost": "joint"}, "prefix_cost"),
+        ({"prefix_cost": "zero", "given": "The"}, "prefix_cost"),
+        ({"prefix_weights": "model"}, "prefix_weights"),
+        ({"prefix_weights": {"The": -1}, "given": "The"}, "prefix_weights"),
+        ({"prefix_weights": {"The": 0}, "given": "The"}, "prefix_weights"),
+        ({"prefix_weights": {"A": 1}, "given": "The"}, "prefix_weights"),
+        ({"edits": "x"}, "edits"),
+        ({"edits": -1}, "edits"),
+    ],
+)
+def test_wrong_fields_are_named(options: dict, field: str) -> None:
+    with pytest.raises(ArgumentError, match=field):
+        Query(SAT, **options)
+
+
+def test_what_is_given_must_begin_members() -> None:
+    with pytest.raises(LanguageError, match="'The cat'") as caught:
+        Query(SAT, given=Regex("The (man|cat|woman)"))
+    assert caught.value.span == (4, 7)
+    with pytest.raises(LanguageError, match="no member begins with"):
+        Query(SAT, given=Regex("The (man|woman)( sat)*"))
+    Query(SAT, given=Regex("(The)|(The man)"))
+    Query(Regex("ab*c"), given=Regex("ab*"))
+    Query(SAT, given="whatever", event="contains")
+
+
+def test_edits_stay_behind_what_is_given_unless_told() -> None:
+    near = Query(SAT, given=Regex("The (man|woman)"), edits=1).asked
+    assert near.matches("The man sut")
+    assert not near.matches("Thy man sat")
+    everywhere = Query(SAT, given="The man", edits=Edits(1, region=Region())).asked
+    assert everywhere.matches("Thy man sat")
+    fewer = Query(SAT, edits=1, without=SAT).asked
+    assert fewer.matches("The man sa")
+    assert not fewer.matches("The man sat")
+
+
+def test_members_of_a_prefix_language() -> None:
+    assert members(Regex("b{1,3}|a")) == [b"a", b"b", b"bb", b"bbb"]
+    with pytest.raises(LimitError):
+        members(Regex("a+"), limit=100)
+
+
+def test_a_plan_counts() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"ba", None], end_token_ids=[4])
+    told = plan(Query(Regex("(a|b){3}")), vocabulary)
+    assert (told.texts.count, told.texts.longest, told.texts.states) == (8, 3, 4)
+    tokens = [b"a", b"b", b"ab", b"ba"]
+    spelled = [b"".join(parts) for n in range(4) for parts in product(tokens, repeat=n)]
+    assert told.tokens.count == sum(len(text) == 3 for text in spelled)
+    assert told.tokens.prefixes == sum(len(text) <= 3 for text in spelled)
+    endless = plan(Query(Regex("a*b")), vocabulary)
+    assert endless.texts.count is endless.tokens.prefixes is endless.encodings_per_member is None
+    assert "infinitely many" in str(endless)
+    short = plan(Query(Regex("(a|b){3}")), vocabulary, state_limit=3)
+    assert short.texts is short.tokens is None
+    assert len(short.notes) == 2
+    empty = plan(Query(Regex("a"), without=Regex("a")), vocabulary)
+    assert (empty.texts.count, empty.tokens) == (0, None)
+    assert "members: 0" in str(empty)
+    assert "'The man', 'The woman'" in str(plan(Query(SAT, given=Regex("The (man|woman)"))))
+
+
+def test_a_plan_counts_beyond_all_numbers() -> None:
+    told = plan(Query(Regex("[0-9]{400}")))
+    assert told.texts.count == 10**400
+    assert "about 10^" in str(told)
+
+
+def test_a_grammar_is_asked_like_other_languages() -> None:
+    nested = Grammar('start: "a" start "b" | "c"')
+    query = Query(nested, given="aa")
+    assert Query.from_toml(query.to_toml()) == query
+    with pytest.raises(LanguageError, match="no member begins with"):
+        Query(nested, given="b")
+    with pytest.raises(LanguageError, match="cannot be combined"):
+        Query(nested, edits=1)
+    told = plan(query)
+    assert told.texts is None
+    assert "not known" in str(told)
