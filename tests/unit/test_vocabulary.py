@@ -113,7 +113,7 @@ def test_saved_and_loaded(tokenizer: dict, tmp_path: Path) -> None:
         lambda data: b"{}\n" + data,
         lambda data: data[:-1],
         lambda data: data + b"x",
-        lambda data: data.replace(b'"version": 2', b'"version": 9'),
+        lambda data: data.replace(b'"version": 3', b'"version": 9'),
         lambda data: data.partition(b"\n")[0] + b"\n" + bytes(len(data.partition(b"\n")[2])),
     ],
 )

@@ -63,6 +63,46 @@ impl Partition {
         Some(Partition { first, rows: builder.rows, representatives, borders })
     }
 
+    /// All there is to save, as numbers, for [`Partition::from_numbers`].
+    pub fn to_numbers(&self) -> Vec<u32> {
+        let sizes = [self.rows.len(), self.representatives.len(), self.borders.len()];
+        let mut out: Vec<u32> = sizes.iter().map(|&size| size as u32).collect();
+        out.extend(self.first.iter().chain(self.rows.iter().flatten()).map(|&r| number(r)));
+        out.extend(self.representatives.iter().chain(&self.borders).map(|&c| u32::from(c)));
+        out
+    }
+
+    /// What [`Partition::to_numbers`] made; none if it contradicts itself.
+    pub fn from_numbers(numbers: &[u32]) -> Option<Partition> {
+        let (sizes, rest) = numbers.split_at_checked(3)?;
+        let [rows, classes, borders] = [sizes[0], sizes[1], sizes[2]].map(|size| size as usize);
+        let most = 0x7fff;
+        let fits = rows <= most && classes <= most && classes > 0;
+        let needed = rows.checked_mul(64)?.checked_add(256 + classes)?.checked_add(borders)?;
+        if !fits || rest.len() != needed {
+            return None;
+        }
+        let (readings, characters) = rest.split_at(256 + 64 * rows);
+        let read = |&number: &u32| match (number >> 16, (number & 0xffff) as u16) {
+            (0, 0) => Some(Reading::Dead),
+            (1, row) if usize::from(row) < rows => Some(Reading::Inside(row)),
+            (2, class) if usize::from(class) < classes => Some(Reading::Complete(class)),
+            _ => None,
+        };
+        let readings: Vec<Reading> = readings.iter().map(read).collect::<Option<_>>()?;
+        let (first, rest) = readings.split_at(256);
+        let row = |row: &[Reading]| std::array::from_fn(|at| row[at]);
+        let characters: Vec<char> =
+            characters.iter().map(|&code| char::from_u32(code)).collect::<Option<_>>()?;
+        let (representatives, borders) = characters.split_at(classes);
+        Some(Partition {
+            first: first.to_vec(),
+            rows: rest.chunks_exact(64).map(row).collect(),
+            representatives: representatives.to_vec(),
+            borders: borders.to_vec(),
+        })
+    }
+
     /// What the first byte of a character leads to.
     #[inline]
     pub fn first(&self, byte: u8) -> Reading {
@@ -225,6 +265,10 @@ mod tests {
             CharSet::from_ranges([('x', 'Я'), ('\u{ffff}', '\u{10000}'), ('😀', char::MAX)]),
         ];
         let partition = Partition::new(&sets).expect("few classes");
+        let numbers = partition.to_numbers();
+        let partition = Partition::from_numbers(&numbers).expect("what was saved");
+        assert_eq!(partition.to_numbers(), numbers);
+        assert!(Partition::from_numbers(&numbers[1..]).is_none());
         let class_of = |c: char| [sets[0].contains(c), sets[1].contains(c)];
         for character in '\0'..=char::MAX {
             let mut buffer = [0; 4];

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use formalm_vocabulary::canonical::{Encoder as Inner, Mark};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors;
 use crate::vocabulary::Vocabulary;
@@ -28,6 +29,32 @@ impl Encoder {
             Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
             Err(error) => Err(errors::unreadable(py, &error)),
         }
+    }
+
+    /// What `save` wrote, for the same vocabulary and tokenizer.
+    #[staticmethod]
+    fn from_saved(
+        py: Python<'_>,
+        data: &[u8],
+        vocabulary: &Vocabulary,
+        tokenizer: &str,
+    ) -> PyResult<Encoder> {
+        let vocabulary = Arc::clone(&vocabulary.inner);
+        match py.detach(|| Inner::from_saved(data, &vocabulary, tokenizer)) {
+            Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
+            Err(error) => Err(errors::unreadable(py, &error)),
+        }
+    }
+
+    /// The encoder as bytes, with a name for the tokenizer that it is of.
+    fn save<'py>(
+        &self,
+        py: Python<'py>,
+        vocabulary: &Vocabulary,
+        tokenizer: &str,
+    ) -> Bound<'py, PyBytes> {
+        let data = py.detach(|| self.inner.save(&vocabulary.inner, tokenizer));
+        PyBytes::new(py, &data)
     }
 
     /// The tokens of a text, no space put in front of it.

@@ -16,7 +16,7 @@ use crate::{Error, Vocabulary};
 
 const LABEL: &[u8] = b"formalm vocabulary\n";
 const VERSION: u32 = 1;
-const DIGEST: usize = 16;
+pub(crate) const DIGEST: usize = 16;
 
 impl Vocabulary {
     /// The vocabulary as bytes for [`Vocabulary::from_saved`].
@@ -69,7 +69,7 @@ impl Vocabulary {
     }
 }
 
-fn digest(payload: &[u8]) -> [u8; DIGEST] {
+pub(crate) fn digest(payload: &[u8]) -> [u8; DIGEST] {
     let whole = Sha256::digest(payload);
     std::array::from_fn(|at| whole[at])
 }
@@ -91,16 +91,16 @@ fn payload(tokens: &Tokens, ends: &[u32]) -> Vec<u8> {
     out
 }
 
-fn write_length(out: &mut Vec<u8>, length: usize) {
+pub(crate) fn write_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&(length as u64).to_le_bytes());
 }
 
-fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     write_length(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
-fn write_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+pub(crate) fn write_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
     write_length(out, numbers.len());
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
@@ -137,10 +137,10 @@ fn wrong(what: &str) -> Error {
 }
 
 /// Takes parts off the front; what is not there is an error.
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
         let (part, rest) = self.0.split_at_checked(length).ok_or_else(|| {
             Error::new("the saved vocabulary is cut off")
                 .hint("save it again from the tokenizer's file")
@@ -154,25 +154,25 @@ impl<'a> Reader<'a> {
         Ok(std::array::from_fn(|at| part[at]))
     }
 
-    fn number(&mut self) -> Result<u32, Error> {
+    pub(crate) fn number(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn length(&mut self) -> Result<u64, Error> {
+    pub(crate) fn length(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn bytes(&mut self) -> Result<&'a [u8], Error> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let length = self.length()?;
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    fn text(&mut self) -> Result<String, Error> {
+    pub(crate) fn text(&mut self) -> Result<String, Error> {
         let bytes = self.bytes()?;
         String::from_utf8(bytes.to_vec()).map_err(|_| wrong("text"))
     }
 
-    fn numbers(&mut self) -> Result<Vec<u32>, Error> {
+    pub(crate) fn numbers(&mut self) -> Result<Vec<u32>, Error> {
         let length = self.length()?.saturating_mul(4);
         let part = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
         let number = |bytes: &[u8]| u32::from_le_bytes(std::array::from_fn(|at| bytes[at]));

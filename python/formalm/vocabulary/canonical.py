@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -13,7 +14,7 @@ from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
-__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder"]
+__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder", "tokenizer_name"]
 
 # What pre-tokenizers treat in ways of their own, to be strung together at random.
 _SCRAPS = [
@@ -38,14 +39,26 @@ class CanonicalTokens(Sources):
             If there is no ``tokenizer.json``, or one that we cannot follow exactly.
         """
         if self._encoder is None:
-            if self._tokenizer_json is None:
+            tokenizer, data = self._parts.tokenizer, self._tokenizer_json
+            if tokenizer is None or data is None:
                 raise VocabularyError(
                     "canonical tokens need the tokenizer's own file",
                     hint="from_tokenizer_json, from_tokenizer and from_pretrained keep it",
                 )
-            encode = JsonTokenizer(self._tokenizer_json).encode
-            self._encoder = load_encoder(self._tokenizer_json, self.core, encode)
+            if self._parts.encoder:
+                # It was checked before it was saved.
+                name = tokenizer_name(data)
+                self._encoder = _core.Encoder.from_saved(self._parts.encoder, self.core, name)
+            else:
+                self._encoder = load_encoder(data, self.core, tokenizer.encode)
         return self._encoder
+
+    def saved_encoder(self) -> bytes:
+        """What :meth:`encoder` made, as bytes for a later process; empty if it made nothing yet."""
+        data = self._tokenizer_json
+        if self._encoder is None or data is None:
+            return self._parts.encoder
+        return self._encoder.save(self.core, tokenizer_name(data))
 
     def merges_like(self, other: CanonicalTokens) -> bool:
         """Whether both have the same tokenizer file, so that canonical tokens are the same."""
@@ -103,6 +116,11 @@ class CanonicalTokens(Sources):
         """The ``tokenizer.json`` that encodes, if it is one that does."""
         tokenizer = self._parts.tokenizer
         return tokenizer.data if isinstance(tokenizer, JsonTokenizer) else None
+
+
+def tokenizer_name(tokenizer_json: bytes) -> str:
+    """What tells a tokenizer from all others."""
+    return hashlib.sha256(tokenizer_json).hexdigest()
 
 
 def load_encoder(

@@ -1,8 +1,9 @@
 """Reading tokenizer files, and the format of a saved vocabulary.
 
 A saved vocabulary is one line of JSON and then its parts, whose sizes the line states: the prepared
-vocabulary, what it encodes with (gzipped), and facts beside it (gzipped JSON). Nothing in it is
-executed; chat templates are text here and run in a sandbox when a chat is encoded.
+vocabulary, what it encodes with (gzipped), facts beside it (gzipped JSON), and what canonical
+tokens need, checked when it was made. Nothing in it is executed; chat templates are text here and
+run in a sandbox when a chat is encoded.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from formalm.vocabulary.template import ChatTemplate
 __all__ = ["read_bytes", "read_saved", "read_tokenizer_json", "write_saved"]
 
 FORMAT = "formalm-vocabulary"
-VERSION = 2
-READABLE = (1, 2)
+VERSION = 3
+READABLE = (1, 2, 3)
 MAX_TOKENIZER_BYTES = 1 << 28
 
 
@@ -50,7 +51,7 @@ def read_tokenizer_json(source: object) -> bytes:
 
 
 def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> None:
-    """Write a saved vocabulary."""
+    """Write a saved vocabulary; without the tokenizer, without what canonical tokens need."""
     encoder = parts.tokenizer if tokenizer else None
     if encoder is not None and not encoder.kind:
         raise VocabularyError(
@@ -67,6 +68,7 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
     prepared = parts.core.save()
     packed = b"" if encoder is None else gzip.compress(encoder.data, 6, mtime=0)
     told = gzip.compress(json.dumps(facts).encode(), 6, mtime=0)
+    canonical = parts.encoder if tokenizer else b""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -74,9 +76,11 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
         "tokenizer": len(packed),
         "kind": encoder.kind if encoder is not None else None,
         "facts": len(told),
+        "canonical": len(canonical),
     }
+    body = prepared + packed + told + canonical
     try:
-        Path(path).write_bytes(json.dumps(header).encode() + b"\n" + prepared + packed + told)
+        Path(path).write_bytes(json.dumps(header).encode() + b"\n" + body)
     except TypeError:
         raise ArgumentError(f"a path is a text or a Path, not {path!r:.80}") from None
     except (OSError, ValueError) as error:
@@ -102,16 +106,17 @@ def read_saved(path: str | os.PathLike[str]) -> Parts:
             f"{path} has version {header.get('version')}, readable are 1 to {VERSION}",
             hint="save it again from the tokenizer file",
         )
-    header = {"facts": 0, "kind": JsonTokenizer.kind, **header}
-    sizes: list[Any] = [header.get(name) for name in ("prepared", "tokenizer", "facts")]
+    header = {"facts": 0, "kind": JsonTokenizer.kind, "canonical": 0, **header}
+    names = ("prepared", "tokenizer", "facts", "canonical")
+    sizes: list[Any] = [header.get(name) for name in names]
     if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(body):
         raise VocabularyError(f"{path} is damaged: its parts do not have the sizes it states")
-    prepared, packed, told = (
+    prepared, packed, told, canonical = (
         body[sum(sizes[:at]) : sum(sizes[: at + 1])]  # the parts follow each other
-        for at in range(3)
+        for at in range(4)
     )
     tokenizer = restored(header["kind"], _unpack(packed, str(path))) if packed else None
-    parts = Parts(_core.Vocabulary.from_saved(prepared), tokenizer)
+    parts = Parts(_core.Vocabulary.from_saved(prepared), tokenizer, encoder=canonical)
     return _with_facts(parts, _unpack(told, str(path)), path) if told else parts
 
 

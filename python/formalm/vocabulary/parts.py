@@ -30,6 +30,8 @@ class Parts(NamedTuple):
     """Where the end tokens came from."""
     cannot_encode: str = "it came without a tokenizer"
     """Why there is no tokenizer, if there is none."""
+    encoder: bytes = b""
+    """The tokenizer taken apart for canonical tokens, checked and saved, if it was."""
 
 
 def ended(

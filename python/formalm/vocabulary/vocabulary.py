@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from formalm import _core
-from formalm.errors import VocabularyError
+from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary import files
 from formalm.vocabulary.canonical import CanonicalTokens
 from formalm.vocabulary.encoding import JsonTokenizer, checked_text, restored
@@ -35,8 +35,13 @@ class Vocabulary(CanonicalTokens):
 
     __slots__ = ()
 
-    def save(self, path: str | PathLike[str], *, tokenizer: bool = True) -> None:
+    def save(
+        self, path: str | PathLike[str], *, tokenizer: bool = True, canonical: bool = False
+    ) -> None:
         """Write the prepared vocabulary; :meth:`load` reads it faster than the original.
+
+        What canonical tokens need is written too if it was made before, by the first constraint on
+        them; where it is loaded it is neither made nor checked again.
 
         Parameters
         ----------
@@ -44,14 +49,24 @@ class Vocabulary(CanonicalTokens):
             The file, in a folder that exists.
         tokenizer
             Whether what encodes text and chats is written too.
+        canonical
+            Whether what canonical tokens need is made now if it was not yet.
 
         Raises
         ------
         VocabularyError
             If the file cannot be written, or the vocabulary encodes with a Python function, which
-            no file can hold, and ``tokenizer`` is not False.
+            no file can hold, and ``tokenizer`` is not False; if canonical tokens are asked for and
+            the tokenizer is not one that we can follow exactly.
+        ArgumentError
+            If canonical tokens are asked for without the tokenizer.
         """
-        files.write_saved(path, self._parts, tokenizer)
+        if canonical:
+            if not tokenizer:
+                raise ArgumentError("canonical tokens are saved with their tokenizer")
+            self.encoder()
+        saved = self.saved_encoder() if tokenizer else b""
+        files.write_saved(path, self._parts._replace(encoder=saved), tokenizer)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Vocabulary:

@@ -5,15 +5,14 @@
 //! from a pair, settle nearly every question; what they leave open is searched, and a search that
 //! ends without success proves that everything it met leads nowhere.
 
-use std::collections::hash_map::Entry;
-
 use formalm_automata::{Error, Machine, Resource};
-use formalm_vocabulary::canonical::Mark;
+use formalm_vocabulary::canonical::{Kind, Mark, Path};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
 use super::pairs::{Pair, Pairs};
 use super::prompt;
+use super::reach::{Reaches, Tokens, ones};
 use super::sets::Member;
 use super::walks::{self, Goal};
 use crate::mask::{Words, patch};
@@ -24,20 +23,21 @@ const MOST_POSITIONS: usize = 500_000;
 /// Witnesses of a pair that are kept.
 const MOST_WITNESSES: usize = 8;
 
+/// Bytes that are looked for as witnesses inside of a character.
+const BYTES: usize = 3;
+
 /// First bytes that completions are tried with, to find the first witnesses of a pair.
 const TRIES: usize = 4;
 
-/// From so many tokens on, witnesses are tried on all of them at once.
-const MANY: usize = 64;
-
 /// Tokens by the member that they lead to.
-type Groups = Vec<(Member, Vec<u32>)>;
+type Groups = Vec<(Member, Tokens)>;
 
 /// What was learnt.
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
     witnesses: FxHashMap<Pair, Vec<u32>>,
     dead: FxHashSet<(Member, u32)>,
+    reaches: Reaches,
 }
 
 /// Where a token leads from a member, neighbours considered; whether to a member of the language
@@ -113,10 +113,52 @@ impl Liveness {
         pairs: &mut Pairs,
         pair: Pair,
     ) -> Result<&[u32], Error> {
-        Ok(match self.witnesses.entry(pair) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(first_witnesses(context, pairs, pair)?),
-        })
+        if !self.witnesses.contains_key(&pair) {
+            let mut found = self.next_bytes(context, pairs, pair)?;
+            if found.is_empty() {
+                found = first_witnesses(context, pairs, pair)?;
+            }
+            self.witnesses.insert(pair, found);
+        }
+        Ok(self.witnesses.get(&pair).map(Vec::as_slice).unwrap_or_default())
+    }
+
+    /// Witnesses inside of a character: single bytes that go on with it, where each is a symbol.
+    fn next_bytes<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        pairs: &mut Pairs,
+        pair: Pair,
+    ) -> Result<Vec<u32>, Error> {
+        let (state, place) = pairs.parts(pair);
+        let (encoder, splitter) = (context.encoder, context.encoder.splitter());
+        let mut found = Vec::new();
+        if splitter.is_between(place) || splitter.is_added(place) {
+            return Ok(found);
+        }
+        for byte in context.machine.live_bytes(state)?.iter() {
+            let Some(symbol) = encoder.symbol(byte) else { break };
+            let plain = encoder.kind(symbol) == Kind::Merged
+                && encoder.path(Path::PLAIN, symbol, false) == Some(Path::PLAIN);
+            let Some(next) = pairs.step(context, pair, (byte, Mark::Inside))? else { continue };
+            let (_, place) = pairs.parts(next);
+            let leads = plain
+                && !splitter.is_added(place)
+                && match splitter.is_between(place) {
+                    true => pairs.is_clean(context, next)?,
+                    false => {
+                        let further = self.witnesses(context, pairs, next)?;
+                        further.iter().any(|&witness| encoder.may_follow(symbol, witness))
+                    }
+                };
+            if leads {
+                found.push(symbol);
+                if found.len() == BYTES {
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn add_witness(&mut self, pair: Pair, token: u32) {
@@ -140,11 +182,21 @@ impl Liveness {
         let mut left = vec![0];
         while let Some(at) = left.pop() {
             let (member, last, _) = came[at];
-            for (next, tokens) in self.groups(context, pairs, member, Mark::Inside)? {
-                for token in tokens {
-                    if !context.encoder.may_follow(last, token) || !seen.insert((next, token)) {
-                        continue;
+            let groups = self.groups(context, pairs, member, Mark::Inside)?;
+            if let Some((next, token)) = first_clean(context, pairs, &groups, last)? {
+                came.push((next, token, at));
+                self.trace(&came);
+                return Ok(true);
+            }
+            for (next, tokens) in groups {
+                let mut fitting = Vec::new();
+                tokens.find(|token| {
+                    if context.encoder.may_follow(last, token) && seen.insert((next, token)) {
+                        fitting.push(token);
                     }
+                    None::<()>
+                });
+                for token in fitting {
                     came.push((next, token, at));
                     match self.quick(context, pairs, next, token)? {
                         Some(true) => {
@@ -184,7 +236,7 @@ impl Liveness {
     /// The tokens that may follow a member with a mark, by where they lead; only neighbours have
     /// not been looked at.
     fn groups<M: Machine>(
-        &self,
+        &mut self,
         context: Context<'_, M>,
         pairs: &mut Pairs,
         member: Member,
@@ -193,7 +245,7 @@ impl Liveness {
         let (state, place) = pairs.parts(member.pair);
         let from = Goal { state, place, path: member.path };
         let mut groups = Groups::new();
-        for (goal, tokens) in walks::tokens(context, from, mark)? {
+        for (goal, tokens) in walks::tokens(context, &mut self.reaches, from, mark)? {
             let pair = pairs.intern(goal.state, goal.place)?;
             if pairs.is_productive(context, pair)? {
                 groups.push((Member { pair, path: goal.path }, tokens));
@@ -232,24 +284,23 @@ impl Liveness {
         context: Context<'_, M>,
         pairs: &mut Pairs,
         next: Member,
-        mut tokens: Vec<u32>,
+        tokens: Tokens,
         words: &mut Words,
     ) -> Result<(), Error> {
         if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
-            patch(words, &tokens, &[]);
+            match tokens {
+                Tokens::List(list) => patch(words, &list, &[]),
+                Tokens::Mask(mask) => {
+                    words.iter_mut().zip(mask).for_each(|(word, more)| *word |= more);
+                }
+            }
             return Ok(());
         }
-        if next == Member::new(next.pair) && tokens.len() > MANY {
-            for witness in self.witnesses(context, pairs, next.pair)?.to_vec() {
-                let mut before = vec![0; words.len()];
-                context.encoder.not_before(witness, |tokens| patch(&mut before, tokens, &[]));
-                let doubtful = |token: &u32| before[*token as usize >> 5] >> (token & 31) & 1 != 0;
-                let (doubtful, fine): (Vec<u32>, Vec<u32>) = tokens.into_iter().partition(doubtful);
-                patch(words, &fine, &[]);
-                tokens = doubtful;
-            }
-        }
-        for token in tokens {
+        let doubtful = match tokens {
+            Tokens::List(list) => list,
+            Tokens::Mask(mask) => self.doubtful(context, pairs, next, mask, words)?,
+        };
+        for token in doubtful {
             if self.is_live(context, pairs, next, token)? {
                 patch(words, &[token], &[]);
             }
@@ -257,10 +308,52 @@ impl Liveness {
         Ok(())
     }
 
+    /// Sets those of many tokens that some witness may follow, and hands out the others.
+    fn doubtful<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        pairs: &mut Pairs,
+        next: Member,
+        mut mask: Vec<u32>,
+        words: &mut Words,
+    ) -> Result<Vec<u32>, Error> {
+        if next == Member::new(next.pair) {
+            for &witness in self.witnesses(context, pairs, next.pair)? {
+                let mut before = vec![0; words.len()];
+                context.encoder.not_before(witness, |tokens| patch(&mut before, tokens, &[]));
+                for ((left, before), word) in mask.iter_mut().zip(before).zip(words.iter_mut()) {
+                    *word |= *left & !before;
+                    *left &= before;
+                }
+            }
+        }
+        let mut doubtful = Vec::new();
+        ones(&mask, |token| doubtful.push(token));
+        Ok(doubtful)
+    }
+
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.witnesses.len() + 16 * self.dead.len()
+        64 * self.witnesses.len() + 16 * self.dead.len() + self.reaches.memory_bytes()
     }
+}
+
+/// A token that may follow `last` and leads to where the piece may end, of some groups.
+fn first_clean<M: Machine>(
+    context: Context<'_, M>,
+    pairs: &mut Pairs,
+    groups: &Groups,
+    last: u32,
+) -> Result<Option<(Member, u32)>, Error> {
+    for (next, tokens) in groups {
+        if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
+            let fits = |token| context.encoder.may_follow(last, token).then_some(token);
+            if let Some(token) = tokens.find(fits) {
+                return Ok(Some((*next, token)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Tokens that completions of the language begin with.

@@ -9,7 +9,10 @@
 mod live;
 mod pairs;
 mod prompt;
+mod reach;
 mod sets;
+#[cfg(test)]
+mod tests;
 mod walks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -29,7 +32,7 @@ use sets::{Member, Sets};
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Up to so many tokens are looked at one by one.
-const FEW: usize = 16;
+const FEW: usize = 32;
 
 /// From so many forbidden neighbours on, a bitmask of them is kept.
 const MANY: usize = 4096;
@@ -283,19 +286,21 @@ impl Canonical {
             return;
         }
         let mut count = 0;
-        self.encoder.not_after(last, |tokens| {
-            count += tokens.len();
-            patch(out, &[], tokens);
-        });
-        if count > MANY {
-            let mut row = vec![0; self.vocabulary.len().div_ceil(32)];
-            self.encoder.not_after(last, |tokens| patch(&mut row, tokens, &[]));
-            let mut rows = rows();
-            if rows.len() == ROWS {
-                rows.remove(0);
-            }
-            rows.push((last, row.into()));
+        self.encoder.not_after(last, |tokens| count += tokens.len());
+        if count <= MANY {
+            self.encoder.not_after(last, |tokens| patch(out, &[], tokens));
+            return;
         }
+        let mut row = vec![0; self.vocabulary.len().div_ceil(32)];
+        self.encoder.not_after(last, |tokens| patch(&mut row, tokens, &[]));
+        for (word, forbidden) in out.iter_mut().zip(&row) {
+            *word &= !forbidden;
+        }
+        let mut rows = rows();
+        if rows.len() == ROWS {
+            rows.remove(0);
+        }
+        rows.push((last, row.into()));
     }
 
     /// The tokens that go on with a piece, neighbours aside, and those that begin one.

@@ -72,7 +72,7 @@ impl Pairs {
     }
 
     /// The pair after a byte.
-    fn step<M: Machine>(
+    pub(crate) fn step<M: Machine>(
         &mut self,
         context: Context<'_, M>,
         pair: Pair,

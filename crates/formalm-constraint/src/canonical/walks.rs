@@ -1,10 +1,15 @@
-//! Walks of a language and the marked text along the vocabulary.
+//! Tokens by where they lead in a language and the marked text.
+//!
+//! Between characters what the language makes of tokens ([`Reaches`]) and what the cuts make of
+//! them ([`Landing`]) are known apart, each for many places of the other; a token leads to where
+//! both say. Inside of a character few tokens go on, and a walk along the vocabulary finds them.
 
 use formalm_automata::{Error, Machine, StateId};
-use formalm_vocabulary::canonical::{Kind, Mark, Path, Place};
+use formalm_vocabulary::canonical::{Kind, Landed, Landing, Mark, Passages, Path, Place};
 use rustc_hash::FxHashMap;
 
 use super::Context;
+use super::reach::{Reach, Reaches, Tokens};
 
 /// Goals looked up without a hash, a power of two.
 const RECENT: usize = 256;
@@ -18,6 +23,9 @@ pub(crate) struct Goal {
 }
 
 /// Tokens by where they lead.
+pub(crate) type Groups = Vec<(Goal, Tokens)>;
+
+/// Tokens that are looked at one by one.
 struct Walk {
     index: FxHashMap<Goal, u32>,
     groups: Vec<(Goal, Vec<u32>)>,
@@ -25,17 +33,72 @@ struct Walk {
     recent: [u32; RECENT],
 }
 
-/// The tokens that may be read from somewhere, the first byte with a mark, by where they lead.
+/// The tokens that may be read from somewhere, the first byte with a mark, by where they lead; none
+/// is in several groups.
 pub(crate) fn tokens<M: Machine>(
+    context: Context<'_, M>,
+    reaches: &mut Reaches,
+    from: Goal,
+    mark: Mark,
+) -> Result<Groups, Error> {
+    let mut groups = Groups::new();
+    if mark == Mark::Inside && context.encoder.must_end(from.path) {
+        return Ok(groups);
+    }
+    let mut walk = Walk::default();
+    walk.bytes(context, from, mark)?;
+    if !context.encoder.splitter().is_between(from.place) {
+        // Only what goes on with the character.
+        walk.trie(context, from, mark, 0x80..=0xbf)?;
+    } else if let Some(passages) = context.encoder.passages(context.vocabulary) {
+        let reach = reaches.of(context, passages, from.state)?;
+        let landing = context.encoder.landing(passages, from.place, mark);
+        walk.listed(passages, &reach, &landing);
+        walk.odd(context, &reach, from, mark);
+        groups = dense(&reach, &landing);
+    } else {
+        walk.trie(context, from, mark, 0..=0xff)?;
+    }
+    groups.extend(walk.groups.into_iter().map(|(goal, tokens)| (goal, Tokens::List(tokens))));
+    Ok(groups)
+}
+
+/// The same by reading every token: the definition.
+#[cfg(test)]
+pub(crate) fn plain_tokens<M: Machine>(
     context: Context<'_, M>,
     from: Goal,
     mark: Mark,
-) -> Result<Vec<(Goal, Vec<u32>)>, Error> {
-    let mut walk =
-        Walk { index: FxHashMap::default(), groups: Vec::new(), recent: [u32::MAX; RECENT] };
-    walk.trie(context, from, mark)?;
+) -> Result<Groups, Error> {
+    let mut walk = Walk::default();
     walk.bytes(context, from, mark)?;
-    Ok(walk.groups)
+    walk.trie(context, from, mark, 0..=0xff)?;
+    Ok(walk.groups.into_iter().map(|(goal, tokens)| (goal, Tokens::List(tokens))).collect())
+}
+
+/// Tokens of which many lead to one state.
+fn dense(reach: &Reach, landing: &Landing) -> Groups {
+    let mut groups = Groups::new();
+    for (state, tokens) in &reach.groups {
+        let Tokens::Mask(words) = tokens else { continue };
+        for (place, landed) in landing.groups() {
+            let both = match landed {
+                Landed::Mask(mask) => {
+                    let both = words.iter().zip(mask).map(|(one, other)| one & other);
+                    Tokens::from_words(both.collect())
+                }
+                Landed::List(list) => {
+                    let within = |id: &u32| words[*id as usize >> 5] >> (id & 31) & 1 != 0;
+                    Tokens::List(list.iter().copied().filter(within).collect())
+                }
+            };
+            if !matches!(&both, Tokens::List(list) if list.is_empty()) {
+                let goal = Goal { state: *state, place: *place, path: Path::PLAIN };
+                groups.push((goal, both));
+            }
+        }
+    }
+    groups
 }
 
 /// Whether a token may begin with a mark and end where an added token is being read or not.
@@ -46,6 +109,12 @@ pub(crate) fn fits_kind(kind: Kind, mark: Mark, in_added: bool) -> bool {
         Kind::Added => in_added && mark == Mark::Added,
         Kind::Merged | Kind::Byte(_) => !in_added,
         Kind::Whole => !in_added && mark == Mark::Piece,
+    }
+}
+
+impl Default for Walk {
+    fn default() -> Walk {
+        Walk { index: FxHashMap::default(), groups: Vec::new(), recent: [u32::MAX; RECENT] }
     }
 }
 
@@ -68,12 +137,43 @@ impl Walk {
         self.groups[at as usize].1.push(token);
     }
 
-    /// Tokens that are read byte by byte.
+    /// Tokens with a passage of which few lead to one state.
+    fn listed(&mut self, passages: &Passages, reach: &Reach, landing: &Landing) {
+        for (state, tokens) in &reach.groups {
+            let Tokens::List(list) = tokens else { continue };
+            for &token in list {
+                if let Some(place) = passages.place(landing, token) {
+                    self.add(Goal { state: *state, place, path: Path::PLAIN }, token);
+                }
+            }
+        }
+    }
+
+    /// Tokens without a passage that begin where a character does.
+    fn odd<M>(&mut self, context: Context<'_, M>, reach: &Reach, from: Goal, mark: Mark) {
+        let splitter = context.encoder.splitter();
+        for &(token, state) in &reach.odd {
+            let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
+            let place = bytes.iter().enumerate().try_fold(from.place, |place, (at, &byte)| {
+                splitter.step(place, byte, if at == 0 { mark } else { Mark::Inside })
+            });
+            let kind = context.encoder.kind(token);
+            if let Some(place) = place
+                && fits_kind(kind, mark, splitter.is_added(place))
+                && let Some(path) = context.encoder.path(from.path, token, mark != Mark::Inside)
+            {
+                self.add(Goal { state, place, path }, token);
+            }
+        }
+    }
+
+    /// Tokens that are read byte by byte, those whose first byte is in a range.
     fn trie<M: Machine>(
         &mut self,
         context: Context<'_, M>,
         from: Goal,
         mark: Mark,
+        first: std::ops::RangeInclusive<u8>,
     ) -> Result<(), Error> {
         let (trie, encoder) = (context.vocabulary.trie(), context.encoder);
         let splitter = encoder.splitter();
@@ -83,6 +183,10 @@ impl Walk {
         while (at as usize) < nodes.len() {
             let here = nodes[at as usize];
             let depth = here.depth();
+            if depth == 1 && !first.contains(&here.byte()) {
+                at = here.end();
+                continue;
+            }
             let (state, place) = stack[depth - 1];
             let mark_here = if depth == 1 { mark } else { Mark::Inside };
             let Some(place) = splitter.step(place, here.byte(), mark_here) else {

@@ -1,13 +1,16 @@
 //! A merging tokenizer, taken apart into what decides which sequences of tokens are canonical.
 
+use std::sync::{Arc, OnceLock};
+
 use formalm_automata::CharSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::merges::Merges;
+use super::passages::{Landing, Passages};
 use super::pretokenizer::Divisions;
 use super::reading::{Symbols, added_texts, check_model, prepends, refused};
 use super::relation::Relation;
-use super::splitter::{Mark, Splitter};
+use super::splitter::{Mark, Place, Splitter};
 use super::wholes::{Path, Wholes};
 use crate::tokenizer::{AddedToken, Pieces, Spelling, TokenizerFile};
 use crate::tokens::MOST_IDS;
@@ -31,15 +34,24 @@ pub enum Kind {
 /// A tokenizer that merges.
 #[derive(Debug)]
 pub struct Encoder {
-    relation: Relation,
-    splitter: Splitter,
-    symbols: Symbols,
-    wholes: Wholes,
+    pub(super) relation: Relation,
+    pub(super) splitter: Splitter,
+    pub(super) symbols: Symbols,
+    pub(super) wholes: Wholes,
     /// Whole pieces and added tokens by their text.
-    by_text: FxHashMap<Vec<u8>, u32>,
-    kinds: Vec<Kind>,
+    pub(super) by_text: FxHashMap<Vec<u8>, u32>,
+    pub(super) kinds: Vec<Kind>,
     /// Text gets a space in front before it is encoded.
-    prepends: bool,
+    pub(super) prepends: bool,
+    pub(super) reading: OnceLock<Reading>,
+}
+
+/// How the tokens of the vocabulary are read, made when first asked for.
+#[derive(Debug)]
+pub(super) struct Reading {
+    passages: Option<Passages>,
+    /// Tokens that have no passage and are not part of a character.
+    odd: Vec<u32>,
 }
 
 impl Encoder {
@@ -84,7 +96,7 @@ impl Encoder {
         let Pieces::Map(pieces) = &file.model.vocab else {
             return Err(refused("it has no map of pieces"));
         };
-        let unreachable: FxHashMap<u32, Option<Vec<u32>>> =
+        let mut unreachable: FxHashMap<u32, Option<Vec<u32>>> =
             merges.unreachable.into_iter().collect();
         let ids = pieces.iter().map(|(_, id)| *id).chain(added.iter().map(|token| token.id));
         let len = ids.max().map_or(0, |id| id as usize + 1);
@@ -118,9 +130,8 @@ impl Encoder {
         }
         let whole = |id: &u32| kinds[*id as usize] == Kind::Whole;
         let wholes = pieces.iter().map(|(_, id)| *id).filter(whole);
-        let wholes = Wholes::new(
-            wholes.map(|id| (id, unreachable.get(&id).and_then(|merged| merged.as_deref()))),
-        );
+        let wholes =
+            Wholes::new(wholes.map(|id| (id, unreachable.remove(&id).flatten())).collect());
         if let Symbols::Characters(_, bytes) = &symbols {
             for (byte, &id) in bytes.iter().enumerate() {
                 if kinds[id as usize] != Kind::Never {
@@ -134,7 +145,16 @@ impl Encoder {
             by_text.insert(token.content.as_bytes().to_vec(), token.id);
         }
         let relation = merges.relation;
-        Ok(Encoder { relation, splitter, symbols, wholes, by_text, kinds, prepends })
+        Ok(Encoder {
+            relation,
+            splitter,
+            symbols,
+            wholes,
+            by_text,
+            kinds,
+            prepends,
+            reading: OnceLock::new(),
+        })
     }
 
     /// Checks that a vocabulary is this tokenizer's, and that all text in it is text there.
@@ -177,6 +197,14 @@ impl Encoder {
         }
     }
 
+    /// The token that every merging of a byte begins with; none where symbols are characters.
+    pub fn symbol(&self, byte: u8) -> Option<u32> {
+        match &self.symbols {
+            Symbols::Bytes(ids) => Some(ids[usize::from(byte)]),
+            Symbols::Characters(..) => None,
+        }
+    }
+
     /// Where text is cut.
     pub fn splitter(&self) -> &Splitter {
         &self.splitter
@@ -213,6 +241,44 @@ impl Encoder {
     /// Hands out, some several times, the tokens that may not precede a token within a piece.
     pub fn not_before(&self, token: u32, each: impl FnMut(&[u32])) {
         self.relation.forbidden(token, false, each);
+    }
+
+    /// How the tokens that merging makes pass through the splitter, given their vocabulary; none if
+    /// that is too many ways to tell them apart.
+    pub fn passages(&self, vocabulary: &Vocabulary) -> Option<&Passages> {
+        self.reading(vocabulary).passages.as_ref()
+    }
+
+    /// Tokens that have no passage, apart from those for single bytes and those that begin inside
+    /// of a character.
+    pub fn odd_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
+        &self.reading(vocabulary).odd
+    }
+
+    /// Where tokens with a passage lead from a place between characters, the first byte with a
+    /// mark.
+    pub fn landing(&self, passages: &Passages, place: Place, mark: Mark) -> Arc<Landing> {
+        passages.landing(&self.splitter, place, mark)
+    }
+
+    fn reading(&self, vocabulary: &Vocabulary) -> &Reading {
+        self.reading.get_or_init(|| {
+            let begins = |token: u32| {
+                let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
+                first.is_some_and(|byte| !(0x80..0xc0).contains(byte))
+            };
+            let merged = |token: u32| self.kind(token) == Kind::Merged;
+            let plain = |token: u32| merged(token) && begins(token) && !self.wholes.notes(token);
+            let len = self.kinds.len().max(vocabulary.len());
+            let passages = Passages::new(&self.splitter, vocabulary.trie(), (len, plain));
+            let is_odd = |token: &u32| {
+                begins(*token)
+                    && !matches!(self.kind(*token), Kind::Never | Kind::Byte(_))
+                    && !passages.as_ref().is_some_and(|passages| passages.has(*token))
+            };
+            let odd = (0..self.kinds.len() as u32).filter(is_odd).collect();
+            Reading { passages, odd }
+        })
     }
 
     /// What the tokens of a piece have been after one more, which `begins` the piece or not; none
@@ -284,6 +350,10 @@ impl Encoder {
 
     /// Memory in use, in bytes, to a good approximation.
     pub fn memory_bytes(&self) -> usize {
-        self.relation.memory_bytes() + self.splitter.memory_bytes() + 2 * self.kinds.len()
+        let reading = self.reading.get().map_or(0, |reading| {
+            let passages = reading.passages.as_ref().map_or(0, Passages::memory_bytes);
+            passages + 4 * reading.odd.len()
+        });
+        self.relation.memory_bytes() + self.splitter.memory_bytes() + 2 * self.kinds.len() + reading
     }
 }

@@ -7,11 +7,13 @@
 mod encoder;
 mod intervals;
 mod merges;
+mod passages;
 mod pretokenizer;
 mod program;
 mod reading;
 mod relation;
 mod rules;
+mod saved;
 mod segments;
 mod splitter;
 #[cfg(test)]
@@ -19,5 +21,6 @@ mod tests;
 mod wholes;
 
 pub use encoder::{Encoder, Kind};
+pub use passages::{Landed, Landing, Passages};
 pub use splitter::{MARKS, Mark, Place, Splitter};
 pub use wholes::Path;

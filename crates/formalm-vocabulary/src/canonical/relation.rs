@@ -26,23 +26,23 @@ use super::rules::{Rule, Rules};
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Lists of tokens by a token and whether they come after it.
-type Patches = FxHashMap<(bool, u32), Arc<[u32]>>;
+pub(super) type Patches = FxHashMap<(bool, u32), Arc<[u32]>>;
 
 /// The relation of tokens that may be neighbours.
 #[derive(Debug)]
 pub(crate) struct Relation {
-    left: Vec<u32>,
-    right: Vec<u32>,
+    pub(super) left: Vec<u32>,
+    pub(super) right: Vec<u32>,
     /// When a token is there: one more than the highest rank used to make it.
-    time: Vec<u32>,
-    reachable: Vec<bool>,
-    early: Vec<bool>,
-    early_tokens: Vec<u32>,
-    rules: Rules,
-    after: Side,
-    before: Side,
+    pub(super) time: Vec<u32>,
+    pub(super) reachable: Vec<bool>,
+    pub(super) early: Vec<bool>,
+    pub(super) early_tokens: Vec<u32>,
+    pub(super) rules: Rules,
+    pub(super) after: Side,
+    pub(super) before: Side,
     /// Per token with or beside an early one the tokens that may not follow or precede it.
-    patches: Mutex<Patches>,
+    pub(super) patches: Mutex<Patches>,
 }
 
 /// How each token is made.

@@ -16,6 +16,9 @@ const MOST_STATES: usize = 4096;
 /// Instructions looked at while the machine is built: bounds the time it takes.
 const MOST_WORK: usize = 2_000_000_000;
 
+/// States times rows inside of characters, of what was saved.
+const MOST_INSIDE: usize = 1 << 22;
+
 /// Transitions to nowhere.
 const DEAD: u32 = u32::MAX;
 
@@ -103,22 +106,54 @@ impl Splitter {
             .map(|state| state.iter().any(|guesses| builder.is_added(guesses)))
             .collect();
         trim(&mut table, &ends, 3 * partition.len());
+        Ok(Splitter::over(partition, table, [ends, added, symbols]))
+    }
+
+    fn over(partition: Partition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> Splitter {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
+        let [ends, added, symbols] = flags;
         let mut splitter =
             Splitter { partition, row_bits, table, ends, added, symbols, completable: Vec::new() };
         splitter.find_completable();
-        Ok(splitter)
+        splitter
+    }
+
+    /// All there is to save: the classes of characters, the transitions, and for states whether
+    /// texts end there and whether they are in an added token, for classes whether they are symbols.
+    pub(super) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
+        (self.partition.to_numbers(), &self.table, [&self.ends, &self.added, &self.symbols])
+    }
+
+    /// What [`Splitter::parts`] gave; none if it contradicts itself.
+    pub(super) fn from_parts(
+        partition: &[u32],
+        table: Vec<u32>,
+        flags: [Vec<bool>; 3],
+    ) -> Option<Splitter> {
+        let partition = Partition::from_numbers(partition)?;
+        let (states, classes) = (flags[0].len(), partition.len());
+        let fits = (1..=2 * MOST_STATES).contains(&states)
+            && states * partition.row_count() <= MOST_INSIDE
+            && flags[1].len() == states
+            && flags[2].len() == classes
+            && table.len() == 3 * states * classes
+            && table.iter().all(|&next| next == DEAD || (next as usize) < states);
+        fits.then(|| Splitter::over(partition, table, flags))
     }
 
     /// Notes inside of which characters there is a way on.
     fn find_completable(&mut self) {
         let (rows, classes) = (self.partition.row_count(), self.partition.len());
-        let mut within = vec![vec![false; classes]; rows];
+        let chunks = classes.div_ceil(64);
+        // Classes as bits, by row.
+        let mut within = vec![vec![0u64; chunks]; rows];
         // A row leads to rows that were made before it.
         for row in 0..rows {
             for byte in 0x80..0xc0 {
                 match self.partition.next(row as u16, byte) {
-                    Reading::Complete(class) => within[row][usize::from(class)] = true,
+                    Reading::Complete(class) => {
+                        within[row][usize::from(class) / 64] |= 1 << (class % 64);
+                    }
                     Reading::Inside(next) => {
                         let next = within[usize::from(next)].clone();
                         within[row].iter_mut().zip(next).for_each(|(has, more)| *has |= more);
@@ -127,13 +162,23 @@ impl Splitter {
                 }
             }
         }
+        let bits = |has: &dyn Fn(usize) -> bool| -> Vec<u64> {
+            let chunk = |at: usize| (64 * at..classes.min(64 * at + 64)).filter(|&c| has(c));
+            (0..chunks)
+                .map(|at| chunk(at).fold(0, |bits, class| bits | 1 << (class % 64)))
+                .collect()
+        };
+        let alone = bits(&|class| !self.symbols[class]);
         for state in 0..self.ends.len() {
+            let alive = [0, 1, 2].map(|mark| {
+                let start = (state * 3 + mark) * classes;
+                bits(&|class| self.table[start + class] != DEAD)
+            });
             for within in &within {
-                for mark in 0..3 {
-                    let start = (state * 3 + mark) * classes;
-                    let alive = |class: &usize| within[*class] && self.table[start + class] != DEAD;
-                    let any = (0..classes).any(|class| alive(&class));
-                    let alone = (0..classes).any(|c| alive(&c) && !self.symbols[c]);
+                for alive in &alive {
+                    let both = || within.iter().zip(alive).map(|(one, other)| one & other);
+                    let any = both().any(|bits| bits != 0);
+                    let alone = both().zip(&alone).any(|(bits, alone)| bits & alone != 0);
                     self.completable.push([any, alone]);
                 }
             }
@@ -143,6 +188,31 @@ impl Splitter {
     /// Before any text.
     pub fn start(&self) -> Place {
         0
+    }
+
+    /// The place of a state, between characters.
+    pub(crate) fn place_of(&self, state: u32) -> Place {
+        state << (self.row_bits + LOW_BITS)
+    }
+
+    /// Whether a place is between characters.
+    #[inline]
+    pub fn is_between(&self, place: Place) -> bool {
+        place & ((1 << (self.row_bits + LOW_BITS)) - 1) == 0
+    }
+
+    /// What a byte means at places that are as far inside of a character as this one: bytes of
+    /// equal meaning lead to equal places.
+    pub(crate) fn meaning(&self, place: Place, byte: u8) -> u32 {
+        let reading = match place >> LOW_BITS & ((1 << self.row_bits) - 1) {
+            0 => self.partition.first(byte),
+            row => self.partition.next((row - 1) as u16, byte),
+        };
+        match reading {
+            Reading::Dead => u32::MAX,
+            Reading::Inside(row) => u32::from(row),
+            Reading::Complete(class) => 1 << 16 | u32::from(class),
+        }
     }
 
     /// After a byte, which has a mark if it begins a character that begins a piece.
@@ -258,19 +328,18 @@ impl Splitter {
 impl Builder<'_> {
     /// All states, and where each leads.
     fn explore(&self, classes: usize) -> Result<(Vec<Vec<Guesses>>, Vec<u32>), Error> {
-        let start: Vec<Guesses> = vec![vec![None; self.divisions.len()]];
-        let mut ids: FxHashMap<Vec<Guesses>, u32> = FxHashMap::from_iter([(start.clone(), 0)]);
-        let mut states = vec![start];
-        let mut table = Vec::new();
         let instructions: usize =
             self.divisions.iter().map(|division| division.program.len()).sum();
+        let mut known = Known::new(vec![None; self.divisions.len()], classes);
+        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::from_iter([(vec![0], 0)]);
+        let mut states: Vec<Vec<u32>> = vec![vec![0]];
+        let mut table = Vec::new();
         let (mut at, mut work) = (0, 0);
         while at < states.len() {
-            work += states[at].len() * classes * instructions;
-            let mut after: Vec<Vec<Vec<Guesses>>> = vec![vec![Vec::new(); classes]; 3];
-            for guesses in &states[at] {
+            let mut after: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); classes]; 3];
+            for &guesses in &states[at] {
                 for class in 0..classes as u16 {
-                    for (next, mark) in self.step(guesses, class) {
+                    for &(next, mark) in known.after(self, guesses, class) {
                         after[mark as usize][usize::from(class)].push(next);
                     }
                 }
@@ -289,7 +358,8 @@ impl Builder<'_> {
                 }
                 table.push(id);
             }
-            if states.len() > MOST_STATES || work > MOST_WORK {
+            work += states[at].len() * classes;
+            if states.len() > MOST_STATES || work + known.steps * instructions > MOST_WORK {
                 let message = format!(
                     "the pre-tokenizer needs more than {MOST_STATES} states, or is too large"
                 );
@@ -297,7 +367,9 @@ impl Builder<'_> {
             }
             at += 1;
         }
-        Ok((states, table))
+        let guesses =
+            |state: Vec<u32>| state.into_iter().map(|id| known.list[id as usize].clone()).collect();
+        Ok((states.into_iter().map(guesses).collect(), table))
     }
 
     /// Every way to go on with a character, and the mark in front of it.
@@ -362,6 +434,53 @@ impl Builder<'_> {
     fn is_added(&self, guesses: &Guesses) -> bool {
         self.has_added
             && guesses.first().is_some_and(|first| first.as_ref().is_some_and(Segment::is_match))
+    }
+}
+
+/// Guesses met so far, and where each leads: many states have the same ones.
+struct Known {
+    ids: FxHashMap<Guesses, u32>,
+    list: Vec<Guesses>,
+    classes: usize,
+    /// Per guesses and class, where that was asked for.
+    ways: Vec<Option<Box<[(u32, Mark)]>>>,
+    /// How often that was.
+    steps: usize,
+}
+
+impl Known {
+    fn new(start: Guesses, classes: usize) -> Known {
+        let mut known = Known {
+            ids: FxHashMap::default(),
+            list: Vec::new(),
+            classes,
+            ways: Vec::new(),
+            steps: 0,
+        };
+        known.id(start);
+        known
+    }
+
+    fn id(&mut self, guesses: Guesses) -> u32 {
+        let next = self.list.len() as u32;
+        let id = *self.ids.entry(guesses.clone()).or_insert(next);
+        if id == next {
+            self.list.push(guesses);
+            self.ways.resize(self.list.len() * self.classes, None);
+        }
+        id
+    }
+
+    /// Every way to go on with a character.
+    fn after(&mut self, builder: &Builder<'_>, guesses: u32, class: u16) -> &[(u32, Mark)] {
+        let at = guesses as usize * self.classes + usize::from(class);
+        if self.ways[at].is_none() {
+            self.steps += 1;
+            let ways = builder.step(&self.list[guesses as usize], class);
+            let ways = ways.into_iter().map(|(next, mark)| (self.id(next), mark)).collect();
+            self.ways[at] = Some(ways);
+        }
+        self.ways[at].as_deref().unwrap_or_default()
     }
 }
 

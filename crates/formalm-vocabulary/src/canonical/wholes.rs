@@ -23,26 +23,30 @@ pub(crate) struct Wholes {
     tokens: FxHashSet<u32>,
     /// Per token whether any of the above is about it.
     noted: Vec<bool>,
+    /// What it was made from.
+    list: Vec<(u32, Option<Vec<u32>>)>,
 }
 
 impl Wholes {
-    pub(crate) fn new<'a>(list: impl Iterator<Item = (u32, Option<&'a [u32]>)>) -> Wholes {
+    /// Whole pieces, each with what merging makes of its text if that is known.
+    pub(crate) fn new(list: Vec<(u32, Option<Vec<u32>>)>) -> Wholes {
         let mut wholes = Wholes {
             steps: FxHashMap::default(),
             complete: FxHashSet::default(),
             tokens: FxHashSet::default(),
             noted: Vec::new(),
+            list: Vec::new(),
         };
         let mut count = 3;
-        for (token, merged) in list {
-            wholes.tokens.insert(token);
-            for &noted in merged.unwrap_or_default().iter().chain([&token]) {
+        for (token, merged) in &list {
+            wholes.tokens.insert(*token);
+            for &noted in merged.as_deref().unwrap_or_default().iter().chain([token]) {
                 let len = wholes.noted.len().max(noted as usize + 1);
                 wholes.noted.resize(len, false);
                 wholes.noted[noted as usize] = true;
             }
             let mut path = Path::BEGIN;
-            for &token in merged.unwrap_or_default() {
+            for &token in merged.as_deref().unwrap_or_default() {
                 path = *wholes.steps.entry((path, token)).or_insert_with(|| {
                     count += 1;
                     Path(count)
@@ -50,7 +54,13 @@ impl Wholes {
             }
             wholes.complete.insert(path);
         }
+        wholes.list = list;
         wholes
+    }
+
+    /// What it was made from.
+    pub(crate) fn list(&self) -> &[(u32, Option<Vec<u32>>)] {
+        &self.list
     }
 
     /// Whether a token is a whole piece that merging does not make.
@@ -58,9 +68,15 @@ impl Wholes {
         self.tokens.contains(&token)
     }
 
+    /// Whether anything is to be said of a token.
+    #[inline]
+    pub(crate) fn notes(&self, token: u32) -> bool {
+        self.noted.get(token as usize).is_some_and(|&noted| noted)
+    }
+
     /// After a token, which begins a piece or not; none if it may not stand here.
     pub(crate) fn step(&self, path: Path, token: u32, begins: bool) -> Option<Path> {
-        if !self.noted.get(token as usize).is_some_and(|&noted| noted) {
+        if !self.notes(token) {
             return (path != Path::WHOLE || begins).then_some(Path::PLAIN);
         }
         match begins {

@@ -1,0 +1,209 @@
+"""Canonical tokens: loading, masks at states met first and again, memory, steps without a choice.
+
+Run as ``python -m benches.canonical``; writes ``records/canonical-DATE.md`` and the ``.json``
+beside it. One thread. All times are processor time of that thread, which other load disturbs least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from statistics import mean, median
+from time import thread_time_ns
+from typing import Any
+
+import numpy as np
+
+from benches.documents import CALLS, PATTERN, call, document
+from benches.machine import ONE_THREAD, ROOT, describe
+
+NAMES = [
+    *("gpt2-50k", "cl100k", "o200k", "llama3-128k", "tekken-240911-131k"),
+    *("mistral-v1-32k", "mistral-v3-32k", "deepseek-129k"),
+]
+DOCUMENTS = 60
+#: Masks of more tokens than this are those of states where text is free.
+FREE = 1000
+
+
+def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Do something, and say how many seconds of the processor it took."""
+    start = thread_time_ns()
+    result = work(*arguments)
+    return result, (thread_time_ns() - start) / 1e9
+
+
+def measure(data: bytes) -> dict[str, Any]:
+    """Return the figures of one tokenizer."""
+    from formalm import Vocabulary, _core
+
+    vocabulary, prepared = timed(Vocabulary.from_tokenizer_json, data)
+    made = [timed(_core.Encoder, data, vocabulary.core) for _ in range(3)]
+    vocabulary.encode("a")  # the library's own reading of the file is no part of the check
+    checked = timed(vocabulary.encoder)[1] - min(seconds for _, seconds in made)
+    relation = made[0][0].memory_bytes
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved"
+        vocabulary.save(path, canonical=True)
+        loads = []
+        for _ in range(5):
+            loaded, whole = timed(Vocabulary.load, path)
+            loads.append((timed(loaded.encoder)[1], whole))
+    figures = {
+        "tokens": len(vocabulary),
+        "vocabulary_s": prepared,
+        "relation_s": median(seconds for _, seconds in made),
+        "check_s": checked,
+        "reload_s": median(seconds for seconds, _ in loads),
+        "load_vocabulary_s": median(seconds for _, seconds in loads),
+        "relation_bytes": relation,
+    }
+    figures |= masks(vocabulary)
+    figures["encoder_bytes"] = vocabulary.encoder().memory_bytes
+    figures |= choices(vocabulary)
+    return figures
+
+
+def masks(vocabulary: Any) -> dict[str, Any]:
+    """Return the times of masks along canonical tokens, in microseconds."""
+    from formalm import Constraint, Regex
+    from formalm.bitmask import new_bitmask
+
+    space = " " if vocabulary.encoder().prepends_space else ""
+    language = Regex(space + PATTERN)
+    out = new_bitmask(1, len(vocabulary))
+    times: dict[str, list[float]] = {"first": [], "free": [], "pair": [], "again": [], "read": []}
+    compiles = []
+    for _ in range(2):  # the second time with a fresh constraint: the vocabulary's share is made
+        constraint, seconds = timed(
+            lambda: Constraint(Regex(space + PATTERN), vocabulary, tokenization="canonical")
+        )
+        compiles.append(seconds)
+    constraint = Constraint(language, vocabulary, tokenization="canonical")
+    chance = random.Random(1)
+    states: set[int] = set()
+    pairs: set[int] = set()
+    for _ in range(DOCUMENTS):
+        matcher = constraint.matcher()
+        for token_id in [*vocabulary.encoder().encode(space + document(chance)), None]:
+            key = matcher.state_key
+            spent = 1e6 * timed(matcher.fill_bitmask, out)[1]
+            if key >> 24 not in states:
+                times["first"].append(spent)
+                if int(np.bitwise_count(out.view(np.uint32)).sum()) > FREE:
+                    times["free"].append(spent)
+            elif key not in pairs:
+                times["pair"].append(spent)
+            states.add(key >> 24)
+            pairs.add(key)
+            times["again"].append(1e6 * timed(matcher.fill_bitmask, out)[1])
+            if token_id is not None:
+                times["read"].append(1e6 * timed(matcher.advance, token_id)[1])
+        assert matcher.is_accepting
+    result: dict[str, Any] = {
+        "compile_s": min(compiles),
+        "constraint_bytes": constraint.memory_bytes,
+    }
+    for name, spent_each in times.items():
+        result[name] = {
+            "count": len(spent_each),
+            "mean": mean(spent_each),
+            **{f"p{part}": float(np.percentile(spent_each, part)) for part in (50, 90, 99)},
+        }
+    return result
+
+
+def choices(vocabulary: Any) -> dict[str, Any]:
+    """Return the share of steps with one option, by tokenization."""
+    from formalm import Constraint, Regex
+
+    space = " " if vocabulary.encoder().prepends_space else ""
+    shares = {}
+    for tokenization in ("all", "canonical"):
+        constraint = Constraint(Regex(space + CALLS), vocabulary, tokenization=tokenization)
+        chance = random.Random(2)
+        steps = single = 0
+        for _ in range(DOCUMENTS):
+            matcher = constraint.matcher()
+            for token_id in vocabulary.encoder().encode(space + call(chance)):
+                steps += 1
+                single += len(matcher.allowed_token_ids()) == 1
+                matcher.advance(token_id)
+        shares[tokenization] = single / steps
+    return {"single_option": shares}
+
+
+def main() -> None:
+    """Measure and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokenizers", type=Path, default=ROOT.parent / "shared" / "tokenizers")
+    parser.add_argument("--only", nargs="+", default=NAMES)
+    parser.add_argument("--output", type=Path, default=ROOT / "records")
+    options = parser.parse_args()
+    os.environ.update(ONE_THREAD)
+    record: dict[str, Any] = {"about": describe(), "tokenizers": {}}
+    for name in options.only:
+        path = options.tokenizers / f"{name}.json.gz"
+        if not path.exists():
+            sys.stderr.write(f"left out, not there: {path}\n")
+            continue
+        record["tokenizers"][name] = measure(gzip.decompress(path.read_bytes()))
+        sys.stderr.write(f"{name} done\n")
+    record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
+    stem = options.output / f"canonical-{datetime.now(timezone.utc):%Y-%m-%d}"
+    stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+    stem.with_suffix(".md").write_text(page(record))
+    sys.stdout.write(page(record))
+
+
+def page(record: dict[str, Any]) -> str:
+    """Return the record as a page."""
+    about = record["about"]
+    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
+    lines = [
+        "# Canonical tokens",
+        "",
+        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
+        f"{versions}; formalm at {about['commit']}.",
+        f"Load averages: {about['load_average']} before, {about['load_average_after']} after.",
+        "",
+        "One thread; processor time of that thread. *Relation*: the tokenizer taken apart,",
+        "from its file. *Check*: comparison with its own library, which had read the file.",
+        "*Reload*: both again from a saved vocabulary. *Compile*: a pattern of fifteen fields.",
+        f"*First*: masks at states new to the constraint, along {DOCUMENTS} documents; *free*:",
+        f"those of more than {FREE} tokens. *Pair*: known state, new last token. *Again*: the same",
+        "mask once more. *One option*: steps of function calls at which one token is allowed, all",
+        "tokenizations and canonical ones.",
+        "",
+        "| tokenizer | relation, ms | check, ms | reload, ms | relation, MB | compile, ms "
+        "| first, ms: p50 | p90 | p99 | free, ms: p50 | p99 | pair, µs: p50 | p99 "
+        "| again, µs: p50 | p99 | constraint, MB | one option, %: all | canonical |",
+        "| --- " * 18 + "|",
+    ]
+    for name, one in record["tokenizers"].items():
+        first, free, pair, again = (one[key] for key in ("first", "free", "pair", "again"))
+        cells = [
+            *(f"{1e3 * one[key]:.0f}" for key in ("relation_s", "check_s", "reload_s")),
+            f"{one['relation_bytes'] / 2**20:.1f}",
+            f"{1e3 * one['compile_s']:.1f}",
+            *(f"{first[part] / 1e3:.2f}" for part in ("p50", "p90", "p99")),
+            *(f"{free[part] / 1e3:.2f}" for part in ("p50", "p99")),
+            *(f"{pair[part]:.1f}" for part in ("p50", "p99")),
+            *(f"{again[part]:.1f}" for part in ("p50", "p99")),
+            f"{one['constraint_bytes'] / 2**20:.1f}",
+            *(f"{100 * one['single_option'][kind]:.1f}" for kind in ("all", "canonical")),
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+//! Tokens sorted by where they lead, against reading every token.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::{Automaton, Expression, Limits, Machine};
+use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::canonical::{Encoder, MARKS, Path};
+use proptest::prelude::*;
+
+use super::Context;
+use super::reach::Reaches;
+use super::walks::{Goal, Groups, plain_tokens, tokens};
+
+/// Goals that are looked at in one language.
+const MOST_GOALS: usize = 300;
+
+/// A tokenizer of pieces spelled in byte-level characters, cut as GPT-2 cuts. Every piece of two
+/// characters is merged, longer ones are whole pieces.
+fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
+    let plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
+    let mut others = (0x100..).filter_map(char::from_u32);
+    let bytes = (0..256u32).map(|byte| {
+        let own = plain(&byte).then(|| char::from_u32(byte)).flatten();
+        own.or_else(|| others.next()).unwrap()
+    });
+    let mut vocab: Vec<String> = bytes.map(String::from).collect();
+    vocab.extend(pieces.iter().cloned());
+    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let merges: Vec<String> = pieces
+        .iter()
+        .filter(|piece| piece.chars().count() == 2)
+        .map(|piece| {
+            let parts: Vec<String> = piece.chars().map(|c| quoted(&c.to_string())).collect();
+            format!("[{}]", parts.join(", "))
+        })
+        .collect();
+    let listed: Vec<String> =
+        vocab.iter().enumerate().map(|(id, piece)| format!("{}: {id}", quoted(piece))).collect();
+    let added = match added {
+        true => format!(r#"[{{"id": {}, "content": "b a", "special": false}}]"#, vocab.len()),
+        false => "[]".to_owned(),
+    };
+    format!(
+        r#"{{"added_tokens": {added}, "pre_tokenizer": {{"type": "ByteLevel",
+            "add_prefix_space": false, "use_regex": true}}, "decoder": {{"type": "ByteLevel"}},
+            "model": {{"type": "BPE", "ignore_merges": {whole}, "vocab": {{{}}},
+            "merges": [{}]}}}}"#,
+        listed.join(", "),
+        merges.join(", ")
+    )
+}
+
+/// Where each token leads.
+fn sorted(groups: &Groups) -> BTreeMap<u32, (u32, u32, Path)> {
+    let mut found = BTreeMap::new();
+    for (goal, tokens) in groups {
+        tokens.find(|token| {
+            let before = found.insert(token, (goal.state.number(), goal.place, goal.path));
+            assert_eq!(before, None, "token {token} twice");
+            None::<()>
+        });
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn tokens_sorted_by_where_they_lead_are_the_tokens_read(
+        // Letters, a space, digits, an apostrophe, and the bytes of é and 中.
+        pieces in prop::collection::btree_set("[absĠ1'.Ã©ä¸Ń]{2,4}", 1..40),
+        crowd in 0..1200usize,
+        added in any::<bool>(),
+        whole in any::<bool>(),
+        pattern in prop::sample::select(vec![
+            r"(?s:.*)", r#""[^"]*""#, "[ab ]{0,6}", "(?:a|b| a|'s|1)*b", r"(?:\w| )*", "é*中?a*",
+        ]),
+    ) {
+        // So many tokens that sets of them are bitmasks.
+        let mut pieces = pieces;
+        pieces.extend((0..crowd).map(|at| {
+            let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
+            format!("{}{}{}", letter(at), letter(at / 26), letter(at / 676))
+        }));
+        let file = file(&pieces, added, whole);
+        let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
+        let encoder = Encoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        encoder.check(&vocabulary).unwrap();
+        let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
+        let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
+        let context = Context { machine: &machine, vocabulary: &vocabulary, encoder: &encoder };
+        prop_assert!(encoder.passages(&vocabulary).is_some());
+        let mut reaches = Reaches::default();
+        let place = encoder.splitter().start();
+        let mut goals = vec![Goal { state: machine.start(), place, path: Path::PLAIN }];
+        let mut at = 0;
+        while at < goals.len().min(MOST_GOALS) {
+            for mark in MARKS {
+                let expected = plain_tokens(context, goals[at], mark).unwrap();
+                let found = tokens(context, &mut reaches, goals[at], mark).unwrap();
+                prop_assert_eq!(sorted(&found), sorted(&expected));
+                for (goal, _) in expected {
+                    if !goals.contains(&goal) {
+                        goals.push(goal);
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+}
