@@ -229,6 +229,9 @@ class Constraint:
     def memory_bytes(self) -> int: ...
     @property
     def mask_count(self) -> int: ...
+    @property
+    def undecided_count(self) -> int:
+        """Questions about canonical tokens that a bounded search left open, answered by yes."""
     def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
         """The mask without tokens after which no member fits into ``budget`` tokens, that token
         among them and end tokens aside."""

@@ -30,6 +30,9 @@ __all__ = [
 class Report:
     """How faithfully a constraint keeps the meaning of what was written.
 
+    For a grammar in canonical tokens this is about the masks so far: whether some member can be
+    completed in canonical tokens is then a search, which may be cut short.
+
     Attributes
     ----------
     exact
@@ -86,7 +89,7 @@ class Constraint:
     [1, 2, 3]
     """
 
-    __slots__ = ("_key", "core", "language", "report", "vocabulary")
+    __slots__ = ("_key", "core", "language", "vocabulary")
 
     # Whether a member can be a text of its own, rather than the rest of one.
     _begins = True
@@ -110,7 +113,6 @@ class Constraint:
                 raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
         self.language = as_language(language)
         self.vocabulary = vocabulary
-        self.report = Report()
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self.language.automaton(state_limit=state_limit)
         limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
@@ -128,6 +130,21 @@ class Constraint:
     def tokenization(self) -> str:
         """Which token sequences of a member are allowed."""
         return str(self._key[0])
+
+    @property
+    def report(self) -> Report:
+        """Whether the masks are exactly those of the language."""
+        undecided = self.core.undecided_count
+        if not undecided:
+            return Report()
+        what = "beginning" if undecided == 1 else "beginnings"
+        return Report(
+            exact=False,
+            approximations=(
+                f"{undecided} {what} in canonical tokens: a search for members that go on from"
+                " there was cut short, and they are allowed; a dead end is possible behind them",
+            ),
+        )
 
     @property
     def width(self) -> int:

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.canonical.cases import check_language, trained
-from tests.canonical.test_trained import PIECES, shuffled, with_fallback
 from tokenizers import Tokenizer
 
 from formalm import ArgumentError, Constraint, Regex, Vocabulary, VocabularyError
 from formalm.vocabulary import canonical
+from tests.canonical.cases import check_language, trained
+from tests.canonical.test_trained import PIECES, shuffled, with_fallback
 
 
 def added() -> Tokenizer:

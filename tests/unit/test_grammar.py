@@ -24,7 +24,6 @@ from formalm import (
 from formalm.grammars import ARITHMETIC, JSON
 from formalm.languages import Region
 from formalm.models import TableModel
-from formalm.models.canary import canary
 
 
 def vocabulary() -> Vocabulary:
@@ -142,12 +141,6 @@ def test_what_cannot_be_combined_says_so() -> None:
     for ask in refused:
         with pytest.raises(LanguageError, match="a grammar"):
             ask()
-
-
-def test_canonical_tokens_of_a_grammar_are_refused() -> None:
-    words = canary().vocabulary
-    with pytest.raises(ArgumentError, match="canonical tokens are not known for grammars"):
-        Constraint(JSON, words, tokenization="canonical")
 
 
 def test_the_value_of_a_member_is_its_text() -> None:

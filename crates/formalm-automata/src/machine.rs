@@ -39,6 +39,12 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error>;
 
+    /// Whether a search through all states comes to an end. Machines with a stack have no end of
+    /// them.
+    fn is_finite(&self) -> bool {
+        true
+    }
+
     /// A shortest continuation that makes the text a member; the smallest of several.
     ///
     /// # Errors

@@ -297,6 +297,12 @@ impl<K: Keys> Constraint<K> {
         self.memo.size().1 + self.keys.memory_bytes() + canonical
     }
 
+    /// Number of questions that the masks so far have left open, and answered by yes: whether a
+    /// member can be completed in canonical tokens. None for machines with finitely many states.
+    pub fn undecided_count(&self) -> usize {
+        self.canonical.as_ref().map_or(0, Canonical::undecided_count)
+    }
+
     /// Number of masks kept.
     pub fn mask_count(&self) -> usize {
         match &self.canonical {

@@ -213,6 +213,10 @@ impl Machine for GrammarAutomaton {
         Ok(live)
     }
 
+    fn is_finite(&self) -> bool {
+        false
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::encoder::Encoder;
 use crate::errors;
 use crate::language::Automaton;
-use crate::machine::{AnyKeys, AnyMachine};
+use crate::machine::AnyKeys;
 use crate::matcher::{Cursor, Matcher};
 use crate::vocabulary::Vocabulary;
 
@@ -56,11 +56,6 @@ impl Constraint {
         let inner = match encoder {
             None => Inner::over(keys, vocabulary, memory_limit_bytes),
             Some(encoder) => {
-                if let AnyMachine::Grammar(_) = &*automaton.machine {
-                    let message = "canonical tokens are not known for grammars";
-                    let hint = "use tokenization=\"all\"";
-                    return Err(errors::argument(py, message, Some(hint)));
-                }
                 let encoder = Arc::clone(&encoder.inner);
                 py.detach(|| {
                     Inner::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, begins)
@@ -98,6 +93,12 @@ impl Constraint {
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.inner.memory_bytes() + self.inner.machine().memory_bytes()
+    }
+
+    /// Number of questions about canonical tokens that a bounded search left open.
+    #[getter]
+    fn undecided_count(&self) -> usize {
+        self.inner.undecided_count()
     }
 
     #[getter]

@@ -55,6 +55,10 @@ impl Machine for AnyMachine {
         on_any!(self, AnyMachine, one => one.live_bytes(state))
     }
 
+    fn is_finite(&self) -> bool {
+        on_any!(self, AnyMachine, one => one.is_finite())
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         on_any!(self, AnyMachine, one => one.shortest(state))
     }

@@ -133,7 +133,8 @@ class Draft:
         if self.reason is not None:
             return
         if self.matcher is not None and self.matcher.is_finished:
-            self.reason = "finished"
+            # Only where canonical tokens of a grammar were left undecided.
+            self.reason = "finished" if self.matcher.is_accepting else "dead_end"
         elif len(self.token_ids) >= self.plan.budget:
             self.reason = self.plan.budget_reason
 

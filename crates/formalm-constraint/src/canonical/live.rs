@@ -9,7 +9,7 @@ use formalm_automata::{Error, Machine, Resource};
 use formalm_vocabulary::canonical::{Kind, Mark, Path};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Context;
+use super::{Context, MOST_STEPS};
 use super::pairs::{Pair, Pairs};
 use super::prompt;
 use super::reach::{Reaches, Tokens, ones};
@@ -37,6 +37,8 @@ type Groups = Vec<(Member, Tokens)>;
 pub(crate) struct Liveness {
     witnesses: FxHashMap<Pair, Vec<u32>>,
     dead: FxHashSet<(Member, u32)>,
+    /// What a bounded search left open.
+    undecided: FxHashSet<(Member, u32)>,
     reaches: Reaches,
 }
 
@@ -96,6 +98,9 @@ impl Liveness {
         }
         if self.dead.contains(&(member, last)) {
             return Ok(Some(false));
+        }
+        if self.undecided.contains(&(member, last)) {
+            return Ok(Some(true));
         }
         let plain = member == Member::new(member.pair);
         let witnessed = plain
@@ -207,6 +212,10 @@ impl Liveness {
                         None => left.push(came.len() - 1),
                     }
                 }
+            }
+            if !context.machine.is_finite() && came.len() > MOST_STEPS {
+                self.undecided.insert((came[0].0, came[0].1));
+                return Ok(true);
             }
             if came.len() > MOST_POSITIONS {
                 return Err(Error::Limit {
@@ -330,6 +339,11 @@ impl Liveness {
         let mut doubtful = Vec::new();
         ones(&mask, |token| doubtful.push(token));
         Ok(doubtful)
+    }
+
+    /// Number of positions that a bounded search left open.
+    pub(crate) fn undecided_count(&self) -> usize {
+        self.undecided.len()
     }
 
     /// Memory in use, in bytes, to a good approximation.

@@ -3,8 +3,9 @@
 //! A position is a state of the language, what may be true of the marked text so far (`pairs`),
 //! and the last token. A token may follow if the language goes on with its bytes, the tokenizer
 //! may cut the text so, it may be the last token's neighbour unless a piece begins with it, and
-//! from there some member can be completed in the same way (`live`). Nothing here is a guess: what
-//! cannot be decided within limits is an error.
+//! from there some member can be completed in the same way (`live`). For machines with finitely many
+//! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
+//! searches endless they are bounded, and what they leave open counts as possible and is counted.
 
 mod live;
 mod pairs;
@@ -36,6 +37,9 @@ const FEW: usize = 32;
 
 /// From so many forbidden neighbours on, a bitmask of them is kept.
 const MANY: usize = 4096;
+
+/// Steps of one search where no search needs to come to an end.
+const MOST_STEPS: usize = 1_000;
 
 /// Bitmasks of forbidden neighbours that are kept.
 const ROWS: usize = 128;
@@ -322,6 +326,12 @@ impl Canonical {
             + grown.live.memory_bytes()
             + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
             + rows.iter().map(|row| 4 * row.1.len()).sum::<usize>()
+    }
+
+    /// Number of questions that a bounded search left open.
+    pub(crate) fn undecided_count(&self) -> usize {
+        let grown = self.lock();
+        grown.pairs.undecided_count() + grown.live.undecided_count()
     }
 
     /// Number of masks kept.

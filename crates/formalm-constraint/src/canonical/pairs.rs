@@ -8,7 +8,7 @@ use formalm_automata::{Error, Machine, Resource, StateId};
 use formalm_vocabulary::canonical::{MARKS, Mark, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Context;
+use super::{Context, MOST_STEPS};
 
 /// Pairs that may be built.
 const MOST_PAIRS: usize = 2_000_000;
@@ -31,6 +31,8 @@ pub(crate) struct Pairs {
     list: Vec<(StateId, Place)>,
     productive: Vec<Known>,
     clean: Vec<Known>,
+    /// Pairs taken for productive, as a bounded search found nothing.
+    undecided: usize,
     /// Per state of the language a byte that leads on to a member, none where it is one.
     ahead: FxHashMap<u32, Option<(u8, StateId)>>,
 }
@@ -121,6 +123,13 @@ impl Pairs {
             if self.productive[next as usize] == Known::Yes || self.is_completed(context, next)? {
                 for (pair, _) in path {
                     self.productive[pair as usize] = Known::Yes;
+                }
+                return Ok(true);
+            }
+            if !context.machine.is_finite() && seen.len() > MOST_STEPS {
+                for pair in seen {
+                    self.productive[pair as usize] = Known::Yes;
+                    self.undecided += 1;
                 }
                 return Ok(true);
             }
@@ -273,6 +282,9 @@ impl Pairs {
         if let Some(&hop) = self.ahead.get(&state.number()) {
             return Ok(hop);
         }
+        if !context.machine.is_finite() {
+            return self.ahead_of_stack(context, state);
+        }
         let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
         let mut at = 0;
@@ -301,6 +313,31 @@ impl Pairs {
             at += 1;
         }
         Ok(self.ahead.get(&state.number()).copied().flatten())
+    }
+
+    /// The same where a search for the way could meet states without end.
+    fn ahead_of_stack<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        state: StateId,
+    ) -> Result<Option<(u8, StateId)>, Error> {
+        let mut here = state;
+        for byte in context.machine.shortest(state)? {
+            let Some(next) = context.machine.step(here, byte)? else { break };
+            if self.ahead.insert(here.number(), Some((byte, next))).is_some() {
+                break;
+            }
+            here = next;
+        }
+        if context.machine.is_accepting(here) {
+            self.ahead.insert(here.number(), None);
+        }
+        Ok(self.ahead.get(&state.number()).copied().flatten())
+    }
+
+    /// Number of pairs that a bounded search left open.
+    pub(crate) fn undecided_count(&self) -> usize {
+        self.undecided
     }
 
     /// Whether a piece may end here and a member still be completed.
