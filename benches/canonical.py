@@ -156,12 +156,18 @@ def main() -> None:
             sys.stderr.write(f"left out, not there: {path}\n")
             continue
         record["tokenizers"][name] = measure(gzip.decompress(path.read_bytes()))
+        write(record, options.output)
         sys.stderr.write(f"{name} done\n")
+    if record["tokenizers"]:
+        sys.stdout.write(page(record))
+
+
+def write(record: dict[str, Any], folder: Path) -> None:
+    """Write what was measured so far."""
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
-    stem = options.output / f"canonical-{datetime.now(timezone.utc):%Y-%m-%d}"
+    stem = folder / f"canonical-{datetime.now(timezone.utc):%Y-%m-%d}"
     stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
     stem.with_suffix(".md").write_text(page(record))
-    sys.stdout.write(page(record))
 
 
 def page(record: dict[str, Any]) -> str:

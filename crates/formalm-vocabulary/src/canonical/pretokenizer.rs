@@ -129,7 +129,7 @@ fn literal(text: &str) -> Node {
 }
 
 fn division(node: &Node, behavior: Behavior, invert: bool) -> Result<Division, Error> {
-    Ok(Division { program: Program::new(node)?, behavior, invert })
+    Ok(Division::new(Program::new(node)?, behavior, invert))
 }
 
 fn refused(reason: &str) -> Error {

@@ -28,6 +28,8 @@ pub(crate) struct Division {
     pub(crate) behavior: Behavior,
     /// Matches count as gaps and gaps as matches.
     pub(crate) invert: bool,
+    /// Per class of characters the ways through a match that begins with one.
+    entries: Vec<Vec<u16>>,
 }
 
 /// What is guessed of a character.
@@ -51,6 +53,20 @@ pub(crate) struct Segment {
 }
 
 impl Division {
+    pub(crate) fn new(program: Program, behavior: Behavior, invert: bool) -> Division {
+        Division { program, behavior, invert, entries: Vec::new() }
+    }
+
+    /// Takes note of classes of characters, given one character of each.
+    pub(crate) fn use_classes(&mut self, representatives: &[char]) {
+        self.program.use_classes(representatives);
+        let entry = |class: u16| {
+            let ways = self.program.close(&[self.program.start()], Some(class));
+            self.program.step(&ways.threads, class)
+        };
+        self.entries = (0..representatives.len() as u16).map(entry).collect();
+    }
+
     /// The first character of a text, which is of a class.
     pub(crate) fn begin(&self, class: u16, guess: Guess) -> Option<Segment> {
         self.enter(Segment::default(), class, guess)
@@ -88,13 +104,12 @@ impl Division {
 
     /// Begins a match, or a gap or its next character, with a character.
     fn enter(&self, mut segment: Segment, class: u16, guess: Guess) -> Option<Segment> {
-        let ways = self.program.close(&[self.program.start()], Some(class));
-        let ways = self.program.step(&ways.threads, class);
+        let ways = &self.entries[usize::from(class)];
         if guess == Guess::Match {
-            segment.threads = ways;
+            segment.threads.clone_from(ways);
             return (!segment.threads.is_empty()).then(|| segment.tidy());
         }
-        segment.watched.extend(ways);
+        segment.watched.extend_from_slice(ways);
         Some(segment.tidy())
     }
 

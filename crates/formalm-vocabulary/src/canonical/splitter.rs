@@ -89,7 +89,7 @@ impl Splitter {
         let partition = Partition::new(sets.chain([symbols, never]))
             .ok_or_else(|| Error::new("the pre-tokenizer tells too many characters apart"))?;
         for division in &mut divisions {
-            division.program.use_classes(partition.representatives());
+            division.use_classes(partition.representatives());
         }
         let builder = Builder { divisions: &divisions, has_added };
         let symbols = partition.representatives().iter().map(|&c| symbols.contains(c)).collect();
@@ -437,13 +437,16 @@ impl Builder<'_> {
     }
 }
 
+/// Ways to go on: guesses by number, and the mark in front of the character.
+type Ways = Box<[(u32, Mark)]>;
+
 /// Guesses met so far, and where each leads: many states have the same ones.
 struct Known {
     ids: FxHashMap<Guesses, u32>,
     list: Vec<Guesses>,
     classes: usize,
     /// Per guesses and class, where that was asked for.
-    ways: Vec<Option<Box<[(u32, Mark)]>>>,
+    ways: Vec<Option<Ways>>,
     /// How often that was.
     steps: usize,
 }
