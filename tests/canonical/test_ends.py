@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 from formalm import Constraint, Regex, Vocabulary
-from tests.canonical.cases import trained
+from tests.canonical.cases import PIECES, trained
 from tests.canonical.real import Case, needs_files
-from tests.canonical.test_trained import PIECES
 
 
 @needs_files

@@ -11,9 +11,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from formalm import Constraint, Regex, Vocabulary, VocabularyError
-from tests.canonical.cases import trained
-from tests.canonical.test_theorem import by_bytes, tokenizations
-from tests.canonical.test_trained import PIECES
+from tests.canonical.cases import PIECES, by_bytes, tokenizations, trained
 
 LETTERS = "abc"
 LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]

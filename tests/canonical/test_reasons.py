@@ -10,9 +10,8 @@ from tokenizers import Tokenizer
 
 from formalm import Vocabulary
 from formalm.vocabulary.tokenizations import Tokenizations
-from tests.canonical.cases import trained
+from tests.canonical.cases import PIECES, trained, with_fallback
 from tests.canonical.real import Case, needs_files
-from tests.canonical.test_trained import PIECES, with_fallback
 
 TEXTS = [
     "The quick brown fox doesn't jump over 12345 lazy dogs.\n\n    return [1, 2]\n",

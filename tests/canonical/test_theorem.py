@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from itertools import product
 
 import pytest
 
-from formalm import Vocabulary
+from tests.canonical.cases import by_bytes, tokenizations
 from tests.canonical.real import Case, needs_files
 
 pytestmark = needs_files
@@ -20,24 +20,6 @@ ALPHABETS = {
     "words": "the ",
 }
 LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]
-
-
-def by_bytes(vocabulary: Vocabulary) -> dict[bytes, list[int]]:
-    found: dict[bytes, list[int]] = {}
-    for token_id, token in enumerate(vocabulary.tokens()):
-        if token is not None:
-            found.setdefault(token, []).append(token_id)
-    return found
-
-
-def tokenizations(text: bytes, ids: Mapping[bytes, Sequence[int]]) -> Iterator[list[int]]:
-    """All of them, as the definition has it."""
-    if not text:
-        yield []
-    for end in range(1, len(text) + 1):
-        for token_id in ids.get(text[:end], ()):
-            for rest in tokenizations(text[end:], ids):
-                yield [token_id, *rest]
 
 
 @pytest.mark.parametrize("length", [4, pytest.param(7, marks=LONG)])

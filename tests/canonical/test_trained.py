@@ -9,49 +9,17 @@ from typing import Any
 
 import pytest
 from tokenizers import Regex as Pattern
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from formalm import Constraint, LanguageError, Regex, TokenError, Vocabulary, VocabularyError
-from tests.canonical.cases import LANGUAGES, check_language, encode_raw, trained
-
-CL100K = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+from tests.canonical.cases import (
+    LANGUAGES,
+    PIECES,
+    check_language,
+    encode_raw,
+    trained,
+    with_fallback,
 )
-# The same with possessive quantifiers, as newer files have it, and a few of our own.
-POSSESSIVE = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-    r"|\s*[\r\n]|\s+(?!\S)|\s"
-)
-LAZY = r"a+?b|[ab]{2,3}?|(?=[\n ])\s| ?\p{Lu}\p{Ll}*"
-PIECES = {
-    "gpt2": pre_tokenizers.ByteLevel(add_prefix_space=False),
-    "digits": pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(False)]
-    ),
-    "runs": pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(), pre_tokenizers.ByteLevel(False, use_regex=False)]
-    ),
-    "text": pre_tokenizers.Sequence(
-        [pre_tokenizers.Split("a", "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
-    ),
-    "steps": pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Pattern(r"\p{N}{1,3}"), "isolated"),
-            pre_tokenizers.Split(Pattern(r"[あ-ん]+|ab"), "isolated"),
-            pre_tokenizers.ByteLevel(False),
-        ]
-    ),
-}
-for name, pattern in (("cl100k", CL100K), ("possessive", POSSESSIVE), ("lazy", LAZY)):
-    for behavior in ("isolated", "merged_with_previous", "merged_with_next", "contiguous"):
-        for invert in (False, True):
-            PIECES[f"{name} {behavior} {invert}"] = pre_tokenizers.Sequence(
-                [
-                    pre_tokenizers.Split(Pattern(pattern), behavior, invert),
-                    pre_tokenizers.ByteLevel(False, use_regex=False),
-                ]
-            )
 
 
 @pytest.mark.parametrize("name", PIECES)
@@ -93,31 +61,6 @@ def test_merges_in_a_strange_order(seed: int) -> None:
     assert vocabulary.encoder().early_count > 0
     for pattern in (r"(the| the|he|e|t){0,3}", r"( |s|a|t){0,4}", r"(and|an|d| in|i){0,3}"):
         check_language(tokenizer, vocabulary, pattern)
-
-
-UNKNOWN = "<unk>"
-
-
-def with_fallback(*, scheme: str | None = None, split: bool = False) -> Tokenizer:
-    """A tokenizer as SentencePiece's are written: spaces as marks, other characters in bytes."""
-    pieces = [UNKNOWN, *(f"<0x{byte:02X}>" for byte in range(256)), *"▁abcdthe", "é", "日"]
-    merges = [("t", "h"), ("▁", "▁"), ("th", "e"), ("▁", "the"), ("▁", "a"), ("a", "b")]
-    merges += [("▁▁", "▁▁"), ("▁▁", "▁"), ("ab", "ab"), ("▁a", "b"), ("c", "d"), ("é", "a")]
-    pieces += [left + right for left, right in merges]
-    vocabulary = {piece: at for at, piece in enumerate(dict.fromkeys(pieces))}
-    model = models.BPE(vocabulary, merges, unk_token=UNKNOWN, byte_fallback=True, fuse_unk=True)
-    tokenizer = Tokenizer(model)
-    if scheme is None:
-        tokenizer.normalizer = normalizers.Sequence(
-            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-        )
-    else:
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split)
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-    )
-    tokenizer.add_special_tokens([UNKNOWN])
-    return tokenizer
 
 
 FALLBACKS = [
