@@ -167,8 +167,8 @@ def non_canonical(
         return NonCanonical(index, "the tokenizer turns '\u2581' into a space", None)
     expected = encoder.encode(text)
     if expected is None:
-        ends = [b"".join(spelled[: at + 1]).decode(errors="ignore") for at in range(len(ids))]
-        index = bisect_left(ends, True, key=lambda end: encoder.encode(end) is None)
+        until = [b"".join(spelled[: at + 1]).decode(errors="ignore") for at in range(len(ids))]
+        index = bisect_left(until, True, key=lambda part: encoder.encode(part) is None)
         return NonCanonical(index, "the tokenizer has no tokens that spell this text", None)
     if list(ids) == expected:
         return None

@@ -98,7 +98,7 @@ def _parts(encoding: Any) -> tuple[str, str, dict[bytes, int], dict[str, int]]:
         ) from None
 
 
-def _ranks(source: str | os.PathLike[str] | Mapping[bytes, int]) -> dict[bytes, int]:
+def _ranks(source: str | os.PathLike[str] | Mapping[Any, Any]) -> dict[Any, Any]:
     """Ranks as they are, or of a file with a token in base 64 and its rank in each line."""
     if isinstance(source, Mapping):
         ranks = dict(source)
@@ -118,7 +118,7 @@ def _ranks(source: str | os.PathLike[str] | Mapping[bytes, int]) -> dict[bytes, 
     return ranks
 
 
-def _special(tokens: Mapping[str, int] | None) -> dict[str, int]:
+def _special(tokens: Mapping[Any, Any] | None) -> dict[Any, Any]:
     special = dict(tokens or {})
     for name, token_id in special.items():
         if not isinstance(name, str) or type(token_id) is not int or token_id < 0:

@@ -72,6 +72,7 @@ impl Encoder {
     fn new(mut description: Description) -> Result<Encoder, Error> {
         let added = description.added.iter().map(|(text, _)| text.as_str());
         description.divisions.cut_out(added)?;
+        let (kinds, by_text) = kinds(&description)?;
         let (known, never) = (description.symbols.known(), description.symbols.never());
         let divisions = description.divisions.at_least_one()?;
         let splitter = Splitter::new(divisions, !description.added.is_empty(), &known, &never)?;
@@ -82,7 +83,6 @@ impl Encoder {
             let message = format!("the special token {name:?} is a piece of text");
             return Err(refused(&message).at("model.ignore_merges"));
         }
-        let relation = description.merges.relation;
         let unreachable = &description.merges.unreachable;
         let wholes = Wholes::new(
             description
@@ -90,35 +90,15 @@ impl Encoder {
                 .iter()
                 .map(|(_, id)| (*id, unreachable.get(id).and_then(|merged| merged.as_deref()))),
         );
-        let texts = description.added.iter().map(|(_, id)| *id);
-        let bytes: Vec<u32> =
-            (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();
-        let ids = texts.chain(bytes.iter().copied()).map(|id| id as usize + 1);
-        let len = ids.max().unwrap_or_default().max(relation.len());
-        if len > MOST_IDS {
-            return Err(Error::new(format!("ids are beyond {MOST_IDS}")).at("added_tokens"));
-        }
-        let mut kinds = vec![Kind::Never; len];
-        for id in (0..relation.len() as u32).filter(|&id| relation.is_reachable(id)) {
-            kinds[id as usize] = Kind::Merged;
-        }
-        let mut by_text: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
-        for (text, id) in description.wholes {
-            kinds[id as usize] = Kind::Whole;
-            by_text.insert(text, id);
-        }
-        for (byte, &id) in bytes.iter().enumerate() {
-            if kinds[id as usize] != Kind::Never {
-                return Err(refused("its merges make one of the tokens for single bytes"));
-            }
-            kinds[id as usize] = Kind::Byte(byte as u8);
-        }
-        for (text, id) in description.added {
-            kinds[id as usize] = Kind::Added;
-            by_text.insert(text.into_bytes(), id);
-        }
-        let (symbols, prepends) = (description.symbols, description.prepends);
-        Ok(Encoder { relation, splitter, symbols, wholes, by_text, kinds, prepends })
+        Ok(Encoder {
+            relation: description.merges.relation,
+            splitter,
+            symbols: description.symbols,
+            wholes,
+            by_text,
+            kinds,
+            prepends: description.prepends,
+        })
     }
 
     /// Checks that a vocabulary is this tokenizer's, and that all text in it is text there.
@@ -251,4 +231,37 @@ impl Encoder {
     pub fn memory_bytes(&self) -> usize {
         self.relation.memory_bytes() + self.splitter.memory_bytes() + 2 * self.kinds.len()
     }
+}
+
+/// Where each token comes from, and those that are looked up by their text.
+fn kinds(description: &Description) -> Result<(Vec<Kind>, FxHashMap<Vec<u8>, u32>), Error> {
+    let relation = &description.merges.relation;
+    let bytes: Vec<u32> =
+        (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();
+    let added = description.added.iter().map(|(_, id)| *id);
+    let ids = added.chain(bytes.iter().copied()).map(|id| id as usize + 1);
+    let len = ids.max().unwrap_or_default().max(relation.len());
+    if len > MOST_IDS {
+        return Err(Error::new(format!("ids are beyond {MOST_IDS}")).at("added_tokens"));
+    }
+    let mut kinds = vec![Kind::Never; len];
+    for id in (0..relation.len() as u32).filter(|&id| relation.is_reachable(id)) {
+        kinds[id as usize] = Kind::Merged;
+    }
+    let mut by_text: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
+    for (text, id) in &description.wholes {
+        kinds[*id as usize] = Kind::Whole;
+        by_text.insert(text.clone(), *id);
+    }
+    for (byte, &id) in bytes.iter().enumerate() {
+        if kinds[id as usize] != Kind::Never {
+            return Err(refused("its merges make one of the tokens for single bytes"));
+        }
+        kinds[id as usize] = Kind::Byte(byte as u8);
+    }
+    for (text, id) in &description.added {
+        kinds[*id as usize] = Kind::Added;
+        by_text.insert(text.clone().into_bytes(), *id);
+    }
+    Ok((kinds, by_text))
 }

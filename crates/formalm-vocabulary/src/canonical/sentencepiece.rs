@@ -1,7 +1,7 @@
 //! SentencePiece models that merge: pieces with scores, the highest first, over the characters of
 //! a text in which a mark stands for each space.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::description::{Description, refused};
 use super::merges::Merges;
@@ -63,7 +63,7 @@ pub(super) fn read(data: &[u8]) -> Result<Description, Error> {
             characters.insert(character, token);
         }
     }
-    let frozen: Vec<char> = added.iter().filter_map(|(text, _)| single(text)).collect();
+    let frozen: FxHashSet<char> = added.iter().filter_map(|(text, _)| single(text)).collect();
     for (piece, _) in of_kind(NORMAL) {
         let strange = |c: &char| !characters.contains_key(c) && !frozen.contains(c);
         if let Some(character) = piece.text.chars().find(strange) {
@@ -80,14 +80,7 @@ pub(super) fn read(data: &[u8]) -> Result<Description, Error> {
         out.extend(text.chars().map_while(|character| characters.get(&character)));
         (each.token, out.len() == text.chars().count())
     });
-    let spelled = |(text, token): (&str, u32)| (text.replace(SPACE, " "), token);
-    let added: Vec<(String, u32)> = added.into_iter().map(spelled).collect();
-    let never = symbols.never();
-    if let Some((text, _)) = added.iter().find(|(text, _)| text.chars().any(|c| never.contains(c)))
-    {
-        let message = format!("the user-defined piece {text:?} has characters that are no pieces");
-        return Err(refused(&message));
-    }
+    let added = spelled(&added, &symbols)?;
     Ok(Description {
         symbols,
         merges,
@@ -97,6 +90,21 @@ pub(super) fn read(data: &[u8]) -> Result<Description, Error> {
         reserved: Vec::new(),
         prepends: model.dummy_prefix,
     })
+}
+
+/// User-defined pieces as texts have them.
+fn spelled(added: &[(&str, u32)], symbols: &Symbols) -> Result<Vec<(String, u32)>, Error> {
+    let never = symbols.never();
+    let spell = |&(text, token): &(&str, u32)| {
+        let spelled = text.replace(SPACE, " ");
+        if spelled.chars().any(|character| never.contains(character)) {
+            let message =
+                format!("the user-defined piece {text:?} has characters that are no pieces");
+            return Err(refused(&message));
+        }
+        Ok((spelled, token))
+    };
+    added.iter().map(spell).collect()
 }
 
 /// The only character of a text, if it is the only one.
