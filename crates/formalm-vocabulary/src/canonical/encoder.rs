@@ -26,6 +26,9 @@ pub enum Kind {
     Never,
 }
 
+/// Tokens by their text.
+type ByText = FxHashMap<Vec<u8>, u32>;
+
 /// A tokenizer that merges.
 #[derive(Debug)]
 pub struct Encoder {
@@ -34,7 +37,7 @@ pub struct Encoder {
     symbols: Symbols,
     wholes: Wholes,
     /// Whole pieces and added tokens by their text.
-    by_text: FxHashMap<Vec<u8>, u32>,
+    by_text: ByText,
     kinds: Vec<Kind>,
     /// Text gets a space in front before it is encoded.
     prepends: bool,
@@ -234,7 +237,7 @@ impl Encoder {
 }
 
 /// Where each token comes from, and those that are looked up by their text.
-fn kinds(description: &Description) -> Result<(Vec<Kind>, FxHashMap<Vec<u8>, u32>), Error> {
+fn kinds(description: &Description) -> Result<(Vec<Kind>, ByText), Error> {
     let relation = &description.merges.relation;
     let bytes: Vec<u32> =
         (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();
@@ -248,7 +251,7 @@ fn kinds(description: &Description) -> Result<(Vec<Kind>, FxHashMap<Vec<u8>, u32
     for id in (0..relation.len() as u32).filter(|&id| relation.is_reachable(id)) {
         kinds[id as usize] = Kind::Merged;
     }
-    let mut by_text: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
+    let mut by_text: ByText = FxHashMap::default();
     for (text, id) in &description.wholes {
         kinds[*id as usize] = Kind::Whole;
         by_text.insert(text.clone(), *id);

@@ -97,7 +97,7 @@ pub(super) fn read(data: &[u8]) -> Result<Description, Error> {
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let end = text.iter().position(|&letter| letter == b'=').unwrap_or(text.len());
-    let padded = text.len() % 4 == 0 && text.len() - end <= 2;
+    let padded = text.len().is_multiple_of(4) && text.len() - end <= 2;
     if !padded || text[end..].iter().any(|&letter| letter != b'=') {
         return None;
     }
