@@ -1,7 +1,33 @@
 """Settings for all tests."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 # No deadline: a busy machine is not a finding.
 settings.register_profile("formalm", deadline=None)
 settings.load_profile("formalm")
+
+
+@pytest.fixture
+def write_gguf() -> Callable[[Path, Callable[[Any], None]], None]:
+    """Writes a file with the package that defines the format."""
+    gguf = pytest.importorskip("gguf")
+
+    def write(path: Path, fill: Callable[[Any], None]) -> None:
+        writer = gguf.GGUFWriter(path, "llama")
+        writer.add_description("other keys are skipped")
+        writer.add_array("general.tags", ["one", "two"])
+        writer.add_array("other.numbers", [1, 2, 3])
+        fill(writer)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+    return write

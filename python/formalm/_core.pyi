@@ -181,8 +181,13 @@ class Encoder:
         """What :meth:`save` wrote, for the same vocabulary and tokenizer."""
     def save(self, vocabulary: Vocabulary, tokenizer: str) -> bytes:
         """The encoder as bytes, with a name for the tokenizer that it is of."""
-    def encode(self, text: str) -> list[int]:
-        """The tokens of a text, no space put in front of it."""
+    @staticmethod
+    def from_tiktoken(encoding: bytes, vocabulary: Vocabulary) -> Encoder:
+        """From JSON with a pattern, ranks by tokens in base 64, and the offset of ids."""
+    @staticmethod
+    def from_sentencepiece(model: bytes, vocabulary: Vocabulary) -> Encoder: ...
+    def encode(self, text: str) -> list[int] | None:
+        """The tokens of a text, no space put in front of it; None if no tokens spell it."""
     def pieces(self, text: str) -> list[tuple[int, bool]]:
         """Where pieces begin, in bytes, and whether each is an added token."""
     def borders(self) -> str:

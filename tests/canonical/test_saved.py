@@ -79,7 +79,7 @@ def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> N
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(VocabularyError, match="damaged"):
         Vocabulary.load(path).encoder()
-    own, name = data[-size:], canonical.tokenizer_name(trained(PIECES["gpt2"]).to_str().encode())
+    own, name = data[-size:], canonical.tokenizer_name(vocabulary._parts.tokenizer)
     other = Vocabulary.from_tokenizer_json(added().to_str())
     for core, tokenizer in ((other.core, name), (vocabulary.core, "another")):
         with pytest.raises(VocabularyError, match="another tokenizer"):

@@ -146,10 +146,12 @@ def test_other_vocabularies_have_no_canonical_tokens() -> None:
 def test_a_file_that_lies_is_refused() -> None:
     honest = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
     from formalm.vocabulary.canonical import load_encoder
+    from formalm.vocabulary.encoding import JsonTokenizer
 
-    data = trained(PIECES["digits"]).to_str().encode()
+    liar = JsonTokenizer(trained(PIECES["digits"]).to_str().encode())
+    liar.encode = honest.encode  # type: ignore[method-assign]
     with pytest.raises(VocabularyError, match="does not do what its file says"):
-        load_encoder(data, honest.core, honest.encode)
+        load_encoder(liar, honest.core)
 
 
 def test_errors_say_where_and_why() -> None:

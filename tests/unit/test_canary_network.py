@@ -113,9 +113,9 @@ def test_cached_equals_fresh_and_forks_are_free(network: Gpt2) -> None:
     states = [network.start(ids) for ids in SEQUENCES]
     before = [state.logprobs.copy() for state in states]
     tokens = [4, 9, 0, 16, 3]
-    once = network.extend(states, tokens)
-    other = network.extend(states, tokens[::-1])
-    twice = network.extend(once, tokens[::-1])
+    once = network.extend(states, [[t] for t in tokens])
+    other = network.extend(states, [[t] for t in tokens[::-1]])
+    twice = network.extend(once, [[t] for t in tokens[::-1]])
     for index, ids in enumerate(SEQUENCES):
         expected = network.next_logprobs(
             [
@@ -130,10 +130,22 @@ def test_cached_equals_fresh_and_forks_are_free(network: Gpt2) -> None:
         assert (states[index].logprobs == before[index]).all()
 
 
+def test_runs_equal_single_steps(network: Gpt2) -> None:
+    runs = [[4, 9, 0], [16], [3, 3], [1] * 5, [2]]
+    states = network.extend([network.start(ids) for ids in SEQUENCES], runs)
+    expected = network.next_logprobs([[*a, *b] for a, b in zip(SEQUENCES, runs, strict=True)])
+    for row, state in zip(expected, states, strict=True):
+        np.testing.assert_allclose(state.logprobs, row, atol=1e-5)
+    further = network.extend(states, [[5, 6]] * len(states))
+    whole = [[*a, *b, 5, 6] for a, b in zip(SEQUENCES, runs, strict=True)]
+    for row, state in zip(network.next_logprobs(whole), further, strict=True):
+        np.testing.assert_allclose(state.logprobs, row, atol=1e-5)
+
+
 def test_more_rows_than_a_batch_holds(network: Gpt2) -> None:
     found = network.next_logprobs([[0, 5]] * 300)
     assert found.shape == (300, 17)
-    assert len(network.extend([network.start([0])] * 300, [5] * 300)) == 300
+    assert len(network.extend([network.start([0])] * 300, [[5]] * 300)) == 300
     assert network.extend([], []) == []
 
 

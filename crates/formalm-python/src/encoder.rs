@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_vocabulary::Error;
 use formalm_vocabulary::canonical::{Encoder as Inner, Mark};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,16 +20,7 @@ pub(crate) struct Encoder {
 impl Encoder {
     #[new]
     fn new(py: Python<'_>, tokenizer_json: &[u8], vocabulary: &Vocabulary) -> PyResult<Encoder> {
-        let vocabulary = Arc::clone(&vocabulary.inner);
-        let made = py.detach(|| {
-            let encoder = Inner::from_tokenizer_json(tokenizer_json)?;
-            encoder.check(&vocabulary)?;
-            Ok(encoder)
-        });
-        match made {
-            Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
-            Err(error) => Err(errors::unreadable(py, &error)),
-        }
+        Encoder::checked(py, vocabulary, || Inner::from_tokenizer_json(tokenizer_json))
     }
 
     /// What `save` wrote, for the same vocabulary and tokenizer.
@@ -57,10 +49,29 @@ impl Encoder {
         PyBytes::new(py, &data)
     }
 
-    /// The tokens of a text, no space put in front of it.
-    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
-        let encoded = py.detach(|| self.inner.encode(text));
-        encoded.ok_or_else(|| errors::argument(py, "the text has no tokens", None))
+    /// From an encoding of tiktoken, as JSON.
+    #[staticmethod]
+    fn from_tiktoken(
+        py: Python<'_>,
+        encoding: &[u8],
+        vocabulary: &Vocabulary,
+    ) -> PyResult<Encoder> {
+        Encoder::checked(py, vocabulary, || Inner::from_tiktoken(encoding))
+    }
+
+    /// From a SentencePiece model.
+    #[staticmethod]
+    fn from_sentencepiece(
+        py: Python<'_>,
+        model: &[u8],
+        vocabulary: &Vocabulary,
+    ) -> PyResult<Encoder> {
+        Encoder::checked(py, vocabulary, || Inner::from_sentencepiece(model))
+    }
+
+    /// The tokens of a text, no space put in front of it; none if no tokens spell it.
+    fn encode(&self, py: Python<'_>, text: &str) -> Option<Vec<u32>> {
+        py.detach(|| self.inner.encode(text))
     }
 
     /// Where the pieces of a text begin, in bytes, and whether each is an added token.
@@ -124,5 +135,25 @@ impl Encoder {
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.inner.memory_bytes()
+    }
+}
+
+impl Encoder {
+    /// What is read, once it is known to be the vocabulary's.
+    fn checked(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        read: impl FnOnce() -> Result<Inner, Error> + Send,
+    ) -> PyResult<Encoder> {
+        let vocabulary = Arc::clone(&vocabulary.inner);
+        let made = py.detach(|| {
+            let encoder = read()?;
+            encoder.check(&vocabulary)?;
+            Ok(encoder)
+        });
+        match made {
+            Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
+            Err(error) => Err(errors::unreadable(py, &error)),
+        }
     }
 }

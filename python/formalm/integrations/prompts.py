@@ -49,8 +49,9 @@ class Prompt:
         ids = _array(given)
         self.rows, self.length = ids.shape
         self._known = frozenset(row.tobytes() for row in ids)
-        if isinstance(given, Mapping) and given.get("attention_mask") is not None:
-            mask = _array(given["attention_mask"])
+        seen = given.get("attention_mask") if isinstance(given, Mapping) else None
+        if seen is not None:
+            mask = np.asarray(seen.detach().cpu() if hasattr(seen, "detach") else seen)
             if mask.shape == ids.shape:
                 pairs = zip(ids, mask == 0, strict=True)
                 self._padding = {row.tobytes(): padding for row, padding in pairs}

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from formalm import _core
 from formalm.errors import VocabularyError
-from formalm.vocabulary.encoding import JsonTokenizer
+from formalm.vocabulary.encoding import Tokenizer
 from formalm.vocabulary.non_canonical import NonCanonical, find
 from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
 __all__ = ["CanonicalTokens", "NonCanonical", "load_encoder", "tokenizer_name"]
+
+# How each kind of description is taken apart.
+_READERS = {
+    "tokenizer.json": _core.Encoder,
+    "tiktoken": _core.Encoder.from_tiktoken,
+    "sentencepiece": _core.Encoder.from_sentencepiece,
+}
 
 # What pre-tokenizers treat in ways of their own, to be strung together at random.
 _SCRAPS = [
@@ -36,33 +43,38 @@ class CanonicalTokens(Sources):
         Raises
         ------
         VocabularyError
-            If there is no ``tokenizer.json``, or one that we cannot follow exactly.
+            If there is no tokenizer, or one that we cannot follow exactly.
         """
         if self._encoder is None:
-            tokenizer, data = self._parts.tokenizer, self._tokenizer_json
-            if tokenizer is None or data is None:
+            tokenizer = self._parts.tokenizer
+            if tokenizer is None or tokenizer.kind not in _READERS:
+                reason = "it encodes with a function, which can do anything"
                 raise VocabularyError(
-                    "canonical tokens need the tokenizer's own file",
-                    hint="from_tokenizer_json, from_tokenizer and from_pretrained keep it",
+                    "canonical tokens need the tokenizer's own file: "
+                    + (self._parts.cannot_encode if tokenizer is None else reason),
+                    hint="from_pretrained, from_tokenizer and the readers of files keep it",
                 )
             if self._parts.encoder:
                 # It was checked before it was saved.
-                name = tokenizer_name(data)
+                name = tokenizer_name(tokenizer)
                 self._encoder = _core.Encoder.from_saved(self._parts.encoder, self.core, name)
             else:
-                self._encoder = load_encoder(data, self.core, tokenizer.encode)
+                self._encoder = load_encoder(tokenizer, self.core)
         return self._encoder
 
     def saved_encoder(self) -> bytes:
         """What :meth:`encoder` made, as bytes for a later process; empty if it made nothing yet."""
-        data = self._tokenizer_json
-        if self._encoder is None or data is None:
+        tokenizer = self._parts.tokenizer
+        if self._encoder is None or tokenizer is None:
             return self._parts.encoder
-        return self._encoder.save(self.core, tokenizer_name(data))
+        return self._encoder.save(self.core, tokenizer_name(tokenizer))
 
     def merges_like(self, other: CanonicalTokens) -> bool:
-        """Whether both have the same tokenizer file, so that canonical tokens are the same."""
-        return self._tokenizer_json == other._tokenizer_json
+        """Whether both have the same tokenizer, so that canonical tokens are the same."""
+        mine, others = self._parts.tokenizer, other._parts.tokenizer
+        if mine is None or others is None:
+            return mine is others
+        return mine.kind == others.kind and mine.data == others.data
 
     def is_canonical(self, token_ids: Iterable[int]) -> bool:
         """Whether the tokenizer itself writes the tokens' text in these tokens.
@@ -111,40 +123,36 @@ class CanonicalTokens(Sources):
             self._spellings = Spellings(self.core.all_token_bytes())
         return Tokenizations(self, self._spellings, text, byte_limit)
 
-    @property
-    def _tokenizer_json(self) -> bytes | None:
-        """The ``tokenizer.json`` that encodes, if it is one that does."""
-        tokenizer = self._parts.tokenizer
-        return tokenizer.data if isinstance(tokenizer, JsonTokenizer) else None
 
-
-def tokenizer_name(tokenizer_json: bytes) -> str:
+def tokenizer_name(tokenizer: Tokenizer) -> str:
     """What tells a tokenizer from all others."""
-    return hashlib.sha256(tokenizer_json).hexdigest()
+    return hashlib.sha256(tokenizer.kind.encode() + b"\n" + tokenizer.data).hexdigest()
 
 
-def load_encoder(
-    tokenizer_json: bytes, core: _core.Vocabulary, encode: Callable[[str], Sequence[int]]
-) -> _core.Encoder:
-    """The tokenizer taken apart, after it was checked to tokenize as ``encode`` does.
+def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
+    """The tokenizer taken apart, after it was checked to tokenize as its own library does.
 
     Raises
     ------
     VocabularyError
         If it is of a kind that we cannot follow exactly, or one of the checks failed.
     """
-    encoder = _core.Encoder(tokenizer_json, core)
+    encoder = _READERS[tokenizer.kind](tokenizer.data, core)
     for text in _probes(encoder, core):
         # The space that such a tokenizer puts in front is part of what its tokens spell.
         spelled = " " + text if encoder.prepends_space else text
-        expected, found = list(encode(text)), encoder.encode(spelled)
-        if expected != found:
+        expected, found = tokenizer.encode(text), encoder.encode(spelled)
+        if expected != found and not (found is None and _spell(core, expected) != spelled.encode()):
             raise VocabularyError(
                 f"the tokenizer does not do what its file says: {text!r} becomes {expected},"
                 f" we read {found}",
                 hint='use tokenization="all" with this vocabulary',
             )
     return encoder
+
+
+def _spell(core: _core.Vocabulary, ids: Iterable[int]) -> bytes:
+    return b"".join(core.token_bytes(token_id) or b"" for token_id in ids)
 
 
 def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
@@ -154,10 +162,9 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
     borders = encoder.borders()
     for start in range(0, len(borders), 50):
         texts.append("".join(f"a{c} {c}1{c}'{c}\n" for c in borders[start : start + 50]))
-    ids = [rng.randrange(len(core)) for _ in range(2400)]
-    spelled = [core.token_bytes(token_id) or b"" for token_id in ids]
-    for start in range(0, len(spelled), 3):
-        texts.append(b"".join(spelled[start : start + 3]).decode(errors="ignore"))
+    for _ in range(800):
+        ids = [rng.randrange(len(core)) for _ in range(3)]
+        texts.append(_spell(core, ids).decode(errors="ignore"))
     for text in texts:
         marked = encoder.marks_spaces and "\u2581" in text
         if not marked and not (encoder.prepends_space and text[:1] in ("", " ")):

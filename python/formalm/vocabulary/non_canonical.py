@@ -95,8 +95,9 @@ class _Text:
         if self.own is None:
             if self.text is None:
                 return self._at(self._token(self.broken), "the bytes of the tokens are not UTF-8")
-            at = self._token(self.marked or 0)
-            return self._at(at, f"the tokenizer turns {MARK!r} into a space")
+            if self.marked is None:
+                return self._at(self._unspelled(), "the tokenizer has no tokens for this text")
+            return self._at(self._token(self.marked), f"the tokenizer turns {MARK!r} into a space")
         pairs = enumerate(zip(self.ids, self.own, strict=False))
         index = next((at for at, (found, own) in pairs if found != own), None)
         if index is None:
@@ -104,6 +105,13 @@ class _Text:
                 return None
             index = min(len(self.ids), len(self.own))
         return self._why(index)
+
+    def _unspelled(self) -> int:
+        """The first token whose text, with all before it, the tokenizer does not write."""
+        for at, end in enumerate(self.starts[1:]):
+            if self.encoder.encode(self.bytes[:end].decode(errors="ignore")) is None:
+                return at
+        return len(self.ids) - 1
 
     def _token(self, byte: int) -> int:
         """The token that a byte of the text is part of; of several, the last to begin there."""
@@ -168,7 +176,7 @@ class _Text:
         while self.bytes[byte] & 0xC0 == 0x80:
             byte -= 1
         character = self.bytes[byte : byte + 4].decode(errors="ignore")[:1]
-        return character if len(self.encoder.encode(character)) == 1 else None
+        return character if len(self.encoder.encode(character) or ()) == 1 else None
 
     def _wholly(self, index: int, piece: bytes) -> str:
         """Why a piece that is neither merged nor cut otherwise is not as the tokens have it."""

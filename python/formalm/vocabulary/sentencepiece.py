@@ -129,7 +129,7 @@ def _model(data: bytes) -> Model:
     if _TIKTOKEN_LINE.match(data):
         raise VocabularyError(
             "this tokenizer.model is a list of ranks as tiktoken reads it, no SentencePiece model",
-            hint="use the tokenizer.json of the same model",
+            hint="use the tokenizer.json of the same model, or from_tiktoken with its pattern",
         )
     pieces: list[tuple[str, int]] = []
     trainer: dict[int, Any] = {}

@@ -102,15 +102,50 @@ class Sources:
         return cls(read_folder(folder, end_token_ids))
 
     @classmethod
-    def from_tiktoken(cls, encoding: Any, end_token_ids: EndTokens | None = None) -> Self:
-        """A vocabulary from a ``tiktoken.Encoding``.
+    def from_tiktoken(
+        cls,
+        encoding: str | PathLike[str] | Mapping[bytes, int] | Any,
+        end_token_ids: EndTokens | None = None,
+        *,
+        pattern: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> Self:
+        """A vocabulary from a ``tiktoken.Encoding``, or from ranks and a pattern.
 
-        Special tokens and ids that no token has get no bytes. The end of sequence is
-        ``<|endoftext|>`` if there is one and nothing else is given.
+        Parameters
+        ----------
+        encoding
+            The object; or the ranks of the tokens, which are their ids: a map from bytes, or the
+            path of a file with a token in base 64 and its rank in each line.
+        end_token_ids
+            Ids or names; by default ``<|endoftext|>`` if there is one.
+        pattern
+            Of ranks, the pattern whose matches are the pieces of a text.
+        special_tokens
+            Of ranks, the ids of the special tokens.
+
+        Raises
+        ------
+        VocabularyError
+            If the ranks cannot be read, or come without a pattern.
+        ArgumentError
+            If an object is given a pattern or special tokens beside its own.
+
+        Notes
+        -----
+        Special tokens and ids that no token has get no bytes.
+
+        Examples
+        --------
+        >>> from formalm import Vocabulary
+        >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
+        >>> vocabulary = Vocabulary.from_tiktoken(ranks, pattern=" ?[^ ]+| ")
+        >>> vocabulary.token_bytes(256), vocabulary.is_canonical([256])
+        (b'ab', True)
         """
         from formalm.vocabulary.tiktoken import read_tiktoken
 
-        return cls(read_tiktoken(encoding, end_token_ids))
+        return cls(read_tiktoken(encoding, end_token_ids, pattern, special_tokens))
 
     @classmethod
     def from_sentencepiece(

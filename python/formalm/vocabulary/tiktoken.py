@@ -1,13 +1,16 @@
-"""Vocabularies of the tiktoken package, from its ``Encoding`` objects."""
+"""Vocabularies of the tiktoken package: its ``Encoding`` objects, and lists of ranks."""
 
 from __future__ import annotations
 
 import json
+import os
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from formalm import _core
-from formalm.errors import VocabularyError
+from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.encoding import missing
 from formalm.vocabulary.parts import EndTokens, Parts, ended
 
@@ -48,22 +51,31 @@ class TiktokenTokenizer:
         return [token_id + offset for token_id in ids] if offset else ids
 
 
-def read_tiktoken(encoding: Any, end_token_ids: EndTokens | None) -> Parts:
+def read_tiktoken(
+    source: Any,
+    end_token_ids: EndTokens | None,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Parts:
     """Bytes by rank; special tokens and ids that no token has get none."""
-    try:
-        ranks, special = dict(encoding._mergeable_ranks), dict(encoding._special_tokens)
-        name, pattern = str(encoding.name), str(encoding._pat_str)
-    except (AttributeError, TypeError, ValueError):
-        kind = type(encoding).__name__
-        raise VocabularyError(
-            f"{kind} has no ranks and special tokens as a tiktoken Encoding has"
-        ) from None
-    tokens: list[bytes | None] = [None] * (
-        max([*ranks.values(), *special.values()], default=-1) + 1
-    )
+    if isinstance(source, (str, os.PathLike, Mapping)):
+        if not isinstance(pattern, str):
+            raise VocabularyError(
+                "a list of ranks does not say where text is cut: it needs a pattern",
+                hint="pass the pattern of the tokenizer, as its makers publish it",
+            )
+        name, ranks, special = "ranks", _ranks(source), _special(special_tokens)
+    elif pattern is not None or special_tokens is not None:
+        raise ArgumentError("an Encoding has a pattern and special tokens of its own")
+    else:
+        name, pattern, ranks, special = _parts(source)
+    ids = [*ranks.values(), *special.values()]
+    if len({*ids}) < len(ids):
+        raise VocabularyError("two tokens have the same rank, or one that is a special token's")
+    tokens: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for token, rank in ranks.items():
         tokens[rank] = token
-    taken = {*ranks.values(), *special.values()}
+    taken = {*ids}
     holes = [token_id for token_id in range(len(tokens)) if token_id not in taken]
     notes = [f"ids that no token has, never allowed: {shown(holes)}"] if holes else []
     core = _core.Vocabulary.from_tokens(tokens, [], list(special.items()), notes)
@@ -72,6 +84,46 @@ def read_tiktoken(encoding: Any, end_token_ids: EndTokens | None) -> Parts:
     )
     tokenizer = TiktokenTokenizer.of(name, pattern, ranks, special, offset=0)
     return Parts(core, tokenizer, end_source=source)
+
+
+def _parts(encoding: Any) -> tuple[str, str, dict[bytes, int], dict[str, int]]:
+    """Name, pattern, ranks and special tokens of an ``Encoding``."""
+    try:
+        ranks, special = dict(encoding._mergeable_ranks), dict(encoding._special_tokens)
+        return str(encoding.name), str(encoding._pat_str), ranks, special
+    except (AttributeError, TypeError, ValueError):
+        kind = type(encoding).__name__
+        raise VocabularyError(
+            f"{kind} has no ranks and special tokens as a tiktoken Encoding has"
+        ) from None
+
+
+def _ranks(source: str | os.PathLike[str] | Mapping[Any, Any]) -> dict[Any, Any]:
+    """Ranks as they are, or of a file with a token in base 64 and its rank in each line."""
+    if isinstance(source, Mapping):
+        ranks = dict(source)
+    else:
+        from formalm.vocabulary.files import read_bytes
+
+        try:
+            lines = [line.split() for line in read_bytes(Path(source)).splitlines() if line]
+            ranks = {b64decode(token, validate=True): int(rank) for token, rank in lines}
+        except ValueError:
+            raise VocabularyError(
+                f"{source} is not a list of tokens in base 64 and their ranks"
+            ) from None
+    for token, rank in ranks.items():
+        if not isinstance(token, bytes) or not token or type(rank) is not int or rank < 0:
+            raise VocabularyError(f"{token!r}: {rank!r} is not the bytes of a token and a rank")
+    return ranks
+
+
+def _special(tokens: Mapping[Any, Any] | None) -> dict[Any, Any]:
+    special = dict(tokens or {})
+    for name, token_id in special.items():
+        if not isinstance(name, str) or type(token_id) is not int or token_id < 0:
+            raise VocabularyError(f"{name!r}: {token_id!r} is not the name of a token and its id")
+    return special
 
 
 def shown(ids: list[int]) -> str:

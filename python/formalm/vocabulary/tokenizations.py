@@ -98,7 +98,8 @@ class Tokenizations:
             return None
         if encoder.marks_spaces and "\u2581" in text:
             return None
-        return tuple(encoder.encode(text))
+        own = encoder.encode(text)
+        return None if own is None else tuple(own)
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         try:

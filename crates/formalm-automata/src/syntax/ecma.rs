@@ -158,7 +158,7 @@ pub(super) fn class(parser: &mut Parser, start: usize) -> Result<Atom, Error> {
         let first = parser.cursor.position();
         let token = next_in_class(&mut parser.cursor, start)?;
         if token == Token::Char(']') {
-            if members.is_empty() && parser.dialect == Dialect::Oniguruma {
+            if members.is_empty() && parser.dialect.of_pre_tokenizers() {
                 return Err(oniguruma::unread(&parser.cursor, start));
             }
             return Ok(Atom::Set { negated, members });
@@ -171,6 +171,9 @@ pub(super) fn class(parser: &mut Parser, start: usize) -> Result<Atom, Error> {
             continue;
         }
         let second = parser.cursor.position();
+        if parser.dialect == Dialect::Fancy && parser.cursor.peek() == Some(Token::Char('-')) {
+            return Err(oniguruma::unread(&parser.cursor, first));
+        }
         let token = next_in_class(&mut parser.cursor, start)?;
         let high = class_member(parser, token, second)?;
         match (low, high) {
@@ -192,7 +195,7 @@ fn next_in_class(cursor: &mut Cursor, start: usize) -> Result<Token, Error> {
 }
 
 fn class_member(parser: &mut Parser, token: Token, start: usize) -> Result<Member, Error> {
-    if parser.dialect == Dialect::Oniguruma {
+    if parser.dialect.of_pre_tokenizers() {
         return oniguruma::class_member(parser, token, start);
     }
     match token {

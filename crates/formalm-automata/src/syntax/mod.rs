@@ -47,6 +47,17 @@ pub enum Dialect {
     /// and what the other dialects mean differently (`^`, `$`, `\b`, `\w`, nested classes), is
     /// refused.
     Oniguruma,
+    /// That of the `fancy-regex` package, as in tokenizers of tiktoken. Read is as much as of
+    /// Oniguruma's, which it agrees with there, and beside it `$` (only the end of the text) and
+    /// possessive braces.
+    Fancy,
+}
+
+impl Dialect {
+    /// Whether it is one of those that pre-tokenizers are written in.
+    fn of_pre_tokenizers(self) -> bool {
+        matches!(self, Dialect::Oniguruma | Dialect::Fancy)
+    }
 }
 
 /// Flags in force from the start of the pattern; inline flags may change them.

@@ -1,10 +1,12 @@
-//! Escapes, classes and groups of the oniguruma dialect: as much as pre-tokenizers use.
+//! Escapes, classes and groups of the oniguruma and fancy dialects: as much as pre-tokenizers use.
 
-use super::Flags;
+use super::ast::Node;
 use super::cursor::{Cursor, Token};
 use super::ecma;
 use super::item::{Atom, Item, Member};
 use super::parser::{Kind, Parser};
+use super::{Dialect, Flags};
+use crate::charset::CharSet;
 use crate::error::Error;
 
 /// An escape outside a class; the backslash was at `start`.
@@ -38,6 +40,13 @@ pub(super) fn class_member(
         Token::Char('&') if parser.cursor.peek() == Some(Token::Char('&')) => {
             Err(unread(&parser.cursor, start))
         }
+        // Differences of classes.
+        Token::Char(twice @ ('-' | '~'))
+            if parser.dialect == Dialect::Fancy
+                && parser.cursor.peek() == Some(Token::Char(twice)) =>
+        {
+            Err(unread(&parser.cursor, start))
+        }
         Token::Char(character) => Ok(Member::Literal(character.into())),
         Token::Escape(letter) => member(parser, letter, start),
     }
@@ -60,6 +69,12 @@ pub(super) fn open(parser: &mut Parser, start: usize) -> Result<Option<(Kind, Fl
         _ => return Err(unread(&parser.cursor, start)),
     };
     Ok(Some((kind, flags)))
+}
+
+/// The end of the text: no character follows.
+pub(super) fn text_end() -> Node {
+    let node = Box::new(Node::Class(CharSet::all()));
+    Node::Look { ahead: true, negative: true, node }
 }
 
 /// Why something that Oniguruma reads is not read here.

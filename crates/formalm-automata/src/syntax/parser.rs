@@ -143,7 +143,9 @@ impl Parser {
                     let item = match self.dialect {
                         Dialect::Python => python::escape(self, letter, start)?,
                         Dialect::Ecma => ecma::escape(self, letter, start)?,
-                        Dialect::Oniguruma => oniguruma::escape(self, letter, start)?,
+                        Dialect::Oniguruma | Dialect::Fancy => {
+                            oniguruma::escape(self, letter, start)?
+                        }
                     };
                     self.open.items.push(item);
                 }
@@ -176,10 +178,11 @@ impl Parser {
             },
             '[' => Item::Atom(match self.dialect {
                 Dialect::Python => python::class(&mut self.cursor, start)?,
-                Dialect::Ecma | Dialect::Oniguruma => ecma::class(self, start)?,
+                Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy => ecma::class(self, start)?,
             }),
             '.' => Item::Atom(Atom::Any),
-            '^' | '$' if self.dialect == Dialect::Oniguruma => {
+            '$' if self.dialect == Dialect::Fancy => Item::Look(oniguruma::text_end()),
+            '^' | '$' if self.dialect.of_pre_tokenizers() => {
                 return Err(oniguruma::unread(&self.cursor, start));
             }
             '^' => Item::Anchor(Anchor::Caret),
@@ -202,7 +205,7 @@ impl Parser {
         let opened = match self.dialect {
             Dialect::Python => python_groups::open(self, start)?,
             Dialect::Ecma => ecma_groups::open(self, start)?,
-            Dialect::Oniguruma => oniguruma::open(self, start)?,
+            Dialect::Oniguruma | Dialect::Fancy => oniguruma::open(self, start)?,
         };
         let Some((kind, flags)) = opened else { return Ok(()) };
         if self.outer.len() >= MAX_NESTING {
@@ -282,7 +285,7 @@ impl Parser {
         }
         let Merged { front: mut items, rest } = match self.dialect {
             Dialect::Python => merge(alternatives),
-            Dialect::Ecma | Dialect::Oniguruma => {
+            Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy => {
                 Merged { front: Vec::new(), rest: Some(alternatives) }
             }
         };

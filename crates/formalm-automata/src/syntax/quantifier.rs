@@ -4,6 +4,7 @@ use super::Dialect;
 use super::ast::Node;
 use super::cursor::Cursor;
 use super::item::Item;
+use super::oniguruma;
 use super::parser::Parser;
 use crate::error::{Error, Resource};
 
@@ -39,8 +40,13 @@ fn braces(cursor: &mut Cursor, dialect: Dialect) -> Result<Option<Counts>, Error
             Dialect::Python => comma,
             Dialect::Ecma => false,
             Dialect::Oniguruma => high_digits > 0,
+            Dialect::Fancy => false,
         };
     if !complete || !cursor.eat('}') {
+        if dialect == Dialect::Fancy {
+            // It has ways of its own to read such braces.
+            return Err(oniguruma::unread(cursor, after - 1));
+        }
         cursor.seek(after);
         return Ok(None);
     }
@@ -87,7 +93,7 @@ impl Parser {
         let lazy = self.cursor.eat('?');
         // To Oniguruma a plus after braces is a second quantifier, which we do not read.
         let may_be_possessive = match self.dialect {
-            Dialect::Python => true,
+            Dialect::Python | Dialect::Fancy => true,
             Dialect::Ecma => false,
             Dialect::Oniguruma => !braces,
         };
@@ -105,7 +111,7 @@ impl Parser {
 
     fn multiple_repeat(&self, start: usize) -> Error {
         let hint = match self.dialect {
-            Dialect::Python | Dialect::Oniguruma => {
+            Dialect::Python | Dialect::Oniguruma | Dialect::Fancy => {
                 "put what is already repeated in a group, as in (?:a+)*"
             }
             Dialect::Ecma => {

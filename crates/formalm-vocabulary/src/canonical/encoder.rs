@@ -2,17 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use formalm_automata::CharSet;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::merges::Merges;
+use super::description::{Description, refused};
 use super::passages::{Landing, Passages};
-use super::pretokenizer::Divisions;
-use super::reading::{Symbols, added_texts, check_model, prepends, refused};
 use super::relation::Relation;
 use super::splitter::{Mark, Place, Splitter};
+use super::symbols::Symbols;
 use super::wholes::{Path, Wholes};
-use crate::tokenizer::{AddedToken, Pieces, Spelling, TokenizerFile};
+use super::{ranks, reading, sentencepiece};
 use crate::tokens::MOST_IDS;
 use crate::{Error, Vocabulary};
 
@@ -31,6 +29,9 @@ pub enum Kind {
     Never,
 }
 
+/// Tokens by their text.
+type ByText = FxHashMap<Vec<u8>, u32>;
+
 /// A tokenizer that merges.
 #[derive(Debug)]
 pub struct Encoder {
@@ -39,7 +40,7 @@ pub struct Encoder {
     pub(super) symbols: Symbols,
     pub(super) wholes: Wholes,
     /// Whole pieces and added tokens by their text.
-    pub(super) by_text: FxHashMap<Vec<u8>, u32>,
+    pub(super) by_text: ByText,
     pub(super) kinds: Vec<Kind>,
     /// Text gets a space in front before it is encoded.
     pub(super) prepends: bool,
@@ -55,104 +56,60 @@ pub(super) struct Reading {
 }
 
 impl Encoder {
-    /// Takes the tokenizer of a file apart.
+    /// Takes the tokenizer of a `tokenizer.json` apart.
     ///
     /// # Errors
     ///
     /// It does not merge, or does something that we cannot follow exactly.
     pub fn from_tokenizer_json(data: &[u8]) -> Result<Encoder, Error> {
-        let file = TokenizerFile::parse(data)?;
-        check_model(&file.model)?;
-        let (spelling, _) = Spelling::of(&file)?;
-        let prepends = prepends(&file, &spelling)?;
-        let mut divisions = Divisions::read(&file.pre_tokenizer)?;
-        if divisions.byte_level != (spelling == Spelling::ByteLevel) {
-            return Err(refused("its pre-tokenizer and its decoder spell bytes differently")
-                .at("pre_tokenizer"));
-        }
-        let added = added_texts(&file)?;
-        divisions.cut_out(&added)?;
-        let merges = Merges::read(&file.model)?;
-        let byte_level = divisions.byte_level;
-        let symbols = Symbols::read(&file.model, &merges, &spelling, byte_level)?;
-        // A space is turned into its mark, so that no text keeps a mark of its own.
-        let never = match byte_level {
-            true => CharSet::empty(),
-            false => CharSet::single('\u{2581}'),
-        };
-        let (list, characters) = (divisions.at_least_one()?, symbols.characters());
-        let splitter = Splitter::new(list, !added.is_empty(), &characters, &never)?;
-        Encoder::assemble(&file, &spelling, merges, symbols, splitter, (&added, prepends))
+        Encoder::new(reading::read(data)?)
     }
 
-    fn assemble(
-        file: &TokenizerFile<'_>,
-        spelling: &Spelling,
-        merges: Merges,
-        symbols: Symbols,
-        splitter: Splitter,
-        (added, prepends): (&[&AddedToken], bool),
-    ) -> Result<Encoder, Error> {
-        let Pieces::Map(pieces) = &file.model.vocab else {
-            return Err(refused("it has no map of pieces"));
+    /// Takes an encoding of tiktoken apart: JSON with its `pattern`, its `ranks` by tokens in base
+    /// 64, and the `offset` of ids over ranks.
+    ///
+    /// # Errors
+    ///
+    /// It is not laid out as one, or does something that we cannot follow exactly.
+    pub fn from_tiktoken(data: &[u8]) -> Result<Encoder, Error> {
+        Encoder::new(ranks::read(data)?)
+    }
+
+    /// Takes a SentencePiece model apart.
+    ///
+    /// # Errors
+    ///
+    /// It does not merge, or does something that we cannot follow exactly.
+    pub fn from_sentencepiece(data: &[u8]) -> Result<Encoder, Error> {
+        Encoder::new(sentencepiece::read(data)?)
+    }
+
+    fn new(mut description: Description) -> Result<Encoder, Error> {
+        let added = description.added.iter().map(|(text, _)| text.as_str());
+        description.divisions.cut_out(added)?;
+        let (kinds, by_text) = kinds(&description)?;
+        let (known, never) = (description.symbols.known(), description.symbols.never());
+        let divisions = description.divisions.at_least_one()?;
+        let splitter = Splitter::new(divisions, !description.added.is_empty(), &known, &never)?;
+        let is_piece = |text: &String| {
+            splitter.pieces(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
         };
-        let mut unreachable: FxHashMap<u32, Option<Vec<u32>>> =
-            merges.unreachable.into_iter().collect();
-        let ids = pieces.iter().map(|(_, id)| *id).chain(added.iter().map(|token| token.id));
-        let len = ids.max().map_or(0, |id| id as usize + 1);
-        if len > MOST_IDS {
-            return Err(Error::new(format!("ids are beyond {MOST_IDS}")).at("added_tokens"));
+        if let Some(name) = description.reserved.iter().find(|name| is_piece(name)) {
+            let message = format!("the special token {name:?} is a piece of text");
+            return Err(refused(&message).at("model.ignore_merges"));
         }
-        let mut kinds = vec![Kind::Never; len];
-        let mut by_text: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
-        let special: FxHashSet<u32> =
-            file.added_tokens.iter().filter(|token| token.special).map(|token| token.id).collect();
-        for (piece, id) in pieces {
-            if merges.relation.is_reachable(*id) {
-                kinds[*id as usize] = Kind::Merged;
-            } else if file.model.ignore_merges {
-                let mut bytes = Vec::new();
-                // What is spelled in other characters is no piece of any text.
-                if spelling.spell(piece, &mut bytes).is_err() || bytes.is_empty() {
-                    continue;
-                }
-                if special.contains(id) {
-                    // Not text, unless a text has it as a whole piece.
-                    if splitter.pieces(&bytes).is_some_and(|pieces| pieces.len() == 1) {
-                        let message = format!("the special token {piece:?} is a piece of text");
-                        return Err(refused(&message).at("model.ignore_merges"));
-                    }
-                    continue;
-                }
-                kinds[*id as usize] = Kind::Whole;
-                by_text.insert(bytes, *id);
-            }
-        }
-        let whole = |id: &u32| kinds[*id as usize] == Kind::Whole;
-        let wholes = pieces.iter().map(|(_, id)| *id).filter(whole);
+        let mut unreachable = description.merges.unreachable;
+        let wholes = description.wholes.iter().map(|(_, id)| *id);
         let wholes =
             Wholes::new(wholes.map(|id| (id, unreachable.remove(&id).flatten())).collect());
-        if let Symbols::Characters(_, bytes) = &symbols {
-            for (byte, &id) in bytes.iter().enumerate() {
-                if kinds[id as usize] != Kind::Never {
-                    return Err(refused("its merges make one of the tokens for single bytes"));
-                }
-                kinds[id as usize] = Kind::Byte(byte as u8);
-            }
-        }
-        for token in added {
-            kinds[token.id as usize] = Kind::Added;
-            by_text.insert(token.content.as_bytes().to_vec(), token.id);
-        }
-        let relation = merges.relation;
         Ok(Encoder {
-            relation,
+            relation: description.merges.relation,
             splitter,
-            symbols,
+            symbols: description.symbols,
             wholes,
             by_text,
             kinds,
-            prepends,
+            prepends: description.prepends,
             reading: OnceLock::new(),
         })
     }
@@ -189,12 +146,10 @@ impl Encoder {
         self.kinds.get(token as usize).copied().unwrap_or(Kind::Never)
     }
 
-    /// The token of a byte that is part of no symbol; none where every byte is one.
+    /// The token of a byte that is part of no symbol; none where every byte is one, or such
+    /// bytes have no tokens.
     pub fn byte_token(&self, byte: u8) -> Option<u32> {
-        match &self.symbols {
-            Symbols::Bytes(_) => None,
-            Symbols::Characters(_, bytes) => Some(bytes[usize::from(byte)]),
-        }
+        self.symbols.byte_token(byte)
     }
 
     /// The token that every merging of a byte begins with; none where symbols are characters.
@@ -299,7 +254,7 @@ impl Encoder {
         path == Path::WHOLE
     }
 
-    /// The tokens of a text that nothing is put in front of; none if it is not UTF-8.
+    /// The tokens of a text that nothing is put in front of; none if no tokens spell it.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let pieces = self.splitter.pieces(text.as_bytes())?;
         let mut tokens = Vec::new();
@@ -321,24 +276,7 @@ impl Encoder {
     /// characters where symbols are bytes.
     pub fn merge(&self, piece: &[u8], out: &mut Vec<u32>) {
         let mut symbols = Vec::with_capacity(piece.len());
-        match &self.symbols {
-            Symbols::Bytes(ids) => symbols.extend(piece.iter().map(|&b| ids[usize::from(b)])),
-            Symbols::Characters(ids, bytes) => {
-                for chunk in piece.utf8_chunks() {
-                    for character in chunk.valid().chars() {
-                        match ids.get(&character) {
-                            Some(&id) => symbols.push(id),
-                            None => {
-                                let mut buffer = [0; 4];
-                                let text = character.encode_utf8(&mut buffer);
-                                symbols.extend(text.bytes().map(|b| bytes[usize::from(b)]));
-                            }
-                        }
-                    }
-                    symbols.extend(chunk.invalid().iter().map(|&b| bytes[usize::from(b)]));
-                }
-            }
-        }
+        self.symbols.read(piece, &mut symbols);
         self.relation.rules().merge(&mut symbols, |_, _| ());
         out.append(&mut symbols);
     }
@@ -356,4 +294,37 @@ impl Encoder {
         });
         self.relation.memory_bytes() + self.splitter.memory_bytes() + 2 * self.kinds.len() + reading
     }
+}
+
+/// Where each token comes from, and those that are looked up by their text.
+fn kinds(description: &Description) -> Result<(Vec<Kind>, ByText), Error> {
+    let relation = &description.merges.relation;
+    let bytes: Vec<u32> =
+        (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();
+    let added = description.added.iter().map(|(_, id)| *id);
+    let ids = added.chain(bytes.iter().copied()).map(|id| id as usize + 1);
+    let len = ids.max().unwrap_or_default().max(relation.len());
+    if len > MOST_IDS {
+        return Err(Error::new(format!("ids are beyond {MOST_IDS}")).at("added_tokens"));
+    }
+    let mut kinds = vec![Kind::Never; len];
+    for id in (0..relation.len() as u32).filter(|&id| relation.is_reachable(id)) {
+        kinds[id as usize] = Kind::Merged;
+    }
+    let mut by_text: ByText = FxHashMap::default();
+    for (text, id) in &description.wholes {
+        kinds[*id as usize] = Kind::Whole;
+        by_text.insert(text.clone(), *id);
+    }
+    for (byte, &id) in bytes.iter().enumerate() {
+        if kinds[id as usize] != Kind::Never {
+            return Err(refused("its merges make one of the tokens for single bytes"));
+        }
+        kinds[id as usize] = Kind::Byte(byte as u8);
+    }
+    for (text, id) in &description.added {
+        kinds[*id as usize] = Kind::Added;
+        by_text.insert(text.clone().into_bytes(), *id);
+    }
+    Ok((kinds, by_text))
 }

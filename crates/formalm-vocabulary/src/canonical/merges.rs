@@ -1,4 +1,4 @@
-//! The merges of a tokenizer file, and how they make each token.
+//! The merges of a tokenizer, and how they make each token.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,18 +11,16 @@ use serde_json::value::RawValue;
 use super::relation::{Derivation, Relation};
 use super::rules::{Rule, Rules};
 use crate::Error;
-use crate::tokenizer::{Model, Pieces, Text};
+use crate::tokenizer::Text;
 use crate::tokens::MOST_IDS;
 
-/// The pieces of a model and their merges.
+/// What the merges of a tokenizer make.
 pub(crate) struct Merges {
     /// Neighbours that may be joined.
     pub(crate) relation: Relation,
-    /// The id of each piece of one character.
-    pub(crate) symbols: FxHashMap<char, u32>,
     /// Pieces that merging does not make from their own text, and what it makes instead; none
     /// where a character of the piece is no symbol.
-    pub(crate) unreachable: Vec<(u32, Option<Vec<u32>>)>,
+    pub(crate) unreachable: FxHashMap<u32, Option<Vec<u32>>>,
 }
 
 /// How a piece is made, or what is made of its text instead.
@@ -64,41 +62,64 @@ impl<'de> Deserialize<'de> for Written<'de> {
 }
 
 impl Merges {
-    /// Reads the merges of a model.
+    /// What `rules` make of pieces. `read` appends the symbols of a piece's text and returns its id;
+    /// without an id when a character of it is no symbol.
+    pub(crate) fn new<P: Sync>(
+        pieces: &[P],
+        rules: &Rules,
+        read: impl Fn(&P, &mut Vec<u32>) -> (u32, bool) + Sync,
+    ) -> Merges {
+        let made: Vec<(u32, Made)> = pieces
+            .par_iter()
+            .map_init(Vec::new, |symbols, piece| {
+                symbols.clear();
+                let (id, complete) = read(piece, symbols);
+                (id, if complete { derivation(symbols, id, rules) } else { Err(None) })
+            })
+            .collect();
+        let len = made.iter().map(|(id, _)| *id as usize + 1).max().unwrap_or_default();
+        let mut reachable = Vec::with_capacity(made.len());
+        let mut unreachable = FxHashMap::default();
+        for (id, derivation) in made {
+            match derivation {
+                Ok(derivation) => reachable.push((id, derivation)),
+                Err(instead) => {
+                    unreachable.insert(id, instead);
+                }
+            }
+        }
+        Merges { relation: Relation::new(&reachable, len), unreachable }
+    }
+
+    /// Reads the merges of a model, whose pieces of one character are `symbols`.
     ///
     /// # Errors
     ///
     /// They are not laid out as merges, or name pieces that are none.
-    pub(crate) fn read(model: &Model<'_>) -> Result<Merges, Error> {
-        let Pieces::Map(pieces) = &model.vocab else {
-            return Err(Error::new("there is no map from pieces to ids").at("model.vocab"));
-        };
+    pub(crate) fn read(
+        merges: Option<&RawValue>,
+        pieces: &[(Cow<'_, str>, u32)],
+        symbols: &FxHashMap<char, u32>,
+    ) -> Result<Merges, Error> {
         check_ids(pieces)?;
         let ids: FxHashMap<&str, u32> = pieces.iter().map(|(piece, id)| (&**piece, *id)).collect();
-        let rules = Rules::new(rules(model.merges, &ids)?.into_iter());
-        let symbols: FxHashMap<char, u32> = pieces
-            .iter()
-            .filter_map(|(piece, id)| {
-                let mut characters = piece.chars();
-                let first = characters.next()?;
-                characters.next().is_none().then_some((first, *id))
-            })
-            .collect();
-        let made: Vec<(u32, Made)> = pieces
-            .par_iter()
-            .map(|(piece, id)| (*id, derivation(piece, *id, &symbols, &rules)))
-            .collect();
-        let mut reachable = Vec::with_capacity(made.len());
-        let mut unreachable = Vec::new();
-        for (id, derivation) in made {
-            match derivation {
-                Ok(derivation) => reachable.push((id, derivation)),
-                Err(instead) => unreachable.push((id, instead)),
-            }
-        }
-        let len = ids.values().max().map_or(0, |&id| id as usize + 1);
-        Ok(Merges { relation: Relation::new(&reachable, len), symbols, unreachable })
+        let rules = Rules::new(rules(merges, &ids)?.into_iter());
+        Ok(Merges::new(pieces, &rules, |(piece, id), out| {
+            let known = piece.chars().map_while(|character| symbols.get(&character));
+            out.extend(known);
+            (*id, out.len() == piece.chars().count())
+        }))
     }
+}
+
+/// The pieces of one character.
+pub(crate) fn characters(pieces: &[(Cow<'_, str>, u32)]) -> FxHashMap<char, u32> {
+    let single = |(piece, id): &(Cow<'_, str>, u32)| {
+        let mut characters = piece.chars();
+        let first = characters.next()?;
+        characters.next().is_none().then_some((first, *id))
+    };
+    pieces.iter().filter_map(single).collect()
 }
 
 /// Checks that ids are small and each is of one piece.
@@ -115,18 +136,14 @@ fn check_ids(pieces: &[(Cow<'_, str>, u32)]) -> Result<(), Error> {
     }
 }
 
-/// The last merge that makes a piece, or what is made of its text instead.
-fn derivation(piece: &str, id: u32, symbols: &FxHashMap<char, u32>, rules: &Rules) -> Made {
-    let mut ids = Vec::with_capacity(piece.len());
-    for character in piece.chars() {
-        ids.push(*symbols.get(&character).ok_or(None)?);
-    }
+/// The last merge that makes a piece of its symbols, or what is made of them instead.
+fn derivation(symbols: &mut Vec<u32>, id: u32, rules: &Rules) -> Made {
     let (mut parts, mut rank) = (None, 0);
-    rules.merge(&mut ids, |joined, rule| {
+    rules.merge(symbols, |joined, rule| {
         parts = Some(joined);
         rank = rule.rank;
     });
-    if ids == [id] { Ok(Derivation { parts, rank }) } else { Err(Some(ids)) }
+    if *symbols == [id] { Ok(Derivation { parts, rank }) } else { Err(Some(symbols.clone())) }
 }
 
 /// The rules as they are written.

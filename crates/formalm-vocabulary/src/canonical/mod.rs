@@ -4,18 +4,24 @@
 //! tokens is canonical: where text is cut into pieces ([`Splitter`]) and which tokens may be
 //! neighbours within a piece.
 
+mod description;
 mod encoder;
 mod intervals;
 mod merges;
 mod passages;
 mod pretokenizer;
 mod program;
+mod protobuf;
+mod ranks;
 mod reading;
 mod relation;
 mod rules;
 mod saved;
 mod segments;
+mod sentencepiece;
+mod splits;
 mod splitter;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod wholes;

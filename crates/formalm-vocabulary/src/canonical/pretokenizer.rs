@@ -8,11 +8,14 @@ use serde_json::Value;
 use super::program::Program;
 use super::segments::{Behavior, Division};
 use crate::Error;
-use crate::tokenizer::{AddedToken, kind, steps};
+use crate::tokenizer::{kind, steps};
 
 /// What ByteLevel divides by unless it is told not to.
 const BYTE_LEVEL: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// The patterns of `tokenizer.json` files.
+const ONIGURUMA: Dialect = Dialect::Oniguruma;
 
 /// The divisions of a pre-tokenizer, and whether it turns text into byte-level characters.
 pub(crate) struct Divisions {
@@ -48,13 +51,15 @@ impl Divisions {
                     return Err(refused("its ByteLevel puts a space in front of text"));
                 }
                 match on("use_regex", true) {
-                    true => division(&read(BYTE_LEVEL)?, Behavior::Isolated, false).map(Some),
+                    true => {
+                        division(&read(BYTE_LEVEL, ONIGURUMA)?, Behavior::Isolated, false).map(Some)
+                    }
                     false => Ok(None),
                 }
             }
             "Split" => {
                 let node = match (step["pattern"]["Regex"].as_str(), &step["pattern"]["String"]) {
-                    (Some(pattern), _) => read(pattern)?,
+                    (Some(pattern), _) => read(pattern, ONIGURUMA)?,
                     (None, Value::String(text)) => literal(text),
                     _ => return Err(refused("its Split has a pattern of an unknown kind")),
                 };
@@ -63,7 +68,7 @@ impl Divisions {
             }
             "Digits" => {
                 let pattern = if on("individual_digits", false) { r"\p{N}" } else { r"\p{N}+" };
-                division(&read(pattern)?, Behavior::Isolated, false).map(Some)
+                division(&read(pattern, ONIGURUMA)?, Behavior::Isolated, false).map(Some)
             }
             "Metaspace" => {
                 if step["replacement"].as_str() != Some("\u{2581}") {
@@ -72,7 +77,8 @@ impl Divisions {
                 match on("split", true) {
                     // The mark itself, where a text has it, looks like a space from then on.
                     true => {
-                        division(&read("[ \u{2581}]")?, Behavior::MergedWithNext, false).map(Some)
+                        division(&read("[ \u{2581}]", ONIGURUMA)?, Behavior::MergedWithNext, false)
+                            .map(Some)
                     }
                     false => Ok(None),
                 }
@@ -81,13 +87,28 @@ impl Divisions {
         }
     }
 
+    /// What tiktoken divides by: its pieces are the matches of a pattern.
+    pub(crate) fn of_pattern(pattern: &str) -> Result<Divisions, Error> {
+        let node = read(pattern, Dialect::Fancy).map_err(|error| error.at("pattern"))?;
+        let list = vec![division(&node, Behavior::Lossy, false)?];
+        Ok(Divisions { list, byte_level: true })
+    }
+
+    /// None: text is one piece.
+    pub(crate) fn none() -> Divisions {
+        Divisions { list: Vec::new(), byte_level: false }
+    }
+
     /// Puts the added tokens that are text in front: they are cut out before anything else.
-    pub(crate) fn cut_out(&mut self, added: &[&AddedToken]) -> Result<(), Error> {
-        if added.is_empty() {
+    pub(crate) fn cut_out<'a>(
+        &mut self,
+        added: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Error> {
+        // Of several that begin at one place the longest is meant.
+        let mut texts: Vec<&str> = added.collect();
+        if texts.is_empty() {
             return Ok(());
         }
-        // Of several that begin at one place the longest is meant.
-        let mut texts: Vec<&str> = added.iter().map(|token| &*token.content).collect();
         texts.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
         let node = Node::Alternation(texts.into_iter().map(literal).collect());
         self.list.insert(0, division(&node, Behavior::Isolated, false)?);
@@ -117,8 +138,8 @@ fn behavior(step: &Value) -> Result<Behavior, Error> {
     }
 }
 
-fn read(pattern: &str) -> Result<Node, Error> {
-    match parse(pattern, Dialect::Oniguruma, Flags::default()) {
+fn read(pattern: &str, dialect: Dialect) -> Result<Node, Error> {
+    match parse(pattern, dialect, Flags::default()) {
         Ok(pattern) => Ok(pattern.root),
         Err(error) => Err(refused(&format!("its pattern cannot be followed: {error}"))),
     }

@@ -1,88 +1,72 @@
-//! What a file says of a tokenizer, apart from merges and cuts: its symbols, its added tokens, and
-//! what it changes. What is not known exactly is refused by name.
+//! What a `tokenizer.json` says of a tokenizer. What is not known exactly is refused by name.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
-use formalm_automata::CharSet;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
-use super::merges::Merges;
-use super::relation::NONE;
+use super::description::{Description, refused};
+use super::merges::{Merges, characters};
+use super::pretokenizer::Divisions;
+use super::symbols::{Bytes, Symbols, every_byte};
 use crate::Error;
-use crate::tokenizer::{AddedToken, Model, Pieces, Spelling, TokenizerFile, kind, steps};
+use crate::tokenizer::{
+    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, kind, steps,
+};
 
-/// What is merged to begin with.
-#[derive(Debug)]
-pub(super) enum Symbols {
-    /// Every byte.
-    Bytes(Box<[u32; 256]>),
-    /// Characters; of others, their bytes.
-    Characters(FxHashMap<char, u32>, Box<[u32; 256]>),
-}
-
-impl Symbols {
-    /// The symbols of a model: bytes in byte-level characters, or characters as texts have
-    /// them.
-    pub(super) fn read(
-        model: &Model<'_>,
-        merges: &Merges,
-        spelling: &Spelling,
-        byte_level: bool,
-    ) -> Result<Symbols, Error> {
-        let mut bytes = Box::new([NONE; 256]);
-        let mut spelled = Vec::new();
-        if byte_level {
-            for (&character, &id) in merges.symbols.iter().collect::<BTreeMap<_, _>>() {
-                spelled.clear();
-                if spelling.spell(character.encode_utf8(&mut [0; 4]), &mut spelled).is_ok()
-                    && let [byte] = spelled[..]
-                {
-                    bytes[usize::from(byte)] = id;
-                }
-            }
-            return match bytes.iter().position(|&id| id == NONE) {
-                None => Ok(Symbols::Bytes(bytes)),
-                Some(byte) => Err(refused(&format!("the byte {byte:#04x} is no piece of it"))),
-            };
+/// Reads a file.
+///
+/// # Errors
+///
+/// It does not merge, or does something that we cannot follow exactly.
+pub(super) fn read(data: &[u8]) -> Result<Description, Error> {
+    let file = TokenizerFile::parse(data)?;
+    check_model(&file.model)?;
+    let (spelling, _) = Spelling::of(&file)?;
+    let prepends = prepends(&file, &spelling)?;
+    let divisions = Divisions::read(&file.pre_tokenizer)?;
+    if divisions.byte_level != (spelling == Spelling::ByteLevel) {
+        return Err(refused("its pre-tokenizer and its decoder spell bytes differently")
+            .at("pre_tokenizer"));
+    }
+    let added = added_texts(&file)?;
+    let Pieces::Map(pieces) = &file.model.vocab else {
+        return Err(refused("it has no map of pieces").at("model.vocab"));
+    };
+    let single = characters(pieces);
+    let merges = Merges::read(file.model.merges, pieces, &single)?;
+    let symbols = match divisions.byte_level {
+        true => Symbols::byte_level(&single, &spelling)?,
+        false => Symbols::characters(&single, Some(byte_pieces(pieces)?))?,
+    };
+    let (mut wholes, mut reserved) = (Vec::new(), Vec::new());
+    let special: FxHashSet<u32> =
+        file.added_tokens.iter().filter(|token| token.special).map(|token| token.id).collect();
+    for (piece, id) in pieces.iter().filter(|_| file.model.ignore_merges) {
+        let mut bytes = Vec::new();
+        // What is spelled in other characters is no piece of any text.
+        if merges.relation.is_reachable(*id)
+            || spelling.spell(piece, &mut bytes).is_err()
+            || bytes.is_empty()
+        {
+            continue;
         }
-        let Pieces::Map(pieces) = &model.vocab else {
-            return Err(refused("it has no map of pieces"));
-        };
-        for (piece, id) in pieces {
-            if let Some(byte) = crate::tokenizer::fallback_byte(piece) {
-                bytes[usize::from(byte)] = *id;
-            }
-        }
-        if let Some(byte) = bytes.iter().position(|&id| id == NONE) {
-            return Err(refused(&format!("there is no piece <{byte:#04X}> for a byte")));
-        }
-        let text = |&character: &char| if character == '\u{2581}' { ' ' } else { character };
-        let mut ids: FxHashMap<char, u32> = FxHashMap::default();
-        for (character, id) in merges.symbols.iter().collect::<BTreeMap<_, _>>() {
-            if *character != ' ' {
-                ids.insert(text(character), *id);
-            }
-        }
-        match ids.contains_key(&' ') {
-            true => Ok(Symbols::Characters(ids, bytes)),
-            false => Err(refused("the mark of a space is no piece of it")),
+        if special.contains(id) {
+            reserved.push(String::from_utf8_lossy(&bytes).into_owned());
+        } else {
+            wholes.push((bytes, *id));
         }
     }
-
-    /// Characters that are symbols, where characters are.
-    pub(super) fn characters(&self) -> CharSet {
-        match self {
-            Symbols::Bytes(_) => CharSet::empty(),
-            Symbols::Characters(ids, _) => {
-                let mut list: Vec<char> = ids.keys().copied().collect();
-                list.sort_unstable();
-                CharSet::from_ranges(list.into_iter().map(|c| (c, c)))
-            }
-        }
-    }
+    let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
+    Ok(Description { symbols, merges, divisions, added, wholes, reserved, prepends })
 }
 
-pub(super) fn check_model(model: &Model<'_>) -> Result<(), Error> {
+/// The pieces for single bytes, such as `<0x0A>`.
+fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<Bytes, Error> {
+    every_byte(pieces.iter().filter_map(|(piece, id)| Some((fallback_byte(piece)?, *id))))
+        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+}
+
+fn check_model(model: &Model<'_>) -> Result<(), Error> {
     let kind = model.kind.as_deref().unwrap_or("BPE");
     let why = match kind {
         "BPE" => None,
@@ -103,7 +87,7 @@ pub(super) fn check_model(model: &Model<'_>) -> Result<(), Error> {
 }
 
 /// Added tokens that are text. Special ones are not: their names in a text are only text.
-pub(super) fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, Error> {
+fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, Error> {
     let texts: Vec<&AddedToken> = file.added_tokens.iter().filter(|token| !token.special).collect();
     for token in &texts {
         let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
@@ -123,7 +107,7 @@ pub(super) fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f Add
 
 /// Whether a space is put in front of text, where that is all that a tokenizer changes but for the
 /// mark of spaces.
-pub(super) fn prepends(file: &TokenizerFile<'_>, spelling: &Spelling) -> Result<bool, Error> {
+fn prepends(file: &TokenizerFile<'_>, spelling: &Spelling) -> Result<bool, Error> {
     let (mut prepends, mut replaces) = (false, false);
     for step in steps(&file.normalizer, "normalizers") {
         match kind(step) {
@@ -152,9 +136,4 @@ pub(super) fn prepends(file: &TokenizerFile<'_>, spelling: &Spelling) -> Result<
         );
     }
     Ok(prepends)
-}
-
-pub(super) fn refused(reason: &str) -> Error {
-    Error::new(format!("canonical tokens of this tokenizer are not known exactly: {reason}"))
-        .hint("use tokenization=\"all\" with this vocabulary")
 }

@@ -149,6 +149,11 @@ impl Relation {
         Side { order, offsets: by_token.offsets, intervals }
     }
 
+    /// One more than the highest token.
+    pub(crate) fn len(&self) -> usize {
+        self.reachable.len()
+    }
+
     /// Whether merging makes this token from its own bytes.
     #[inline]
     pub(crate) fn is_reachable(&self, token: u32) -> bool {

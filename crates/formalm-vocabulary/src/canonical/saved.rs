@@ -15,10 +15,10 @@ use rustc_hash::FxHashMap;
 
 use super::encoder::{Encoder, Kind};
 use super::intervals::{Interval, Side};
-use super::reading::Symbols;
 use super::relation::{NONE, Patches, Relation};
 use super::rules::{Rule, Rules};
 use super::splitter::Splitter;
+use super::symbols::{Bytes, Symbols};
 use super::wholes::Wholes;
 use crate::saved::{DIGEST, Reader, digest, write_bytes, write_length, write_numbers};
 use crate::tokens::MOST_IDS;
@@ -91,13 +91,13 @@ impl Encoder {
         let kinds: Vec<u8> = self.kinds.iter().map(|&kind| number(kind)).collect();
         write_bytes(out, &kinds);
         let (mut characters, bytes) = match &self.symbols {
-            Symbols::Bytes(bytes) => (Vec::new(), bytes),
+            Symbols::Bytes(bytes) => (Vec::new(), Some(bytes)),
             Symbols::Characters(ids, bytes) => {
-                (ids.iter().map(|(&c, &id)| (u32::from(c), id)).collect(), bytes)
+                (ids.iter().map(|(&c, &id)| (u32::from(c), id)).collect(), bytes.as_ref())
             }
         };
         characters.sort_unstable();
-        write_numbers(out, &**bytes);
+        write_numbers(out, bytes.map_or(&[], |bytes| &bytes[..]));
         write_numbers(out, &characters.into_iter().flat_map(|(c, id)| [c, id]).collect::<Vec<_>>());
         let wholes = self.wholes.list();
         write_length(out, wholes.len());
@@ -205,8 +205,11 @@ fn read_pieces(
     splitter: Splitter,
 ) -> Result<Encoder, Error> {
     let kinds = reader.bytes()?;
-    let bytes: Box<[u32; 256]> =
-        reader.numbers()?.into_boxed_slice().try_into().map_err(|_| wrong("bytes"))?;
+    let bytes = reader.numbers()?.into_boxed_slice();
+    let bytes: Option<Bytes> = match bytes.is_empty() {
+        true => None,
+        false => Some(bytes.try_into().map_err(|_| wrong("bytes"))?),
+    };
     let mut kinds: Vec<Kind> = kinds
         .iter()
         .map(|&byte| kind(byte))
@@ -217,9 +220,9 @@ fn read_pieces(
         numbers.chunks_exact(2).map(|pair| Some((char::from_u32(pair[0])?, pair[1]))).collect();
     let characters = characters.ok_or_else(|| wrong("characters"))?;
     let symbols = match characters.is_empty() {
-        true => Symbols::Bytes(bytes),
+        true => Symbols::Bytes(bytes.ok_or_else(|| wrong("bytes"))?),
         false => {
-            for (byte, &id) in bytes.iter().enumerate() {
+            for (byte, &id) in bytes.iter().flat_map(|bytes| bytes.iter()).enumerate() {
                 *kinds.get_mut(id as usize).ok_or_else(|| wrong("bytes"))? = Kind::Byte(byte as u8);
             }
             Symbols::Characters(characters, bytes)

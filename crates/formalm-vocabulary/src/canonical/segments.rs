@@ -19,6 +19,8 @@ pub(crate) enum Behavior {
     MergedWithNext,
     /// Matches that touch are one piece.
     Contiguous,
+    /// Matches are pieces; gaps are lost, so that no tokens spell a text with one.
+    Lossy,
 }
 
 /// A pattern and what is done with its matches.
@@ -109,6 +111,9 @@ impl Division {
             segment.threads.clone_from(ways);
             return (!segment.threads.is_empty()).then(|| segment.tidy());
         }
+        if self.behavior == Behavior::Lossy {
+            return None;
+        }
         segment.watched.extend_from_slice(ways);
         Some(segment.tidy())
     }
@@ -126,7 +131,7 @@ impl Division {
         let before = segment.threads.is_empty() == self.invert;
         let after = (guess == Guess::Match) != self.invert;
         match self.behavior {
-            Behavior::Isolated => true,
+            Behavior::Isolated | Behavior::Lossy => true,
             Behavior::MergedWithPrevious => before || !after,
             Behavior::MergedWithNext => !before || after,
             Behavior::Contiguous => before != after,

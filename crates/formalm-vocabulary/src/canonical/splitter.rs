@@ -221,9 +221,10 @@ impl Splitter {
         self.read(place, byte, mark, place & ALONE)
     }
 
-    /// After a byte that is a token for itself: its character must not be a symbol.
+    /// After a byte that is a token for itself: its character must not be a symbol, nor belong to
+    /// an added token.
     pub fn step_alone(&self, place: Place, byte: u8, mark: Mark) -> Option<Place> {
-        self.read(place, byte, mark, ALONE)
+        self.read(place, byte, mark, ALONE).filter(|&next| !self.is_added(next))
     }
 
     #[inline]

@@ -26,16 +26,21 @@ fn merge(rules: &[(u32, u32, Rule)], symbols: &[u32]) -> Vec<u32> {
 }
 
 /// Merges over three symbols as a training could make them, with every way to split a token that
-/// the list of tokens has; `ranks` put them in any order.
+/// the list of tokens has, in any order, or with a rank for each token, some of them equal.
 #[derive(Clone, Debug)]
 struct Model {
     texts: Vec<Vec<u32>>,
     rules: Vec<(u32, u32, Rule)>,
 }
 
+/// Numbers without an order.
+fn mixed(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
 fn model() -> impl Strategy<Value = Model> {
     let texts = prop::collection::vec(prop::collection::vec(0..3u32, 2..6), 1..14);
-    (texts, any::<u64>(), 0..3u8).prop_map(|(more, seed, order)| {
+    (texts, any::<u64>(), 0..5u8).prop_map(|(more, seed, order)| {
         let mut texts: Vec<Vec<u32>> = (0..3).map(|symbol| vec![symbol]).collect();
         for text in more {
             if !texts.contains(&text) {
@@ -57,14 +62,19 @@ fn model() -> impl Strategy<Value = Model> {
             0 => splits.sort_by_key(|&(_, _, id)| (texts[id as usize].len(), id)),
             1 => {}
             _ => splits.sort_by_key(|&(left, right, id)| {
-                (u64::from(left) << 40 ^ u64::from(right) << 20 ^ u64::from(id) ^ seed)
-                    .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                mixed(u64::from(left) << 40 ^ u64::from(right) << 20 ^ u64::from(id) ^ seed)
             }),
         }
+        let rank = |at: usize, id: u32| match order {
+            // Ranks of tokens, as tiktoken has them, and scores, which may be equal.
+            3 => mixed(u64::from(id) ^ seed) as u32,
+            4 => (mixed(u64::from(id) ^ seed) % 4) as u32,
+            _ => at as u32,
+        };
         let rules = splits
             .into_iter()
             .enumerate()
-            .map(|(rank, (left, right, token))| (left, right, Rule { rank: rank as u32, token }))
+            .map(|(at, (left, right, token))| (left, right, Rule { rank: rank(at, token), token }))
             .collect();
         Model { texts, rules }
     })

@@ -169,7 +169,7 @@ impl Program {
         let number = self.loops.len();
         let inside: Arc<[usize]> = loops.iter().copied().chain([number]).collect();
         let forgotten = match self.dialect {
-            Dialect::Python | Dialect::Oniguruma => 0..0,
+            Dialect::Python | Dialect::Oniguruma | Dialect::Fancy => 0..0,
             Dialect::Ecma => groups_of(node),
         };
         let watched = width(node).0 == 0;
