@@ -9,12 +9,12 @@ use formalm_automata::{Error, Machine, Resource};
 use formalm_vocabulary::canonical::{Kind, Mark, Path};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, MOST_STEPS};
 use super::pairs::{Pair, Pairs};
 use super::prompt;
 use super::reach::{Reaches, Tokens, ones};
 use super::sets::Member;
 use super::walks::{self, Goal};
+use super::{Context, MOST_STEPS};
 use crate::mask::{Words, patch};
 
 /// Positions that one search may look at.

@@ -127,9 +127,11 @@ impl Pairs {
                 return Ok(true);
             }
             if !context.machine.is_finite() && seen.len() > MOST_STEPS {
-                for pair in seen {
+                self.undecided += seen.len();
+                let mut open: Vec<Pair> = seen.into_iter().collect();
+                open.sort_unstable();
+                for pair in open {
                     self.productive[pair as usize] = Known::Yes;
-                    self.undecided += 1;
                 }
                 return Ok(true);
             }
