@@ -27,6 +27,11 @@ impl StateId {
     pub fn number(self) -> u32 {
         self.0
     }
+
+    /// The state of a number that a machine outside this crate gave it.
+    pub fn from_number(number: u32) -> StateId {
+        StateId(number)
+    }
 }
 
 /// What the machine may use. Exceeding it is an [`Error::Limit`].
@@ -118,6 +123,11 @@ impl Automaton {
             });
         }
         Ok(automaton)
+    }
+
+    /// Bytes at which a new class starts; bytes of one class are never told apart.
+    pub fn class_starts(&self) -> &[u8] {
+        self.classes.representatives()
     }
 
     /// Number of states built so far.

@@ -33,6 +33,11 @@ impl KeyId {
     pub fn number(self) -> u32 {
         self.0
     }
+
+    /// The key of a number that keys outside this crate gave it.
+    pub fn from_number(number: u32) -> KeyId {
+        KeyId(number)
+    }
 }
 
 /// A key that reads `min` to `max` characters of a class before anything else.

@@ -1,0 +1,189 @@
+//! The lazy deterministic machine of a grammar.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId};
+use rustc_hash::FxHashMap;
+
+use crate::core::Core;
+use crate::grammar::{Grammar, Note};
+use crate::limits::{Limits, check};
+use crate::lists::NOTHING;
+
+/// A successor that was not looked for yet.
+const UNKNOWN: u32 = 0;
+/// No member continues so. A list of readings is the state of the next number.
+const DEAD: u32 = 1;
+
+const ACCEPTING: u32 = 1;
+
+/// A lazy deterministic automaton over bytes with as many states as texts can tell apart; shared
+/// freely between threads.
+#[derive(Debug)]
+pub struct GrammarAutomaton {
+    grown: Mutex<Grown>,
+    classes: [u8; 256],
+    width: usize,
+    /// Successors by state and class of bytes, read without a lock.
+    rows: Chunks,
+    flags: Chunks,
+    start: StateId,
+    limits: Limits,
+    notes: Vec<Note>,
+}
+
+/// What changes while the machine grows.
+#[derive(Debug)]
+pub(crate) struct Grown {
+    pub(crate) core: Core,
+    live: FxHashMap<u32, ByteSet>,
+}
+
+impl GrammarAutomaton {
+    /// The machine of a grammar.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Language`] if no text is a member or a terminal cannot be read as the grammar
+    /// asks; [`Error::Limit`] if preparing it takes more than `limits`.
+    pub fn new(grammar: &Grammar, limits: Limits) -> Result<GrammarAutomaton, Error> {
+        let (mut core, useless) = Core::new(grammar, limits)?;
+        let mut notes = grammar.notes.clone();
+        notes.extend(useless.into_iter().map(|(rule, why)| Note {
+            message: format!("the rule {} {why}", grammar.rules[rule].name),
+            span: grammar.rules[rule].span,
+        }));
+        let start = core.start()?;
+        if start == NOTHING {
+            return Err(Error::Language {
+                message: "the grammar is empty: no text is cut into lexemes as it asks".to_owned(),
+                span: None,
+                hint: Some("some longer lexeme always comes first".to_owned()),
+            });
+        }
+        let automaton = GrammarAutomaton {
+            classes: *core.lexer.classes(),
+            width: core.lexer.representatives().len(),
+            rows: Chunks::default(),
+            flags: Chunks::default(),
+            start: StateId::from_number(start + 1),
+            limits,
+            notes,
+            grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
+        };
+        automaton.flag(&mut automaton.lock(), start)?;
+        Ok(automaton)
+    }
+
+    /// What the user should know about the grammar: rules of no use, and what the front-end noted.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Number of states kept so far.
+    pub fn state_count(&self) -> usize {
+        self.lock().core.states.len() - 1
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Grown> {
+        // A panic while the lock was held leaves at worst something half remembered.
+        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, state: StateId, byte: u8) -> usize {
+        state.number() as usize * self.width + usize::from(self.classes[usize::from(byte)])
+    }
+
+    fn fill(&self, state: StateId, byte: u8) -> Result<u32, Error> {
+        let grown = &mut self.lock();
+        grown.core.stacks.meter.reset();
+        let next = grown.core.step(state.number() - 1, byte)?;
+        check(Resource::States, grown.core.states.len() as u64, self.limits.states)?;
+        if next != NOTHING {
+            self.flag(grown, next)?;
+        }
+        self.rows.set(self.slot(state, byte), next + 1);
+        Ok(next + 1)
+    }
+
+    fn flag(&self, grown: &mut Grown, state: u32) -> Result<(), Error> {
+        let accepting = grown.core.is_accepting(state)?;
+        self.flags.set(state as usize + 1, if accepting { ACCEPTING } else { 0 });
+        Ok(())
+    }
+}
+
+impl Core {
+    /// The state before anything was read; [`NOTHING`] if no member is reachable.
+    fn start(&mut self) -> Result<u32, Error> {
+        let reading = crate::core::Reading::between(self.stacks.start(), NOTHING);
+        let viable = self.lexing == crate::grammar::Lexing::Any || self.is_viable(reading)?;
+        Ok(if viable { self.state(&[reading]) } else { NOTHING })
+    }
+
+    /// Bytes that some member continues with, nothing built being kept.
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
+        let mut live = vec![false; self.lexer.representatives().len()];
+        for (at, byte) in self.lexer.representatives().to_vec().into_iter().enumerate() {
+            self.stacks.meter.reset();
+            live[at] = self.step(state, byte)? != NOTHING;
+        }
+        let mut set = ByteSet::default();
+        for byte in 0..=255u8 {
+            if live[usize::from(self.lexer.classes()[usize::from(byte)])] {
+                set.insert(byte);
+            }
+        }
+        Ok(set)
+    }
+}
+
+impl Machine for GrammarAutomaton {
+    fn start(&self) -> StateId {
+        self.start
+    }
+
+    #[inline]
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let next = match self.rows.get(self.slot(state, byte)) {
+            UNKNOWN => self.fill(state, byte)?,
+            next => next,
+        };
+        Ok((next != DEAD).then(|| StateId::from_number(next)))
+    }
+
+    #[inline]
+    fn is_accepting(&self, state: StateId) -> bool {
+        self.flags.get(state.number() as usize) & ACCEPTING != 0
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        let grown = &mut *self.lock();
+        if let Some(&live) = grown.live.get(&state.number()) {
+            return Ok(live);
+        }
+        grown.core.remember();
+        let live = grown.core.live_bytes(state.number() - 1);
+        grown.core.forget();
+        let live = live?;
+        grown.live.insert(state.number(), live);
+        Ok(live)
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let grown = &mut *self.lock();
+        grown.core.stacks.meter.reset();
+        grown.core.remember();
+        let text = grown.core.shortest(state.number() - 1);
+        grown.core.forget();
+        text
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let grown = self.lock();
+        grown.core.memory_bytes()
+            + grown.live.len() * 40
+            + self.rows.memory_bytes()
+            + self.flags.memory_bytes()
+    }
+}

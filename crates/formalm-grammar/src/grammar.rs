@@ -1,0 +1,126 @@
+//! What the user wrote: rules over terminals, before any machine.
+
+use formalm_automata::{Error, Expression, Resource, Span};
+
+/// How a text is cut into lexemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lexing {
+    /// In every way there is: the pure context-free language.
+    Any,
+    /// The longest lexeme of a terminal that may stand here, always. Of terminals that match the
+    /// same text the one that comes first in [`Grammar::terminals`] is read.
+    Longest,
+}
+
+/// A context-free grammar: immutable data that front-ends make.
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    /// The terminals, in order of preference.
+    pub terminals: Vec<Terminal>,
+    /// The rules; nodes refer to them by their place.
+    pub rules: Vec<Rule>,
+    /// Terminals that may stand before, between and after all others.
+    pub ignored: Vec<usize>,
+    /// The rule whose texts are the members.
+    pub start: usize,
+    /// How texts are cut into lexemes.
+    pub lexing: Lexing,
+    /// What the user should know about how the grammar was read.
+    pub notes: Vec<Note>,
+}
+
+/// Something that was read but means less than one may think.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// One sentence, no full stop.
+    pub message: String,
+    /// Where in the source.
+    pub span: Option<Span>,
+}
+
+/// A regular language that is read as one symbol.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    /// What it is called in messages.
+    pub name: String,
+    /// The texts.
+    pub language: Expression,
+    /// Where it is written.
+    pub span: Option<Span>,
+}
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// What it is called.
+    pub name: String,
+    /// The right-hand side.
+    pub body: Node,
+    /// Where it is written.
+    pub span: Option<Span>,
+}
+
+/// A right-hand side.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// The empty text.
+    Empty,
+    /// A terminal, by its place.
+    Terminal(usize),
+    /// A rule, by its place.
+    Rule(usize),
+    /// One after the other.
+    Sequence(Vec<Node>),
+    /// Any of these.
+    Choice(Vec<Node>),
+    /// From so many to so many times; `None` is without end.
+    Repeat(Box<Node>, u32, Option<u32>),
+}
+
+/// The nesting of one right-hand side that is accepted.
+pub(crate) const NESTING: usize = 200;
+
+impl Grammar {
+    /// Refuses numbers that are not of the grammar and bodies that are nested too deeply.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let unknown = |what: &str| Error::Language {
+            message: format!("the grammar refers to a {what} that it does not have"),
+            span: None,
+            hint: None,
+        };
+        if self.start >= self.rules.len() {
+            return Err(unknown("start rule"));
+        }
+        if self.ignored.iter().any(|&at| at >= self.terminals.len()) {
+            return Err(unknown("terminal"));
+        }
+        for rule in &self.rules {
+            let mut stack = vec![(&rule.body, 1usize)];
+            while let Some((node, depth)) = stack.pop() {
+                if depth > NESTING {
+                    let (needed, allowed) = (depth as u64, NESTING as u64);
+                    return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
+                }
+                match node {
+                    Node::Empty => {}
+                    Node::Terminal(at) if *at >= self.terminals.len() => {
+                        return Err(unknown("terminal"));
+                    }
+                    Node::Rule(at) if *at >= self.rules.len() => return Err(unknown("rule")),
+                    Node::Terminal(_) | Node::Rule(_) => {}
+                    Node::Sequence(list) | Node::Choice(list) => {
+                        stack.extend(list.iter().map(|one| (one, depth + 1)));
+                    }
+                    Node::Repeat(one, min, max) => {
+                        if max.is_some_and(|max| max < *min) {
+                            let message = format!("a repetition from {min} to less is empty");
+                            return Err(Error::Language { message, span: rule.span, hint: None });
+                        }
+                        stack.push((one, depth + 1));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! All terminals read together, lazily.
+//!
+//! A *thread* is a terminal and a state of its machine, a lexer state a set of threads. Reading a
+//! byte yields an *outcome*: the terminals that match now, and the threads that can go on.
+
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, Error, Machine, StateId};
+use rustc_hash::FxHashMap;
+
+use crate::limits::Meter;
+use crate::lists::{Lists, NOTHING};
+
+/// What one byte does to a set of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Outcome {
+    /// Threads that can read more; a set.
+    pub(crate) next: u32,
+    /// Terminals that match here, in order of preference; a list of the same arena.
+    pub(crate) matches: u32,
+}
+
+/// The outcome of a byte that no thread reads.
+pub(crate) const DEAD: Outcome = Outcome { next: NOTHING, matches: NOTHING };
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    terminal: u32,
+    state: StateId,
+}
+
+/// The lexer states built so far.
+#[derive(Debug)]
+pub(crate) struct Lexer {
+    /// `None` for terminals without a text.
+    automata: Vec<Option<Arc<Automaton>>>,
+    threads: Vec<Thread>,
+    thread_ids: FxHashMap<(u32, u32), u32>,
+    /// Sets of threads and lists of terminals.
+    pub(crate) lists: Lists,
+    /// Classes of bytes that no terminal tells apart.
+    classes: [u8; 256],
+    representatives: Vec<u8>,
+    /// Per set and class an outcome plus one.
+    rows: Vec<Option<Box<[u32]>>>,
+    outcomes: Vec<Outcome>,
+    outcome_ids: FxHashMap<Outcome, u32>,
+    /// Bytes to the end of the shortest text, per thread; zero until asked for.
+    distances: Vec<u32>,
+}
+
+impl Lexer {
+    pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>) -> Lexer {
+        let mut starts = [false; 256];
+        for one in automata.iter().flatten() {
+            for &byte in one.class_starts() {
+                starts[usize::from(byte)] = true;
+            }
+        }
+        let mut classes = [0; 256];
+        let mut representatives = Vec::new();
+        for byte in 0..=255u8 {
+            if byte == 0 || starts[usize::from(byte)] {
+                representatives.push(byte);
+            }
+            classes[usize::from(byte)] = (representatives.len() - 1) as u8;
+        }
+        Lexer {
+            automata,
+            threads: Vec::new(),
+            thread_ids: FxHashMap::default(),
+            lists: Lists::default(),
+            classes,
+            representatives,
+            rows: Vec::new(),
+            outcomes: Vec::new(),
+            outcome_ids: FxHashMap::default(),
+            distances: Vec::new(),
+        }
+    }
+
+    pub(crate) fn classes(&self) -> &[u8; 256] {
+        &self.classes
+    }
+
+    /// One byte of each class.
+    pub(crate) fn representatives(&self) -> &[u8] {
+        &self.representatives
+    }
+
+    fn thread(&mut self, terminal: u32, state: StateId) -> u32 {
+        let threads = &mut self.threads;
+        *self.thread_ids.entry((terminal, state.number())).or_insert_with(|| {
+            threads.push(Thread { terminal, state });
+            threads.len() as u32 - 1
+        })
+    }
+
+    /// The lexer state in front of a lexeme of one of these terminals.
+    pub(crate) fn start(&mut self, terminals: impl Iterator<Item = u32>) -> u32 {
+        let mut threads = Vec::new();
+        for terminal in terminals {
+            let automaton = self.automata[terminal as usize].as_ref();
+            if let Some(start) = automaton.map(|automaton| automaton.start()) {
+                threads.push(self.thread(terminal, start));
+            }
+        }
+        threads.sort_unstable();
+        self.lists.intern(&threads)
+    }
+
+    /// Reads a byte.
+    #[inline]
+    pub(crate) fn step(&mut self, set: u32, byte: u8, meter: &mut Meter) -> Result<Outcome, Error> {
+        if set == NOTHING {
+            return Ok(DEAD);
+        }
+        let class = usize::from(self.classes[usize::from(byte)]);
+        if let Some(Some(row)) = self.rows.get(set as usize)
+            && row[class] != 0
+        {
+            return Ok(self.outcomes[row[class] as usize - 1]);
+        }
+        self.fill(set, class, meter)
+    }
+
+    fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
+        let byte = self.representatives[class];
+        let (mut next, mut matches) = (Vec::new(), Vec::new());
+        for &thread in &*self.lists.share(set) {
+            meter.spend(1)?;
+            let Thread { terminal, state } = self.threads[thread as usize];
+            let Some(automaton) = self.automata[terminal as usize].clone() else { continue };
+            let Some(state) = automaton.step(state, byte)? else { continue };
+            if automaton.is_accepting(state) {
+                matches.push(terminal);
+            }
+            if !automaton.live_bytes(state)?.is_empty() {
+                next.push(self.thread(terminal, state));
+            }
+        }
+        next.sort_unstable();
+        matches.sort_unstable();
+        matches.dedup();
+        let next = self.lists.intern(&next);
+        let matches = self.lists.intern(&matches);
+        let outcome = Outcome { next, matches };
+        let outcomes = &mut self.outcomes;
+        let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
+            outcomes.push(outcome);
+            outcomes.len() as u32
+        });
+        if self.rows.len() <= set as usize {
+            self.rows.resize_with(self.lists.len(), || None);
+        }
+        let classes = self.representatives.len();
+        let row = self.rows[set as usize].get_or_insert_with(|| vec![0; classes].into());
+        row[class] = id;
+        Ok(outcome)
+    }
+
+    /// Terminals of the threads of a set, with the bytes each still needs at least.
+    pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
+        let threads = self.lists.share(set);
+        threads.iter().map(|&one| Ok((self.terminal(one), self.distance(one)?))).collect()
+    }
+
+    pub(crate) fn terminal(&self, thread: u32) -> u32 {
+        self.threads[thread as usize].terminal
+    }
+
+    /// Bytes that a thread needs at least; one if it matches already, as it reads on.
+    fn distance(&mut self, thread: u32) -> Result<u32, Error> {
+        self.distances.resize(self.threads.len(), 0);
+        if self.distances[thread as usize] == 0 {
+            let rest = self.completion(thread)?;
+            self.distances[thread as usize] = (rest.len() as u32).max(1);
+        }
+        Ok(self.distances[thread as usize])
+    }
+
+    /// A shortest text, not empty, that a thread can read to a match.
+    pub(crate) fn completion(&self, thread: u32) -> Result<Vec<u8>, Error> {
+        let Thread { terminal, state } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
+        if !automaton.is_accepting(state) {
+            return automaton.shortest(state);
+        }
+        let mut best: Option<Vec<u8>> = None;
+        for byte in self.representatives.iter().copied() {
+            let Some(next) = automaton.step(state, byte)? else { continue };
+            let rest = automaton.shortest(next)?;
+            if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
+                best = Some([&[byte][..], &rest].concat());
+            }
+        }
+        Ok(best.unwrap_or_default())
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let rows = self.rows.iter().flatten().count() * (16 + 4 * self.representatives.len());
+        let automata: usize = self.automata.iter().flatten().map(|one| one.memory_bytes()).sum();
+        rows + automata + self.lists.memory_bytes() + self.threads.len() * 40
+    }
+}

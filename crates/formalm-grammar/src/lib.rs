@@ -1,0 +1,31 @@
+//! Context-free grammars as lazy deterministic machines over bytes.
+//!
+//! A front-end reads the text of a grammar into a [`Grammar`]; [`GrammarAutomaton`] is its
+//! machine. Between the two: right-hand sides become plain productions, useless ones are dropped
+//! and cycles of units merged ([`prepare`]); LR(0) states are built on demand ([`tables`]), stacks
+//! of them are interned ([`stacks`]); terminals are read together by one lazy lexer ([`lexer`]).
+//! Nothing recurses along a text or its nesting.
+
+mod automaton;
+mod certificate;
+mod core;
+mod grammar;
+mod lexer;
+mod limits;
+mod lists;
+mod lower;
+mod prepare;
+mod readings;
+mod search;
+mod stacks;
+mod tables;
+mod units;
+
+pub use automaton::GrammarAutomaton;
+pub use grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
+pub use limits::Limits;
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;

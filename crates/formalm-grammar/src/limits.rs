@@ -1,0 +1,59 @@
+//! What reading may cost.
+
+use formalm_automata::{Error, Resource};
+
+/// What a machine may use. Exceeding it is an [`Error::Limit`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// States kept: one for each position that was visited and is told apart from the others.
+    pub states: u64,
+    /// Bytes of memory for states, stacks and tables.
+    pub bytes: u64,
+    /// Steps of work for one byte that is read: items, reductions and edges of stacks.
+    pub steps: u64,
+    /// States looked at to find out whether a member is still reachable.
+    pub search: u64,
+    /// Productions that the rules may become.
+    pub productions: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            states: 2_000_000,
+            bytes: 1 << 30,
+            steps: 4_000_000,
+            search: 20_000,
+            productions: 1_000_000,
+        }
+    }
+}
+
+/// Counts the steps of one call.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    spent: u64,
+    allowed: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(allowed: u64) -> Meter {
+        Meter { spent: 0, allowed }
+    }
+
+    /// Begins a new call.
+    pub(crate) fn reset(&mut self) {
+        self.spent = 0;
+    }
+
+    #[inline]
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
+        self.spent += steps as u64;
+        check(Resource::Steps, self.spent, self.allowed)
+    }
+}
+
+#[inline]
+pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
+    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+}

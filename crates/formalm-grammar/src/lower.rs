@@ -1,0 +1,203 @@
+//! Right-hand sides as plain productions.
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashMap;
+
+use crate::grammar::{Grammar, Node};
+use crate::limits::check;
+
+/// A rule without operators: symbols below the number of terminals are terminals.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Production {
+    pub(crate) left: u32,
+    pub(crate) right: Vec<u32>,
+}
+
+/// Above this, an optional count is halved: as many alternatives in one state would be slow.
+const CHAIN: u32 = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Count {
+    Star,
+    Plus,
+    Exactly(u32),
+    AtMost(u32),
+}
+
+/// Productions in the making. Rule `r` is the symbol `terminals + r`; helpers come after.
+#[derive(Debug)]
+pub(crate) struct Lowering {
+    pub(crate) productions: Vec<Production>,
+    pub(crate) symbols: u32,
+    terminals: u32,
+    nodes: FxHashMap<Node, u32>,
+    counts: FxHashMap<(u32, Count), u32>,
+    allowed: u64,
+}
+
+impl Lowering {
+    /// The productions of a grammar. `nullable` tells which terminals match the empty text: they
+    /// may also be left out, since an empty lexeme cannot be told from none.
+    pub(crate) fn new(
+        grammar: &Grammar,
+        nullable: &[bool],
+        allowed: u64,
+    ) -> Result<Lowering, Error> {
+        let terminals = grammar.terminals.len() as u32;
+        let mut lowering = Lowering {
+            productions: Vec::new(),
+            symbols: terminals + grammar.rules.len() as u32,
+            terminals,
+            nodes: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            allowed,
+        };
+        for (at, &nullable) in nullable.iter().enumerate() {
+            if nullable {
+                let helper = lowering.helper();
+                lowering.add(helper, Vec::new())?;
+                lowering.add(helper, vec![at as u32])?;
+                lowering.nodes.insert(Node::Terminal(at), helper);
+            }
+        }
+        for (at, rule) in grammar.rules.iter().enumerate() {
+            lowering.alternatives(terminals + at as u32, &rule.body)?;
+        }
+        Ok(lowering)
+    }
+
+    fn helper(&mut self) -> u32 {
+        self.symbols += 1;
+        self.symbols - 1
+    }
+
+    fn add(&mut self, left: u32, right: Vec<u32>) -> Result<(), Error> {
+        self.productions.push(Production { left, right });
+        check(Resource::Terms, self.productions.len() as u64, self.allowed)
+    }
+
+    fn alternatives(&mut self, left: u32, node: &Node) -> Result<(), Error> {
+        match node {
+            Node::Choice(list) => list.iter().try_for_each(|one| self.alternatives(left, one)),
+            Node::Repeat(one, 0, Some(1)) => {
+                self.add(left, Vec::new())?;
+                self.alternatives(left, one)
+            }
+            _ => {
+                let mut right = Vec::new();
+                self.sequence(node, &mut right)?;
+                self.add(left, right)
+            }
+        }
+    }
+
+    fn sequence(&mut self, node: &Node, right: &mut Vec<u32>) -> Result<(), Error> {
+        match node {
+            Node::Empty => {}
+            Node::Rule(at) => right.push(self.terminals + *at as u32),
+            Node::Terminal(at) => {
+                right.push(self.nodes.get(node).copied().unwrap_or(*at as u32));
+            }
+            Node::Sequence(list) => list.iter().try_for_each(|one| self.sequence(one, right))?,
+            Node::Repeat(one, min, max) if (*min, *max) != (0, Some(1)) => {
+                self.repetition(one, (*min, *max), right)?;
+            }
+            Node::Choice(_) | Node::Repeat(..) => right.push(self.symbol(node)?),
+        }
+        Ok(())
+    }
+
+    /// One symbol for a node; equal nodes share it.
+    fn symbol(&mut self, node: &Node) -> Result<u32, Error> {
+        let mut right = Vec::new();
+        if !matches!(node, Node::Choice(_) | Node::Repeat(_, 0, Some(1))) {
+            self.sequence(node, &mut right)?;
+            if let [one] = right[..] {
+                return Ok(one);
+            }
+        }
+        if let Some(&symbol) = self.nodes.get(node) {
+            return Ok(symbol);
+        }
+        let helper = self.helper();
+        self.nodes.insert(node.clone(), helper);
+        if right.is_empty() {
+            self.alternatives(helper, node)?;
+        } else {
+            self.add(helper, right)?;
+        }
+        Ok(helper)
+    }
+
+    fn repetition(
+        &mut self,
+        one: &Node,
+        (min, max): (u32, Option<u32>),
+        right: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        if max == Some(0) {
+            return Ok(());
+        }
+        let one = self.symbol(one)?;
+        match (min, max) {
+            (0, None) => right.push(self.count(one, Count::Star)?),
+            (min, None) => {
+                right.extend(self.exactly(one, min - 1)?);
+                right.push(self.count(one, Count::Plus)?);
+            }
+            (min, Some(max)) => {
+                right.extend(self.exactly(one, min)?);
+                if max > min {
+                    right.push(self.count(one, Count::AtMost(max - min))?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn exactly(&mut self, one: u32, count: u32) -> Result<Option<u32>, Error> {
+        match count {
+            0 => Ok(None),
+            1 => Ok(Some(one)),
+            _ => Ok(Some(self.count(one, Count::Exactly(count))?)),
+        }
+    }
+
+    /// A helper that repeats a symbol. Left recursion keeps the stack flat; counts are halved.
+    fn count(&mut self, one: u32, count: Count) -> Result<u32, Error> {
+        if let Some(&symbol) = self.counts.get(&(one, count)) {
+            return Ok(symbol);
+        }
+        let helper = self.helper();
+        self.counts.insert((one, count), helper);
+        match count {
+            Count::Star => {
+                self.add(helper, Vec::new())?;
+                self.add(helper, vec![helper, one])?;
+            }
+            Count::Plus => {
+                self.add(helper, vec![one])?;
+                self.add(helper, vec![helper, one])?;
+            }
+            Count::Exactly(count) => {
+                let halves = [self.exactly(one, count / 2)?, self.exactly(one, count - count / 2)?];
+                self.add(helper, halves.into_iter().flatten().collect())?;
+            }
+            Count::AtMost(1) => {
+                self.add(helper, Vec::new())?;
+                self.add(helper, vec![one])?;
+            }
+            Count::AtMost(count) if count <= CHAIN => {
+                let fewer = self.count(one, Count::AtMost(count - 1))?;
+                self.add(helper, Vec::new())?;
+                self.add(helper, vec![fewer, one])?;
+            }
+            Count::AtMost(count) => {
+                let half = self.count(one, Count::AtMost(count / 2))?;
+                let rest = self.count(one, Count::AtMost(count - count / 2))?;
+                self.add(helper, vec![half, rest])?;
+            }
+        }
+        Ok(helper)
+    }
+}

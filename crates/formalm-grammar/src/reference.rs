@@ -1,0 +1,301 @@
+//! Membership and viability as slowly as they read: the oracle of the tests.
+//!
+//! Nothing is shared with the machine but the automata of single terminals. Which parts of a text
+//! a node derives, and whether a text is the beginning of one, are least fixpoints over places.
+
+use formalm_automata::{Automaton, Limits, Machine};
+
+use crate::grammar::{Grammar, Lexing, Node};
+
+/// What is read: a text in lexemes of any kind, or symbols that are terminals already.
+trait Input {
+    fn len(&self) -> usize;
+    /// Ends of a terminal that begins at a place, ignored lexemes before it included.
+    fn ends(&self, terminal: usize, from: usize) -> Vec<usize>;
+    /// Whether what is left from a place is the beginning of such lexemes.
+    fn begins(&self, terminal: usize, from: usize) -> bool;
+}
+
+/// Per rule and place: ends of what it derives from there, whether it can go beyond the input.
+struct Facts {
+    ends: Vec<Vec<Vec<bool>>>,
+    begins: Vec<Vec<bool>>,
+    productive: Vec<bool>,
+}
+
+impl Facts {
+    fn new(grammar: &Grammar, input: &dyn Input, barren: &[bool]) -> Facts {
+        let (rules, places) = (grammar.rules.len(), input.len() + 1);
+        let mut facts = Facts {
+            ends: vec![vec![vec![false; places]; places]; rules],
+            begins: vec![vec![false; places]; rules],
+            productive: vec![false; rules],
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (at, rule) in grammar.rules.iter().enumerate() {
+                let productive = facts.is_productive(&rule.body, barren);
+                changed |= productive != facts.productive[at];
+                facts.productive[at] = productive;
+                for from in 0..places {
+                    let ends = facts.ends(&rule.body, &[from], input);
+                    for end in ends {
+                        changed |= !std::mem::replace(&mut facts.ends[at][from][end], true);
+                    }
+                }
+            }
+        }
+        changed = true;
+        while changed {
+            changed = false;
+            for (at, rule) in grammar.rules.iter().enumerate() {
+                for from in 0..places {
+                    let begins = facts.begins(&rule.body, from, input, barren);
+                    changed |= begins != facts.begins[at][from];
+                    facts.begins[at][from] = begins;
+                }
+            }
+        }
+        facts
+    }
+
+    fn is_productive(&self, node: &Node, barren: &[bool]) -> bool {
+        match node {
+            Node::Empty => true,
+            Node::Terminal(at) => !barren[*at],
+            Node::Rule(at) => self.productive[*at],
+            Node::Sequence(list) => list.iter().all(|one| self.is_productive(one, barren)),
+            Node::Choice(list) => list.iter().any(|one| self.is_productive(one, barren)),
+            Node::Repeat(one, min, _) => *min == 0 || self.is_productive(one, barren),
+        }
+    }
+
+    fn ends(&self, node: &Node, from: &[usize], input: &dyn Input) -> Vec<usize> {
+        let mut ends: Vec<usize> = match node {
+            Node::Empty => from.to_vec(),
+            Node::Terminal(at) => from.iter().flat_map(|&one| input.ends(*at, one)).collect(),
+            Node::Rule(at) => {
+                let reached = |from: usize, end: usize| self.ends[*at][from][end];
+                let places = 0..=input.len();
+                places.filter(|&end| from.iter().any(|&one| reached(one, end))).collect()
+            }
+            Node::Sequence(list) => {
+                list.iter().fold(from.to_vec(), |from, one| self.ends(one, &from, input))
+            }
+            Node::Choice(list) => list.iter().flat_map(|one| self.ends(one, from, input)).collect(),
+            Node::Repeat(one, min, max) => {
+                let mut here = from.to_vec();
+                let mut all = if *min == 0 { here.clone() } else { Vec::new() };
+                let most = max.unwrap_or(*min + input.len() as u32 + 1);
+                for count in 1..=most.min(min + input.len() as u32 + 1) {
+                    here = self.ends(one, &here, input);
+                    if count >= *min {
+                        all.extend_from_slice(&here);
+                    }
+                }
+                all
+            }
+        };
+        ends.sort_unstable();
+        ends.dedup();
+        ends
+    }
+
+    /// Whether the rest of the input is the beginning of what a node derives.
+    fn begins(&self, node: &Node, from: usize, input: &dyn Input, barren: &[bool]) -> bool {
+        let productive = |node: &Node| self.is_productive(node, barren);
+        match node {
+            Node::Empty => from == input.len(),
+            Node::Terminal(at) => !barren[*at] && input.begins(*at, from),
+            Node::Rule(at) => self.begins[*at][from],
+            Node::Sequence(list) => {
+                let mut here = vec![from];
+                for (at, one) in list.iter().enumerate() {
+                    let rest = list[at + 1..].iter().all(productive);
+                    let begins = |&from: &usize| self.begins(one, from, input, barren);
+                    if rest && here.iter().any(begins) {
+                        return true;
+                    }
+                    here = self.ends(one, &here, input);
+                }
+                here.contains(&input.len())
+            }
+            Node::Choice(list) => list.iter().any(|one| self.begins(one, from, input, barren)),
+            Node::Repeat(one, min, max) => {
+                let most = max.unwrap_or(u32::MAX).min(min + input.len() as u32 + 1);
+                let mut here = vec![from];
+                if *min == 0 && from == input.len() {
+                    return true;
+                }
+                for _ in 0..most {
+                    let begins = |&from: &usize| self.begins(one, from, input, barren);
+                    // What is derived from `one` can be repeated as often as is asked for.
+                    if here.iter().any(begins) {
+                        return true;
+                    }
+                    here = self.ends(one, &here, input);
+                }
+                self.ends(node, &[from], input).contains(&input.len())
+            }
+        }
+    }
+}
+
+/// The slow definition of a grammar.
+pub(crate) struct Naive<'a> {
+    grammar: &'a Grammar,
+    terminals: Vec<Option<Automaton>>,
+    barren: Vec<bool>,
+}
+
+struct Text<'a> {
+    naive: &'a Naive<'a>,
+    text: &'a [u8],
+}
+
+impl Text<'_> {
+    /// Places reached by ignored lexemes.
+    fn skipped(&self, from: usize) -> Vec<usize> {
+        let mut places = vec![from];
+        let mut at = 0;
+        while at < places.len() {
+            for &ignored in &self.naive.grammar.ignored {
+                for end in places[at]..=self.text.len() {
+                    let matches = self.naive.matches(ignored, &self.text[places[at]..end]);
+                    if matches && !places.contains(&end) {
+                        places.push(end);
+                    }
+                }
+            }
+            at += 1;
+        }
+        places
+    }
+
+    fn begins_ignored(&self, from: usize) -> bool {
+        let ignored = &self.naive.grammar.ignored;
+        ignored.iter().any(|&one| self.naive.begins(one, &self.text[from..]))
+    }
+}
+
+impl Input for Text<'_> {
+    fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    fn ends(&self, terminal: usize, from: usize) -> Vec<usize> {
+        let mut ends = Vec::new();
+        for from in self.skipped(from) {
+            let all = from..=self.text.len();
+            ends.extend(all.filter(|&end| self.naive.matches(terminal, &self.text[from..end])));
+        }
+        ends
+    }
+
+    fn begins(&self, terminal: usize, from: usize) -> bool {
+        self.skipped(from).into_iter().any(|from| {
+            self.naive.begins(terminal, &self.text[from..]) || self.begins_ignored(from)
+        })
+    }
+}
+
+/// A sequence of terminals.
+struct Symbols<'a>(&'a [usize]);
+
+impl Input for Symbols<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn ends(&self, terminal: usize, from: usize) -> Vec<usize> {
+        if self.0.get(from) == Some(&terminal) { vec![from + 1] } else { Vec::new() }
+    }
+
+    fn begins(&self, terminal: usize, from: usize) -> bool {
+        from == self.0.len() || (from + 1 == self.0.len() && self.0[from] == terminal)
+    }
+}
+
+impl<'a> Naive<'a> {
+    pub(crate) fn new(grammar: &'a Grammar) -> Naive<'a> {
+        let terminals: Vec<Option<Automaton>> = grammar
+            .terminals
+            .iter()
+            .map(|one| Automaton::new(&one.language, Limits::default()).ok())
+            .collect();
+        // No sentence has a terminal that never comes to the parser.
+        let unread = |at: usize| grammar.lexing == Lexing::Longest && grammar.ignored.contains(&at);
+        let all = terminals.iter().enumerate();
+        let barren = all.map(|(at, one)| one.is_none() || unread(at)).collect();
+        Naive { grammar, terminals, barren }
+    }
+
+    fn matches(&self, terminal: usize, text: &[u8]) -> bool {
+        let Some(automaton) = &self.terminals[terminal] else { return false };
+        let read = automaton.walk(automaton.start(), text).expect("within limits");
+        read.is_ok_and(|state| automaton.is_accepting(state))
+    }
+
+    fn begins(&self, terminal: usize, text: &[u8]) -> bool {
+        let Some(automaton) = &self.terminals[terminal] else { return false };
+        automaton.walk(automaton.start(), text).expect("within limits").is_ok()
+    }
+
+    fn facts(&self, input: &dyn Input) -> Facts {
+        Facts::new(self.grammar, input, &self.barren)
+    }
+
+    pub(crate) fn accepts(&self, text: &[u8]) -> bool {
+        match self.grammar.lexing {
+            Lexing::Any => {
+                let input = Text { naive: self, text };
+                let facts = self.facts(&input);
+                let ends = 0..=text.len();
+                let reached = |end: &usize| facts.ends[self.grammar.start][0][*end];
+                ends.filter(reached).any(|end| input.skipped(end).contains(&text.len()))
+            }
+            Lexing::Longest => self.lexemes(text).is_some_and(|lexemes| {
+                let facts = self.facts(&Symbols(&lexemes));
+                facts.ends[self.grammar.start][0][lexemes.len()]
+            }),
+        }
+    }
+
+    /// Whether some member begins so, lexemes being read in any way.
+    pub(crate) fn is_viable(&self, text: &[u8]) -> bool {
+        let input = Text { naive: self, text };
+        let facts = self.facts(&input);
+        let ends = 0..=text.len();
+        let reached = |end: &usize| facts.ends[self.grammar.start][0][*end];
+        let trailing = |end: usize| {
+            let places = input.skipped(end);
+            places.into_iter().any(|at| at == text.len() || input.begins_ignored(at))
+        };
+        facts.begins[self.grammar.start][0] || ends.filter(reached).any(trailing)
+    }
+
+    /// The lexemes of a text: each the longest that may stand there.
+    fn lexemes(&self, text: &[u8]) -> Option<Vec<usize>> {
+        let mut lexemes = Vec::new();
+        let mut from = 0;
+        while from < text.len() {
+            let context: Vec<usize> = (0..self.grammar.terminals.len())
+                .filter(|terminal| {
+                    let more = [&lexemes[..], &[*terminal]].concat();
+                    self.grammar.ignored.contains(terminal)
+                        || self.facts(&Symbols(&more)).begins[self.grammar.start][0]
+                })
+                .collect();
+            let (end, terminal) = (from + 1..=text.len()).rev().find_map(|end| {
+                let fits = |&&one: &&usize| self.matches(one, &text[from..end]);
+                context.iter().find(fits).map(|&one| (end, one))
+            })?;
+            if !self.grammar.ignored.contains(&terminal) {
+                lexemes.push(terminal);
+            }
+            from = end;
+        }
+        Some(lexemes)
+    }
+}

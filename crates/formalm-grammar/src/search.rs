@@ -1,0 +1,188 @@
+//! Members that continue a reading: whether there is one, and the shortest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashMap;
+
+use crate::core::{Core, Reading};
+use crate::grammar::Lexing;
+use crate::limits::check;
+use crate::lists::NOTHING;
+
+impl Core {
+    /// Whether some member continues a reading under longest lexemes.
+    pub(crate) fn is_viable(&mut self, reading: Reading) -> Result<bool, Error> {
+        if self.accepts(reading)? || self.is_certified(reading.lexeme, reading.forbidden)? {
+            return Ok(true);
+        }
+        if let Some(&viable) = self.viable.get(&reading) {
+            return Ok(viable);
+        }
+        self.look_for_member(reading)
+    }
+
+    /// Searches the readings from one, those first that need the fewest bytes, and remembers what
+    /// it learns. Every reading is judged by itself: each is the only one right about a text.
+    fn look_for_member(&mut self, from: Reading) -> Result<bool, Error> {
+        let mut came: Vec<(Reading, usize)> = vec![(from, 0)];
+        let mut seen: FxHashMap<Reading, ()> = FxHashMap::from_iter([(from, ())]);
+        let mut queue: BinaryHeap<(Reverse<u32>, u32, usize)> = BinaryHeap::new();
+        queue.push((Reverse(0), 0, 0));
+        let mut next = Vec::new();
+        while let Some((_, read, at)) = queue.pop() {
+            for byte in self.lexer.representatives().to_vec() {
+                next.clear();
+                self.read(came[at].0, byte, &mut next)?;
+                for &reading in &next {
+                    let known = self.viable.get(&reading).copied();
+                    if known == Some(false) || seen.insert(reading, ()).is_some() {
+                        continue;
+                    }
+                    came.push((reading, at));
+                    let found = known == Some(true)
+                        || self.accepts(reading)?
+                        || self.is_certified(reading.lexeme, reading.forbidden)?;
+                    if found {
+                        self.mark_viable(&came);
+                        return Ok(true);
+                    }
+                    check(Resource::States, came.len() as u64, self.limits.search)?;
+                    let least = self.least_bytes(reading)?.saturating_add(read + 1);
+                    queue.push((Reverse(least), read + 1, came.len() - 1));
+                }
+            }
+        }
+        for (reading, _) in came {
+            self.learn(reading, false);
+        }
+        Ok(false)
+    }
+
+    /// Marks the way to the last of the readings that were met.
+    fn mark_viable(&mut self, came: &[(Reading, usize)]) {
+        let mut at = came.len() - 1;
+        loop {
+            self.learn(came[at].0, true);
+            if at == 0 {
+                return;
+            }
+            at = came[at].1;
+        }
+    }
+
+    /// The shortest text, and the smallest of several, that makes a state a member.
+    pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
+        let mut exact: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut state = state;
+        let Some(mut left) = self.distance(state, u32::MAX, &mut exact)? else {
+            return Ok(Vec::new());
+        };
+        let mut text = Vec::new();
+        while left > 0 {
+            left -= 1;
+            let before = text.len();
+            for byte in self.lexer.representatives().to_vec() {
+                self.stacks.meter.reset();
+                let next = self.step(state, byte)?;
+                if next != NOTHING && self.distance(next, left, &mut exact)? == Some(left) {
+                    text.push(byte);
+                    state = next;
+                    break;
+                }
+            }
+            if text.len() == before {
+                break;
+            }
+        }
+        Ok(text)
+    }
+
+    /// Bytes to the nearest member, if at most `most`.
+    fn distance(
+        &mut self,
+        state: u32,
+        most: u32,
+        exact: &mut FxHashMap<u32, u32>,
+    ) -> Result<Option<u32>, Error> {
+        let least = self.bound(state)?;
+        if least > most || self.lexing == Lexing::Any {
+            return Ok(Some(least).filter(|&least| least <= most));
+        }
+        if let Some(&known) = exact.get(&state) {
+            return Ok(Some(known).filter(|&known| known <= most));
+        }
+        let mut came: Vec<(u32, usize, u32)> = vec![(state, 0, 0)];
+        let mut seen: FxHashMap<u32, u32> = FxHashMap::from_iter([(state, 0)]);
+        let mut queue = BinaryHeap::from([(Reverse(least), 0u32, 0usize)]);
+        while let Some((Reverse(all), read, at)) = queue.pop() {
+            let here = came[at].0;
+            let rest = match exact.get(&here) {
+                Some(&rest) => Some(rest),
+                None if all == read => self.is_accepting(here)?.then_some(0),
+                None => None,
+            };
+            if let Some(rest) = rest.filter(|rest| read + rest <= all) {
+                return Ok(Some(mark_exact(&came, at, rest, exact)).filter(|&one| one <= most));
+            }
+            if let Some(rest) = rest {
+                queue.push((Reverse(read + rest), read, at));
+                continue;
+            }
+            for byte in self.lexer.representatives().to_vec() {
+                self.stacks.meter.reset();
+                let next = self.step(here, byte)?;
+                if next == NOTHING || seen.get(&next).is_some_and(|&before| before <= read + 1) {
+                    continue;
+                }
+                seen.insert(next, read + 1);
+                check(Resource::States, came.len() as u64 + 1, self.limits.states)?;
+                let all = self.bound(next)?.saturating_add(read + 1);
+                if all <= most {
+                    came.push((next, at, read + 1));
+                    queue.push((Reverse(all), read + 1, came.len() - 1));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A lower bound of the bytes to the nearest member.
+    fn bound(&mut self, state: u32) -> Result<u32, Error> {
+        let mut least = u32::MAX;
+        for reading in self.readings(state) {
+            least = least.min(self.least_bytes(reading)?);
+        }
+        Ok(least)
+    }
+
+    /// Whether the text may end in a state.
+    pub(crate) fn is_accepting(&mut self, state: u32) -> Result<bool, Error> {
+        for reading in self.readings(state) {
+            if self.accepts(reading)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Notes the distances along the way to entry `at`, which is `rest` from a member; that of the
+/// first entry.
+fn mark_exact(
+    came: &[(u32, usize, u32)],
+    at: usize,
+    rest: u32,
+    exact: &mut FxHashMap<u32, u32>,
+) -> u32 {
+    let all = came[at].2 + rest;
+    let mut at = at;
+    loop {
+        exact.insert(came[at].0, all - came[at].2);
+        if at == 0 {
+            return all;
+        }
+        at = came[at].1;
+    }
+}

@@ -1,0 +1,481 @@
+//! Stacks of LR states, interned and shared: equal stacks have equal numbers.
+//!
+//! A *node* is an LR state above other nodes, an *edge* a state above one of them. What the
+//! reductions of an edge lead to depends on the edge alone, so it is remembered per edge and
+//! not per stack: right recursion and nesting are linear without looking ahead. Since every
+//! edge points to something earlier, all of it is acyclic and walked with stacks of its own.
+
+use std::sync::Arc;
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::limits::{Meter, check};
+use crate::lists::Lists;
+use crate::tables::{self, STOP, Tables};
+
+const UNKNOWN: u32 = u32::MAX;
+/// What lies below the first state.
+const BOTTOM: u32 = u32::MAX;
+/// A rest that no text completes.
+pub(crate) const NEVER: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    state: u32,
+    below: u32,
+    /// What its reductions can shift, as a set of [`Tables::sets`].
+    allowed: u32,
+    /// Edges one reduction leads to, as a list.
+    children: u32,
+    /// Bytes of a shortest completion.
+    bytes: u32,
+}
+
+/// How far the arenas reach: what comes after can be dropped again.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    nodes: usize,
+    edges: usize,
+    lists: usize,
+}
+
+/// What was remembered since the mark.
+#[derive(Debug, Default)]
+struct Log {
+    children: Vec<u32>,
+    fronts: Vec<(u32, u32)>,
+    shifts: Vec<(u32, u32)>,
+    allowed: Vec<u32>,
+}
+
+/// The stacks built so far.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    pub(crate) tables: Tables,
+    pub(crate) meter: Meter,
+    /// State and list of nodes below.
+    nodes: Vec<(u32, u32)>,
+    node_ids: FxHashMap<(u32, u32), u32>,
+    edges: Vec<Edge>,
+    edge_ids: FxHashMap<(u32, u32), u32>,
+    /// Lists of nodes and of edges. A set of stacks is the list of its topmost nodes.
+    lists: Lists,
+    /// Edges above or equal to an edge that shift a terminal.
+    fronts: FxHashMap<(u32, u32), u32>,
+    shifts: FxHashMap<(u32, u32), u32>,
+    /// The terminals that sets of stacks can shift.
+    allowed: FxHashMap<u32, u32>,
+    start: u32,
+    mark: Option<(Mark, Log)>,
+    bytes_allowed: u64,
+}
+
+impl Stacks {
+    pub(crate) fn new(tables: Tables, meter: Meter, bytes_allowed: u64) -> Stacks {
+        let mut stacks = Stacks {
+            tables,
+            meter,
+            nodes: Vec::new(),
+            node_ids: FxHashMap::default(),
+            edges: Vec::new(),
+            edge_ids: FxHashMap::default(),
+            lists: Lists::default(),
+            fronts: FxHashMap::default(),
+            shifts: FxHashMap::default(),
+            allowed: FxHashMap::default(),
+            start: 0,
+            mark: None,
+            bytes_allowed,
+        };
+        let bottom = stacks.node(0, &[BOTTOM]);
+        stacks.start = stacks.lists.intern(&[bottom]);
+        stacks
+    }
+
+    /// The stack before anything was read.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
+    }
+
+    fn node(&mut self, state: u32, below: &[u32]) -> u32 {
+        let below = self.lists.intern(below);
+        let nodes = &mut self.nodes;
+        *self.node_ids.entry((state, below)).or_insert_with(|| {
+            nodes.push((state, below));
+            nodes.len() as u32 - 1
+        })
+    }
+
+    fn edge(&mut self, state: u32, below: u32) -> u32 {
+        let edges = &mut self.edges;
+        *self.edge_ids.entry((state, below)).or_insert_with(|| {
+            let unknown = UNKNOWN;
+            let edge = Edge { state, below, allowed: unknown, children: unknown, bytes: unknown };
+            edges.push(edge);
+            edges.len() as u32 - 1
+        })
+    }
+
+    /// Nodes `count` below a node, itself for none.
+    fn pop(&mut self, node: u32, count: u32) -> Result<Vec<u32>, Error> {
+        let mut reached = vec![node];
+        for _ in 0..count {
+            let mut below: Vec<u32> = Vec::new();
+            for &node in &reached {
+                below.extend_from_slice(self.lists.get(self.nodes[node as usize].1));
+            }
+            self.meter.spend(below.len())?;
+            below.sort_unstable();
+            below.dedup();
+            reached = below;
+        }
+        Ok(reached)
+    }
+
+    /// The edge that takes the place of `popped` symbols above a node once they are a `symbol`.
+    fn reduced(&mut self, below: u32, symbol: u32, popped: u32) -> Result<Vec<u32>, Error> {
+        let mut list = Vec::new();
+        for node in self.pop(below, popped - 1)? {
+            let state = self.nodes[node as usize].0;
+            if let Some(next) = self.tables.goto(state, symbol, &mut self.meter)? {
+                list.push(self.edge(next, node));
+            }
+        }
+        Ok(list)
+    }
+
+    /// Edges that one reduction of an edge leads to.
+    fn children(&mut self, edge: u32) -> Result<Arc<[u32]>, Error> {
+        let Edge { state, below, children, .. } = self.edges[edge as usize];
+        if children != UNKNOWN {
+            return Ok(self.lists.share(children));
+        }
+        let mut list = Vec::new();
+        for at in 0..self.tables.reductions(state).len() {
+            let (symbol, popped) = self.tables.reductions(state)[at];
+            list.extend(self.reduced(below, symbol, popped)?);
+        }
+        list.retain(|&child| child != edge);
+        list.sort_unstable();
+        list.dedup();
+        self.meter.spend(list.len() + 1)?;
+        let id = self.lists.intern(&list);
+        self.edges[edge as usize].children = id;
+        if let Some((mark, log)) = &mut self.mark
+            && (edge as usize) < mark.edges
+        {
+            log.children.push(edge);
+        }
+        Ok(self.lists.share(id))
+    }
+
+    /// What an edge and all it reduces to can shift.
+    fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
+        let mut path = vec![edge];
+        while let Some(&edge) = path.last() {
+            if self.edges[edge as usize].allowed != UNKNOWN {
+                path.pop();
+                continue;
+            }
+            let children = self.children(edge)?;
+            let open = |one: &&u32| self.edges[**one as usize].allowed == UNKNOWN;
+            if let Some(&child) = children.iter().find(open) {
+                path.push(child);
+                continue;
+            }
+            let own = self.tables.shifts(self.edges[edge as usize].state);
+            let mut allowed = self.tables.sets.get(own).to_vec();
+            for &child in &*children {
+                let more = self.edges[child as usize].allowed;
+                tables::join(&mut allowed, self.tables.sets.get(more));
+            }
+            self.meter.spend(children.len() + 1)?;
+            self.edges[edge as usize].allowed = self.tables.sets.intern(&allowed);
+            path.pop();
+        }
+        Ok(self.edges[edge as usize].allowed)
+    }
+
+    /// Edges that shift a terminal, of those that an edge reduces to and itself.
+    fn front(&mut self, edge: u32, terminal: u32) -> Result<Arc<[u32]>, Error> {
+        let mut path = vec![edge];
+        while let Some(&edge) = path.last() {
+            if self.fronts.contains_key(&(edge, terminal)) {
+                path.pop();
+                continue;
+            }
+            let children = self.children(edge)?;
+            let mut list = Vec::new();
+            let mut open = None;
+            for &child in &*children {
+                if !self.shifts_terminal(child, terminal)? {
+                    continue;
+                }
+                match self.fronts.get(&(child, terminal)) {
+                    Some(&front) => list.extend_from_slice(self.lists.get(front)),
+                    None => open = Some(child),
+                }
+                if open.is_some() {
+                    break;
+                }
+            }
+            if let Some(child) = open {
+                path.push(child);
+                continue;
+            }
+            let own = self.tables.shifts(self.edges[edge as usize].state);
+            if tables::contains(self.tables.sets.get(own), terminal + 1) {
+                list.push(edge);
+            }
+            list.sort_unstable();
+            list.dedup();
+            self.meter.spend(list.len() + 1)?;
+            let front = self.lists.intern(&list);
+            self.fronts.insert((edge, terminal), front);
+            if let Some((_, log)) = &mut self.mark {
+                log.fronts.push((edge, terminal));
+            }
+            path.pop();
+        }
+        Ok(self.lists.share(self.fronts[&(edge, terminal)]))
+    }
+
+    fn shifts_terminal(&mut self, edge: u32, terminal: u32) -> Result<bool, Error> {
+        let allowed = self.allowed_of_edge(edge)?;
+        Ok(tables::contains(self.tables.sets.get(allowed), terminal + 1))
+    }
+
+    /// The edges at the top of a set of stacks.
+    fn tops(&mut self, stacks: u32) -> Vec<u32> {
+        let mut edges = Vec::new();
+        for &node in &*self.lists.share(stacks) {
+            let (state, below) = self.nodes[node as usize];
+            for &node in &*self.lists.share(below) {
+                edges.push(self.edge(state, node));
+            }
+        }
+        edges
+    }
+
+    /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
+    /// may end.
+    pub(crate) fn allowed(&mut self, stacks: u32) -> Result<u32, Error> {
+        if let Some(&allowed) = self.allowed.get(&stacks) {
+            return Ok(allowed);
+        }
+        let mut joined = Vec::new();
+        for edge in self.tops(stacks) {
+            let allowed = self.allowed_of_edge(edge)?;
+            tables::join(&mut joined, self.tables.sets.get(allowed));
+        }
+        let allowed = self.tables.sets.intern(&joined);
+        self.allowed.insert(stacks, allowed);
+        if let Some((_, log)) = &mut self.mark {
+            log.allowed.push(stacks);
+        }
+        Ok(allowed)
+    }
+
+    /// Whether the text may end here.
+    pub(crate) fn is_accepting(&mut self, stacks: u32) -> Result<bool, Error> {
+        let allowed = self.allowed(stacks)?;
+        Ok(tables::contains(self.tables.sets.get(allowed), STOP))
+    }
+
+    /// The stacks after a terminal; the empty set if it cannot stand here.
+    pub(crate) fn shift(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
+        if let Some(&next) = self.shifts.get(&(stacks, terminal)) {
+            return Ok(next);
+        }
+        let mut front = Vec::new();
+        for edge in self.tops(stacks) {
+            if self.shifts_terminal(edge, terminal)? {
+                front.extend_from_slice(&self.front(edge, terminal)?);
+            }
+        }
+        let grouped = self.grouped(front);
+        let mut tops = Vec::new();
+        for (state, below) in grouped {
+            let node = self.node(state, &below);
+            if let Some(next) = self.tables.goto(state, terminal, &mut self.meter)? {
+                tops.push(self.edge(next, node));
+            }
+        }
+        self.reduce_forced(&mut tops)?;
+        let next = self.united_edges(tops);
+        self.shifts.insert((stacks, terminal), next);
+        if let Some((_, log)) = &mut self.mark {
+            log.shifts.push((stacks, terminal));
+        }
+        let bytes = self.memory_bytes() as u64;
+        check(Resource::Bytes, bytes, self.bytes_allowed)?;
+        Ok(next)
+    }
+
+    /// Takes reductions that nothing can come before, so that equal futures meet.
+    fn reduce_forced(&mut self, tops: &mut Vec<u32>) -> Result<(), Error> {
+        let mut done = Vec::with_capacity(tops.len());
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        while let Some(edge) = tops.pop() {
+            if !seen.insert(edge) {
+                continue;
+            }
+            let shifts = self.tables.shifts(self.edges[edge as usize].state);
+            if self.tables.sets.get(shifts).is_empty() {
+                tops.extend_from_slice(&self.children(edge)?);
+            } else {
+                done.push(edge);
+            }
+            self.meter.spend(1)?;
+        }
+        *tops = done;
+        Ok(())
+    }
+
+    /// States with what lies below each, both sorted.
+    fn grouped(&self, edges: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
+        let pair = |edge: u32| (self.edges[edge as usize].state, self.edges[edge as usize].below);
+        let mut pairs: Vec<(u32, u32)> = edges.into_iter().map(pair).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let groups = pairs.chunk_by(|left, right| left.0 == right.0);
+        groups.map(|group| (group[0].0, group.iter().map(|one| one.1).collect())).collect()
+    }
+
+    fn united_edges(&mut self, edges: Vec<u32>) -> u32 {
+        let grouped = self.grouped(edges);
+        let mut nodes: Vec<u32> =
+            grouped.into_iter().map(|(state, below)| self.node(state, &below)).collect();
+        nodes.sort_unstable();
+        self.lists.intern(&nodes)
+    }
+
+    /// The union of two sets of stacks.
+    pub(crate) fn united(&mut self, left: u32, right: u32) -> u32 {
+        if left == right {
+            return left;
+        }
+        let edges = [self.tops(left), self.tops(right)].concat();
+        self.united_edges(edges)
+    }
+
+    /// Bytes of a shortest completion, lexemes being read in any way.
+    pub(crate) fn completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
+        let mut least = NEVER;
+        for edge in self.tops(stacks) {
+            least = least.min(self.bytes_of_edge(edge)?);
+        }
+        Ok(least)
+    }
+
+    /// Completions of an edge: what is left of an item, then the completion of what it becomes.
+    /// Edges above the same node may lead to each other and are settled together.
+    fn bytes_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
+        let mut path = vec![edge];
+        while let Some(&edge) = path.last() {
+            if self.edges[edge as usize].bytes != UNKNOWN {
+                path.pop();
+                continue;
+            }
+            let (group, ways) = self.ways(edge)?;
+            let is_open = |&(_, _, to): &(usize, u32, u32)| {
+                to != BOTTOM && !group.contains(&to) && self.edges[to as usize].bytes == UNKNOWN
+            };
+            let open: Vec<u32> = ways.iter().filter(|way| is_open(way)).map(|way| way.2).collect();
+            if !open.is_empty() {
+                path.extend(open);
+                continue;
+            }
+            let mut bytes = vec![NEVER - 1; group.len()];
+            let mut changed = true;
+            while changed {
+                changed = false;
+                self.meter.spend(ways.len())?;
+                for &(from, own, to) in &ways {
+                    let rest = match group.iter().position(|&one| one == to) {
+                        _ if to == BOTTOM => 0,
+                        Some(at) => bytes[at],
+                        None => self.edges[to as usize].bytes,
+                    };
+                    let all = own.saturating_add(rest).min(NEVER - 1);
+                    changed |= all < bytes[from];
+                    bytes[from] = bytes[from].min(all);
+                }
+            }
+            for (&one, bytes) in group.iter().zip(bytes) {
+                self.edges[one as usize].bytes = bytes;
+            }
+        }
+        Ok(self.edges[edge as usize].bytes)
+    }
+
+    /// Edges above one node that complete each other, and the ways on: `(from, bytes, to)`.
+    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
+    fn ways(&mut self, edge: u32) -> Result<(Vec<u32>, Vec<(usize, u32, u32)>), Error> {
+        let mut group = vec![edge];
+        let mut ways = Vec::new();
+        let mut at = 0;
+        while at < group.len() {
+            let Edge { state, below, .. } = self.edges[group[at] as usize];
+            let goals: Vec<(u32, u32, u32)> = self.tables.goals(state).collect();
+            for (symbol, pushed, rest) in goals {
+                if self.tables.is_goal(symbol) {
+                    ways.push((at, rest, BOTTOM));
+                    continue;
+                }
+                for to in self.reduced(below, symbol, pushed)? {
+                    ways.push((at, rest, to));
+                    let fresh = self.edges[to as usize].bytes == UNKNOWN;
+                    if pushed == 1 && fresh && !group.contains(&to) {
+                        group.push(to);
+                    }
+                }
+            }
+            at += 1;
+        }
+        Ok((group, ways))
+    }
+
+    /// Begins to note what is made, so that [`Stacks::forget`] can drop it.
+    pub(crate) fn remember(&mut self) {
+        let mark =
+            Mark { nodes: self.nodes.len(), edges: self.edges.len(), lists: self.lists.len() };
+        self.mark = Some((mark, Log::default()));
+    }
+
+    /// Drops what was made since [`Stacks::remember`].
+    pub(crate) fn forget(&mut self) {
+        let Some((mark, log)) = self.mark.take() else { return };
+        for edge in log.children {
+            if let Some(edge) = self.edges.get_mut(edge as usize) {
+                edge.children = UNKNOWN;
+            }
+        }
+        for key in log.fronts {
+            self.fronts.remove(&key);
+        }
+        for key in log.shifts {
+            self.shifts.remove(&key);
+        }
+        for stacks in log.allowed {
+            self.allowed.remove(&stacks);
+        }
+        for (state, below) in self.nodes.drain(mark.nodes..) {
+            self.node_ids.remove(&(state, below));
+        }
+        for edge in self.edges.drain(mark.edges..) {
+            self.edge_ids.remove(&(edge.state, edge.below));
+        }
+        self.lists.truncate(mark.lists);
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.nodes.len() * 32
+            + self.edges.len() * 40
+            + (self.fronts.len() + self.shifts.len()) * 20
+            + self.allowed.len() * 12
+            + self.lists.memory_bytes()
+            + self.tables.memory_bytes()
+    }
+}
