@@ -20,7 +20,15 @@ fn verdict(case: &Json, order: Order) -> (String, String) {
         let text = test["data"].to_string();
         let expected = test["valid"] == Json::Bool(true);
         match machine.walk(machine.start(), text.as_bytes()) {
-            Err(error) => return ("limit at an instance".into(), error.to_string()),
+            Err(error) => {
+                let mut state = machine.start();
+                let mut at = 0;
+                while let Ok(Some(next)) = machine.step(state, text.as_bytes()[at]) {
+                    (state, at) = (next, at + 1);
+                }
+                let read = String::from_utf8_lossy(&text.as_bytes()[..=at]).into_owned();
+                return ("limit at an instance".into(), format!("{error}, reading {read}"));
+            }
             Ok(read) => {
                 let good = read.err();
                 let accepted = read.is_ok_and(|state| machine.is_accepting(state));

@@ -152,8 +152,8 @@ impl Core {
         }
     }
 
-    /// Parts container and child: what only the child can owe moves to it.
-    pub(super) fn begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<Begun>, Error> {
+    /// Whether a child can be read, and what only the child can owe moved to it.
+    fn part(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<(Owes, F, F)>, Error> {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(owes.formulas[0]) {
             let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
@@ -164,11 +164,20 @@ impl Core {
         container.formulas[0] = self.formulas.and(kept);
         let total = self.total(&container);
         let all = self.formulas.both(total, must);
-        if !self.some_child_and_rest(all, rest)? {
-            return Ok(None);
-        }
+        let viable = self.some_child_and_rest(all, rest)?;
+        Ok(viable.then_some((container, must, total)))
+    }
+
+    /// Whether a child can be read.
+    pub(super) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
+        Ok(self.part(owes, rest)?.is_some())
+    }
+
+    /// Parts container and child.
+    pub(super) fn begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<Begun>, Error> {
+        let Some((container, must, total)) = self.part(owes, rest)? else { return Ok(None) };
         let asked = self.formulas.asked(&container.formulas);
-        let goal = if asked.is_empty() { TRUE } else { self.project(total, rest)? };
+        let goal = if asked.is_empty() { TRUE } else { self.project(total, must, rest)? };
         let mut formulas = vec![must];
         for &node in &asked {
             formulas.push(self.formulas.child(node));

@@ -92,7 +92,7 @@ impl Grown {
         let gone = self.gone_after(&gone, order, name);
         let owes = self.core.after_name(&owes, name)?;
         let rest = Rest { of: Type::Object, gone: &gone };
-        let viable = self.core.begin(owes, rest)?.is_some();
+        let viable = self.core.can_begin(owes, rest)?;
         self.named.insert((object, name), viable);
         Ok(viable)
     }

@@ -82,7 +82,7 @@ pub(crate) fn read(
     let draft = known_draft(json, resources);
     let base = json.get(draft.id_keyword()).and_then(Json::as_str);
     let base = match base {
-        Some(id) if !id.starts_with('#') => referencing::uri::from_str(id)
+        Some(id) if !id.starts_with('#') => referencing::uri::from_str(id.trim_end_matches('#'))
             .ok()
             .filter(|uri| uri.as_str().contains("://"))
             .map_or_else(|| ROOT.to_owned(), |uri| uri.as_str().to_owned()),

@@ -12,26 +12,45 @@ use crate::formula::{F, FALSE, Form, TRUE};
 pub(super) type Leaf<'a> = dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
 
 impl Core {
-    /// Hands out implicants until one is taken; whether one was.
+    /// Hands out implicants until one is taken; whether one was, or `None` if patience ran out.
     ///
     /// `fits` may refuse a conjunction of literals early: nothing that contains it is tried.
+    pub(super) fn some_implicant(
+        &mut self,
+        id: F,
+        patience: u64,
+        fits: &mut Leaf<'_>,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<Option<bool>, Error> {
+        let mut left = patience;
+        let found = self.branch(FxHashSet::default(), vec![id], &mut left, fits, leaf)?;
+        Ok((found || left > 0).then_some(found))
+    }
+
+    /// The same with all patience.
     pub(super) fn implicants(
         &mut self,
         id: F,
         fits: &mut Leaf<'_>,
         leaf: &mut Leaf<'_>,
     ) -> Result<bool, Error> {
-        self.branch(FxHashSet::default(), vec![id], fits, leaf)
+        let mut patience = u64::MAX;
+        self.branch(FxHashSet::default(), vec![id], &mut patience, fits, leaf)
     }
 
     fn branch(
         &mut self,
         mut chosen: FxHashSet<F>,
         mut work: Vec<F>,
+        patience: &mut u64,
         fits: &mut Leaf<'_>,
         leaf: &mut Leaf<'_>,
     ) -> Result<bool, Error> {
         self.step()?;
+        *patience = patience.saturating_sub(1);
+        if *patience == 0 {
+            return Ok(false);
+        }
         let mut waiting: Vec<F> = Vec::new();
         while !work.is_empty() {
             while let Some(id) = work.pop() {
@@ -71,7 +90,7 @@ impl Core {
         for more in self.alternatives(next) {
             let mut work = waiting.clone();
             work.extend(more);
-            if self.branch(chosen.clone(), work, fits, leaf)? {
+            if self.branch(chosen.clone(), work, patience, fits, leaf)? {
                 return Ok(true);
             }
         }

@@ -44,13 +44,41 @@ impl Core {
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
         }
-        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
-            core.object_fits(literals, gone)
-        })
+        self.implicants(
+            id,
+            &mut |core, literals| core.object_may_fit(literals, gone),
+            &mut |core, literals| core.object_fits(literals, gone),
+        )
+    }
+
+    /// Whether the members that are owed have values so far: a part of a conjunction that fails
+    /// here is in no conjunction that fits.
+    pub(super) fn object_may_fit(
+        &mut self,
+        literals: &[F],
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let plan = self.plan(literals, gone);
+        for &name in &plan.owed {
+            if gone.contains(&name) {
+                return Ok(false);
+            }
+            let value = self.value_at(&plan, name)?;
+            if !self.some_value(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The same for a conjunction of atoms and negated atoms.
     pub(super) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+        let mut plan = self.plan(literals, gone);
+        self.prepare(&mut plan);
+        self.leave_out(&plan, 0, &mut Vec::new(), gone)
+    }
+
+    fn plan(&self, literals: &[F], gone: &[NameId]) -> Plan {
         let mut plan = Plan::default();
         for &literal in literals {
             let (atom, positive) = match self.formulas.get(literal) {
@@ -63,8 +91,7 @@ impl Core {
             };
             plan.add(atom, positive, gone);
         }
-        self.prepare(&mut plan);
-        self.leave_out(&plan, 0, &mut Vec::new(), gone)
+        plan
     }
 
     fn prepare(&mut self, plan: &mut Plan) {
