@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from formalm.errors import *  # noqa: F403
     from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
+    from formalm.languages import Grammar as Grammar
+    from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
     from formalm.languages import Regex as Regex
@@ -38,7 +40,7 @@ _ROOMS = {
     "drivers": "Generation Hit Limits generate search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
-    "languages": "Captures Choice Language Literal Regex",
+    "languages": "Captures Choice Grammar JsonSchema Language Literal Regex",
     "models": "FunctionModel TableModel",
     "vocabulary": "Vocabulary",
 }

@@ -10,7 +10,9 @@ __all__ = [
     "Automaton",
     "Constraint",
     "Expression",
+    "Grammar",
     "Grouping",
+    "JsonSchema",
     "Matcher",
     "Vocabulary",
     "__version__",
@@ -65,12 +67,38 @@ class Expression:
     def reverse(self) -> Expression: ...
 
 @final
-class Automaton:
-    """The lazy deterministic machine of an expression. An empty language is a LanguageError."""
+class Grammar:
+    """A grammar that was read from a text; no machine yet."""
+
+    def __new__(
+        cls, text: str, syntax: str, lexing: str | None = None, start: str | None = None
+    ) -> Grammar: ...
+    @property
+    def lexing(self) -> str: ...
+
+@final
+class JsonSchema:
+    """The text of a schema and how its members are written; no machine yet."""
 
     def __new__(
         cls,
-        expression: Expression,
+        text: str,
+        resources: Sequence[tuple[str, str]],
+        *,
+        order: str,
+        blanks: int,
+        escapes: str,
+        formats: bool,
+    ) -> JsonSchema: ...
+
+@final
+class Automaton:
+    """The lazy deterministic machine of an expression or a grammar. An empty language is a
+    LanguageError."""
+
+    def __new__(
+        cls,
+        language: Expression | Grammar | JsonSchema,
         *,
         state_limit: int | None = None,
         memory_limit_bytes: int | None = None,
@@ -81,6 +109,12 @@ class Automaton:
         """Length of the longest viable prefix of ``text``, in bytes."""
     def shortest(self, prefix: bytes | None = None) -> bytes | None:
         """The shortest (then smallest) member that starts with ``prefix``."""
+    @property
+    def notes(self) -> list[tuple[str, tuple[int, int] | None]]:
+        """What to know of a grammar, and the place in its text."""
+    @property
+    def remarks(self) -> list[tuple[str, str]]:
+        """What to know of a schema: JSON pointers and messages."""
     @property
     def state_count(self) -> int: ...
     @property

@@ -144,6 +144,14 @@ impl Expression {
         }
     }
 
+    /// The pattern, if the expression is one.
+    pub fn as_pattern(&self) -> Option<&Pattern> {
+        match &*self.node {
+            Node::Pattern(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
     /// The groups of all its patterns, in the order written; none of what is subtracted,
     /// complemented, edited or rewritten, since a member matches no pattern there.
     pub fn groups(&self) -> Vec<&Group> {

@@ -27,7 +27,7 @@ pub use chunks::Chunks;
 pub use error::{Error, Resource, Span};
 pub use expression::Expression;
 pub use grouping::{Captured, Grouping};
-pub use machine::{Keys, Machine};
+pub use machine::{Keys, Machine, Purpose, Steps};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 

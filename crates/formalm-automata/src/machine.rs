@@ -66,26 +66,11 @@ pub trait Machine: Debug + Send + Sync {
     }
 }
 
-/// The states of a machine up to what texts no longer than the longest token can tell apart.
+/// Reads keys byte by byte, for one mask.
 ///
-/// Equal keys have equal masks, end tokens aside; a machine may use its states as keys.
-pub trait Keys: Debug + Send + Sync {
-    /// The machine whose states these are keys of.
-    type Machine: Machine;
-
-    /// The machine.
-    fn machine(&self) -> &Arc<Self::Machine>;
-
-    /// The key of a state.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn key(&self, state: StateId) -> Result<KeyId, Error>;
-
-    /// The key of a state, if it was asked for before; takes no lock.
-    fn known_key(&self, state: StateId) -> Option<KeyId>;
-
+/// What is met on the way can be many times what texts ever come to, so a machine may keep it for
+/// as long as this lives only.
+pub trait Steps {
     /// The key after `byte`; `None` if not viable.
     ///
     /// # Errors
@@ -106,6 +91,39 @@ pub trait Keys: Debug + Send + Sync {
     ///
     /// [`Error::Limit`].
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error>;
+}
+
+/// What keys are read for; one function for every kind of key, chosen once and not at every step.
+pub trait Purpose {
+    /// What comes of it.
+    type Result;
+
+    /// Reads keys.
+    fn read(self, steps: &impl Steps) -> Self::Result;
+}
+
+/// The states of a machine up to what texts no longer than the longest token can tell apart.
+///
+/// Equal keys have equal masks, end tokens aside; a machine may use its states as keys.
+pub trait Keys: Debug + Send + Sync {
+    /// The machine whose states these are keys of.
+    type Machine: Machine;
+
+    /// The machine.
+    fn machine(&self) -> &Arc<Self::Machine>;
+
+    /// The key of a state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn key(&self, state: StateId) -> Result<KeyId, Error>;
+
+    /// The key of a state, if it was asked for before; takes no lock.
+    fn known_key(&self, state: StateId) -> Option<KeyId>;
+
+    /// Reads keys for a purpose. Keys met on the way are good for that purpose alone.
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result;
 
     /// Memory in use beside the machine's, in bytes.
     fn memory_bytes(&self) -> usize;

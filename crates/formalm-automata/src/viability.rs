@@ -20,7 +20,7 @@ use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::chunks::Chunks;
 use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
-use crate::machine::{Keys, Machine};
+use crate::machine::{Keys, Machine, Purpose, Steps};
 use crate::table::{DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, EPSILON, Term, TermId, Terms, UNBOUNDED};
 
@@ -184,6 +184,20 @@ impl Keys for Viability {
         }
     }
 
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+        purpose.read(self)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let grown = self.grown();
+        self.rows.memory_bytes()
+            + self.keys.memory_bytes()
+            + grown.index.memory_bytes()
+            + grown.normal.len() * 16
+    }
+}
+
+impl Steps for Viability {
     #[inline]
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         if !self.automaton.is_pure() {
@@ -233,14 +247,6 @@ impl Keys for Viability {
             }
         }
         Ok(Some(Repetition { ascii, exit: Some(key), ..whole }))
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let grown = self.grown();
-        self.rows.memory_bytes()
-            + self.keys.memory_bytes()
-            + grown.index.memory_bytes()
-            + grown.normal.len() * 16
     }
 }
 

@@ -6,7 +6,7 @@
 //!    where a walk of both keys together finds them to differ.
 //! 3. Any other key: a walk along the trie from the bytes that are viable.
 
-use formalm_automata::{Error, KeyId, Keys};
+use formalm_automata::{Error, KeyId, Purpose, Steps};
 use formalm_vocabulary::Vocabulary;
 
 use crate::mask::{Mask, patch};
@@ -16,7 +16,21 @@ use crate::walk::{Walk, difference};
 /// Letters that must lead to one key for it to serve as reference.
 const LETTERS: usize = 14;
 
-pub(crate) fn mask(keys: &impl Keys, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+/// The mask of a key, as a purpose to read keys for.
+pub(crate) struct MaskOf<'a> {
+    pub(crate) key: KeyId,
+    pub(crate) vocabulary: &'a Vocabulary,
+}
+
+impl Purpose for MaskOf<'_> {
+    type Result = Result<Mask, Error>;
+
+    fn read(self, steps: &impl Steps) -> Result<Mask, Error> {
+        mask(steps, self.vocabulary, self.key)
+    }
+}
+
+fn mask(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
     if let Some(mask) = repetition::mask(keys, vocabulary, key)? {
         return Ok(mask);
     }
@@ -29,7 +43,7 @@ pub(crate) fn mask(keys: &impl Keys, vocabulary: &Vocabulary, key: KeyId) -> Res
 }
 
 /// The key that most letters lead to, if there is one.
-fn reference(keys: &impl Keys, key: KeyId) -> Result<Option<KeyId>, Error> {
+fn reference(keys: &impl Steps, key: KeyId) -> Result<Option<KeyId>, Error> {
     let mut counts: Vec<(KeyId, usize)> = Vec::new();
     for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
         if let Some(next) = keys.step(key, byte)?
@@ -46,7 +60,7 @@ fn reference(keys: &impl Keys, key: KeyId) -> Result<Option<KeyId>, Error> {
 }
 
 fn from_reference(
-    keys: &impl Keys,
+    keys: &impl Steps,
     vocabulary: &Vocabulary,
     pair: (KeyId, KeyId),
     mask: Mask,
@@ -75,7 +89,7 @@ fn from_reference(
     }
 }
 
-fn plain(keys: &impl Keys, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+fn plain(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
     let live = keys.live_bytes(key)?;
     let mut ids = Vec::new();
     let mut walk = Walk::new(keys, vocabulary.trie());

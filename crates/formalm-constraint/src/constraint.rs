@@ -115,7 +115,7 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        compute::mask(&self.keys, &self.vocabulary, key)
+        self.keys.read(compute::MaskOf { key, vocabulary: &self.vocabulary })
     }
 
     /// Memory in use beside automaton and vocabulary, in bytes.

@@ -9,7 +9,7 @@
 //!   such tokens by e·u;
 //! * it begins with a byte that is not of the class: a walk from the key finds these.
 
-use formalm_automata::{ByteSet, Cover, Error, KeyId, Keys, Repetition, WIDE_PARTS};
+use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, Steps, WIDE_PARTS};
 use formalm_vocabulary::{Crossings, Inside, Vocabulary};
 
 use crate::mask::Mask;
@@ -30,7 +30,7 @@ struct Making<'a, K> {
 
 /// The mask of `key` if it is a repetition whose mask these tables give; `None` otherwise.
 pub(crate) fn mask(
-    keys: &impl Keys,
+    keys: &impl Steps,
     vocabulary: &Vocabulary,
     key: KeyId,
 ) -> Result<Option<Mask>, Error> {
@@ -59,7 +59,7 @@ pub(crate) fn mask(
     making.staying().map(Some)
 }
 
-impl<K: Keys> Making<'_, K> {
+impl<K: Steps> Making<'_, K> {
     fn has_room(&self, characters: u32) -> bool {
         self.repetition.max.is_none_or(|max| characters <= max)
     }

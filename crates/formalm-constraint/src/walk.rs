@@ -1,6 +1,6 @@
 //! Walks of a machine along the trie of the vocabulary.
 
-use formalm_automata::{Error, KeyId, Keys, Machine, StateId};
+use formalm_automata::{Error, KeyId, Machine, StateId, Steps};
 use formalm_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct Walk<'a, K> {
     stack: Vec<KeyId>,
 }
 
-impl<'a, K: Keys> Walk<'a, K> {
+impl<'a, K: Steps> Walk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
         Walk { keys, trie, loops: FxHashMap::default(), stack: Vec::new() }
     }
@@ -99,7 +99,7 @@ impl<'a, K: Keys> Walk<'a, K> {
     }
 }
 
-fn loops_of(keys: &impl Keys, key: KeyId) -> Result<Loops, Error> {
+fn loops_of(keys: &impl Steps, key: KeyId) -> Result<Loops, Error> {
     let mut loops = Loops::default();
     for byte in 0..128u8 {
         if keys.step(key, byte)? == Some(key) {
@@ -115,7 +115,7 @@ fn loops_of(keys: &impl Keys, key: KeyId) -> Result<Loops, Error> {
 
 /// Walks two keys together: tokens that only the first or only the second allows.
 pub(crate) fn difference(
-    keys: &impl Keys,
+    keys: &impl Steps,
     trie: &Trie,
     pair: (KeyId, KeyId),
     only_first: &mut Vec<u32>,

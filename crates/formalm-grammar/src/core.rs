@@ -38,6 +38,9 @@ impl Reading {
     }
 }
 
+/// Rules that are of no use, and why.
+pub(crate) type Useless = Vec<(usize, &'static str)>;
+
 /// Everything that grows while texts are read.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -59,11 +62,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// The core of a grammar, and the rules that are of no use: `(rule, why)`.
-    pub(crate) fn new(
-        grammar: &Grammar,
-        limits: Limits,
-    ) -> Result<(Core, Vec<(usize, &'static str)>), Error> {
+    /// The core of a grammar, and its rules that are of no use.
+    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<(Core, Useless), Error> {
         grammar.check()?;
         let mut meter = Meter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = terminals(grammar)?;

@@ -10,6 +10,7 @@ mod automaton;
 mod certificate;
 mod core;
 mod grammar;
+mod keys;
 mod lexer;
 mod limits;
 mod lists;
@@ -19,11 +20,14 @@ mod readings;
 mod search;
 mod stacks;
 mod tables;
+mod text;
 mod units;
 
 pub use automaton::GrammarAutomaton;
 pub use grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
+pub use keys::GrammarKeys;
 pub use limits::Limits;
+pub use text::{Syntax, parse};
 
 #[cfg(test)]
 mod reference;

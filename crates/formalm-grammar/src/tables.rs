@@ -67,6 +67,8 @@ pub(crate) struct Tables {
     nullable: Vec<bool>,
     terminals: u32,
     states: Vec<State>,
+    /// Memory of the states, counted as they are made: it is asked for at every shift.
+    state_bytes: usize,
     kernels: Lists,
     /// State of each kernel.
     built: Vec<u32>,
@@ -90,6 +92,7 @@ impl Tables {
             nullable: prepared.nullable.clone(),
             terminals: prepared.terminals,
             states: Vec::new(),
+            state_bytes: 0,
             kernels: Lists::default(),
             built: Vec::new(),
             sets: Lists::default(),
@@ -171,6 +174,7 @@ impl Tables {
         }
         let state = self.closure(kernel, meter)?;
         let id = self.states.len() as u32;
+        self.state_bytes += 80 + 12 * state.moves.len() + 8 * state.reductions.len();
         self.states.push(state);
         self.built.resize(self.kernels.len(), UNKNOWN);
         self.built[kernel as usize] = id;
@@ -234,7 +238,9 @@ impl Tables {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let states: usize = self.states.iter().map(|one| 80 + 12 * one.moves.len()).sum();
-        states + self.symbol.len() * 12 + self.kernels.memory_bytes() + self.sets.memory_bytes()
+        self.state_bytes
+            + self.symbol.len() * 12
+            + self.kernels.memory_bytes()
+            + self.sets.memory_bytes()
     }
 }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::language::Automaton;
+use crate::machine::AnyKeys;
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
 
@@ -21,7 +22,7 @@ const WIDTH_LIMIT: usize = 1 << 24;
 /// An automaton lifted to a vocabulary; shared freely between threads.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Constraint {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner<AnyKeys>>,
     width: usize,
 }
 
@@ -46,8 +47,9 @@ impl Constraint {
             let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
             return Err(errors::argument(py, &message, None));
         }
-        let automaton = Arc::clone(&automaton.machine);
-        let inner = Inner::new(automaton, Arc::clone(&vocabulary.inner), memory_limit_bytes);
+        let horizon = vocabulary.inner.longest_token_bytes();
+        let keys = AnyKeys::new(Arc::clone(&automaton.machine), horizon);
+        let inner = Inner::over(keys, Arc::clone(&vocabulary.inner), memory_limit_bytes);
         Ok(Constraint { inner: Arc::new(inner), width })
     }
 

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use formalm_automata::Grouping as Prepared;
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
-    Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations,
+    Automaton as Lazy, CharSet, Edits, Expression as Language, Limits, Machine, Operations, Span,
 };
+use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
+use crate::grammar::Grammar;
+use crate::machine::AnyMachine;
+use crate::schema::JsonSchema;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -149,29 +153,72 @@ impl Expression {
     }
 }
 
-/// The lazy deterministic machine of an expression.
+/// What a machine can be made of.
+#[derive(FromPyObject)]
+enum Described<'py> {
+    Expression(Bound<'py, Expression>),
+    Grammar(Bound<'py, Grammar>),
+    Schema(Bound<'py, JsonSchema>),
+}
+
+/// The lazy deterministic machine of an expression or a grammar.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
-    pub(crate) machine: Arc<Lazy>,
+    pub(crate) machine: Arc<AnyMachine>,
 }
 
 #[pymethods]
 impl Automaton {
     #[new]
-    #[pyo3(signature = (expression, *, state_limit=None, memory_limit_bytes=None))]
+    #[pyo3(signature = (language, *, state_limit=None, memory_limit_bytes=None))]
     fn new(
         py: Python<'_>,
-        expression: &Expression,
+        language: Described<'_>,
         state_limit: Option<u64>,
         memory_limit_bytes: Option<u64>,
     ) -> PyResult<Automaton> {
-        let mut limits = Limits::default();
-        limits.states = state_limit.unwrap_or(limits.states);
-        limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
-        match py.detach(|| Lazy::new(&expression.language, limits)) {
+        let made = match &language {
+            Described::Expression(expression) => {
+                let mut limits = Limits::default();
+                limits.states = state_limit.unwrap_or(limits.states);
+                limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+                let language = &expression.get().language;
+                let made = py.detach(|| Lazy::new(language, limits));
+                made.map(|machine| AnyMachine::Regular(Arc::new(machine)))
+            }
+            Described::Grammar(grammar) => {
+                let mut limits = GrammarLimits::default();
+                limits.states = state_limit.unwrap_or(limits.states);
+                limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+                let grammar = &grammar.get().inner;
+                let made = py.detach(|| GrammarAutomaton::new(grammar, limits));
+                made.map(|machine| AnyMachine::Grammar(Arc::new(machine)))
+            }
+            Described::Schema(schema) => {
+                let schema = schema.get();
+                let made = py.detach(|| schema.machine(state_limit, memory_limit_bytes));
+                made.map(|machine| AnyMachine::Schema(Arc::new(machine)))
+            }
+        };
+        match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
+    }
+
+    /// What the user should know of the grammar: `(message, span)`.
+    #[getter]
+    fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
+        let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };
+        let span = |span: Span| (span.start, span.end);
+        grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
+    }
+
+    /// What the user should know of the schema: `(JSON pointer, message)`.
+    #[getter]
+    fn remarks(&self) -> Vec<(String, String)> {
+        let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
+        schema.notes().iter().map(|note| (note.place.clone(), note.message.clone())).collect()
     }
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
@@ -229,7 +276,10 @@ pub(crate) struct Grouping {
 impl Grouping {
     #[new]
     fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
-        let machine = Arc::clone(&automaton.machine);
+        let AnyMachine::Regular(machine) = &*automaton.machine else {
+            return Err(errors::argument(py, "only regular languages have groups", None));
+        };
+        let machine = Arc::clone(machine);
         let prepared =
             py.detach(|| Prepared::new(&expression.language, machine, Limits::default()));
         match prepared {

@@ -4,8 +4,11 @@
 mod arrays;
 mod constraint;
 mod errors;
+mod grammar;
 mod language;
+mod machine;
 mod matcher;
+mod schema;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -20,9 +23,13 @@ mod _core {
     #[pymodule_export]
     use super::constraint::Constraint;
     #[pymodule_export]
+    use super::grammar::Grammar;
+    #[pymodule_export]
     use super::language::{Automaton, Expression, Grouping};
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
+    #[pymodule_export]
+    use super::schema::JsonSchema;
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use formalm_constraint::{Constraint, Matcher as Cursor};
+use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -10,6 +10,10 @@ use rayon::prelude::*;
 
 use crate::arrays::{Row, bitmask};
 use crate::errors::{self, Refused};
+use crate::machine::AnyKeys;
+
+type Constraint = Generic<AnyKeys>;
+type Cursor = GenericMatcher<AnyKeys>;
 
 /// One sequence's position. Used by two threads at once it raises a `ConcurrencyError`.
 #[pyclass(frozen, module = "formalm._core")]

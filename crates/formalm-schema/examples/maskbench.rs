@@ -6,12 +6,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::time::Instant;
 
 use formalm_automata::{Error, Machine};
-use formalm_schema::{Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton};
 use serde_json::Value as Json;
 
 fn verdict(case: &Json, order: Order) -> (String, String) {
     let options = Options { order, ..Options::default() };
-    let machine = match SchemaAutomaton::new(&case["schema"], &[], options, Limits::default()) {
+    let machine = match SchemaAutomaton::of(
+        &Document::from(case["schema"].clone()),
+        &[],
+        options,
+        Limits::default(),
+    ) {
         Ok(machine) => machine,
         Err(error @ Error::Limit { .. }) => return ("limit".into(), error.to_string()),
         Err(error) => return ("refused".into(), error.to_string()),

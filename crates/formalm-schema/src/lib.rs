@@ -8,6 +8,7 @@
 
 mod core;
 mod decimal;
+mod document;
 mod expand;
 mod formats;
 mod formula;
@@ -21,6 +22,7 @@ mod solve;
 mod unevaluated;
 mod value;
 
-pub use machine::SchemaAutomaton;
+pub use document::Document;
+pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use node::Note;
 pub use options::{Escapes, Limits, Options, Order};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use formalm_automata::Machine;
-use formalm_schema::{Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton};
 use serde_json::Value as Json;
 
 fn suite() -> Option<PathBuf> {
@@ -31,7 +31,7 @@ fn read(path: &Path) -> Json {
     serde_json::from_str(&text).expect("a file of JSON")
 }
 
-fn remotes(suite: &Path) -> Vec<(String, Json)> {
+fn remotes(suite: &Path) -> Vec<(String, Document)> {
     let folder = suite.join("remotes");
     let all = files(&folder).into_iter();
     all.filter(|path| {
@@ -39,7 +39,7 @@ fn remotes(suite: &Path) -> Vec<(String, Json)> {
     })
     .map(|path| {
         let name = path.strip_prefix(&folder).expect("a path below").to_string_lossy();
-        (format!("http://localhost:1234/{name}"), read(&path))
+        (format!("http://localhost:1234/{name}"), read(&path).into())
     })
     .collect()
 }
@@ -62,8 +62,12 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
     for path in paths {
         for case in read(path).as_array().expect("a list of cases") {
             let options = Options { order: Order::Any, ..options };
-            let machine =
-                SchemaAutomaton::new(&case["schema"], &resources, options, Limits::default());
+            let machine = SchemaAutomaton::of(
+                &Document::from(case["schema"].clone()),
+                &resources,
+                options,
+                Limits::default(),
+            );
             for test in case["tests"].as_array().expect("a list of tests") {
                 let expected = test["valid"] == Json::Bool(true);
                 let verdict = match &machine {

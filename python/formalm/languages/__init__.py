@@ -4,6 +4,8 @@ from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.captures import Captures, Group
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edit, Edited, EditScript, Region
+from formalm.languages.grammar import Grammar, Note
+from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -15,14 +17,18 @@ __all__ = [
     "Edit",
     "EditScript",
     "Edited",
+    "Grammar",
     "Group",
+    "JsonSchema",
     "Language",
     "Literal",
+    "Note",
     "Regex",
     "Region",
     "Repetition",
     "Reversed",
     "Rewritten",
+    "SchemaNote",
     "as_language",
     "text_bytes",
 ]

@@ -73,6 +73,10 @@ class Language(ABC):
             self._expression = self._build()
         return self._expression
 
+    def _described(self) -> _core.Expression | _core.Grammar | _core.JsonSchema:
+        """What the core makes the machine of."""
+        return self.expression()
+
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:
         """The lazy byte machine, built on first use and kept.
 
@@ -94,7 +98,7 @@ class Language(ABC):
         machine = self._automata.get(state_limit)
         if machine is None:
             options = {} if state_limit is None else {"state_limit": state_limit}
-            machine = _core.Automaton(self.expression(), **options)
+            machine = _core.Automaton(self._described(), **options)
             self._automata[state_limit] = machine
         return machine
 

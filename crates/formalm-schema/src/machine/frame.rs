@@ -159,6 +159,13 @@ impl<T: Clone + Eq + std::hash::Hash> Table<T> {
         id
     }
 
+    /// Drops all entries from a number on.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        for entry in self.list.drain(length..) {
+            self.ids.remove(&entry);
+        }
+    }
+
     pub(crate) fn get(&self, id: u32) -> &T {
         &self.list[id as usize]
     }

@@ -4,6 +4,7 @@ mod containers;
 mod derive;
 mod escapes;
 mod frame;
+mod keys;
 mod names;
 mod numbers;
 mod scalars;
@@ -13,14 +14,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashMap;
-use serde_json::Value as Json;
 
 use crate::core::{Core, TextId};
+use crate::document::Document;
 use crate::formula::TRUE;
 use crate::node::{NodeId, Note};
 use crate::options::{Limits, Options};
 use crate::read;
 use frame::{DONE, Frame, FrameId, Owes, Table};
+
+pub use keys::SchemaKeys;
 
 /// No successor is known yet.
 const DEAD: u32 = u32::MAX;
@@ -46,6 +49,17 @@ pub(crate) struct Grown {
     classes: FxHashMap<(FrameId, TextId), bool>,
     named: FxHashMap<(FrameId, crate::names::NameId), bool>,
     orders: Table<Vec<crate::names::NameId>>,
+    /// Successors found since looking ahead began.
+    found: Vec<(u32, u8)>,
+    ahead: bool,
+}
+
+/// How much there was before looking ahead.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    frames: usize,
+    states: usize,
+    records: usize,
 }
 
 /// The lazy deterministic automaton of a schema; shared freely between threads.
@@ -64,9 +78,9 @@ impl SchemaAutomaton {
     ///
     /// [`Error::Language`], with the JSON pointer of the place, if the schema is none or has no
     /// instance; [`Error::Limit`] if finding out takes more than `limits`.
-    pub fn new(
-        schema: &Json,
-        resources: &[(String, Json)],
+    pub fn of(
+        schema: &Document,
+        resources: &[(String, Document)],
         options: Options,
         limits: Limits,
     ) -> Result<SchemaAutomaton, Error> {
@@ -92,6 +106,8 @@ impl SchemaAutomaton {
             classes: FxHashMap::default(),
             named: FxHashMap::default(),
             orders: Table::default(),
+            found: Vec::new(),
+            ahead: false,
         };
         grown.frames.intern(Frame::Done);
         grown.records.intern((0, 0, 0));
@@ -195,7 +211,46 @@ impl Grown {
             }
         };
         self.next.insert((state, byte), next);
+        if self.ahead {
+            self.found.push((state, byte));
+        }
         Ok(next)
+    }
+
+    /// Begins to look ahead.
+    fn remember(&mut self) -> Before {
+        self.ahead = true;
+        self.found.clear();
+        Before { frames: self.frames.len(), states: self.states.len(), records: self.records.len() }
+    }
+
+    /// Drops what was met ahead.
+    fn forget(&mut self, before: Before) {
+        self.ahead = false;
+        for key in std::mem::take(&mut self.found) {
+            let kept = (key.0 as usize) < before.states
+                && self
+                    .next
+                    .get(&key)
+                    .is_none_or(|&next| next == DEAD || (next as usize) < before.states);
+            if !kept {
+                self.next.remove(&key);
+            }
+        }
+        self.classes.retain(|(frame, _), _| (frame.0 as usize) < before.frames);
+        self.named.retain(|(frame, _), _| (frame.0 as usize) < before.frames);
+        self.frames.truncate(before.frames);
+        self.states.truncate(before.states);
+        self.records.truncate(before.records);
+    }
+
+    /// The frame of a text as it was opened.
+    fn opened(&self, frame: FrameId) -> Frame {
+        let mut frame = self.frames.get(frame.0).clone();
+        if let Frame::Text { language, state, .. } = &mut frame {
+            *state = self.core.text(*language).start();
+        }
+        frame
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {

@@ -12,6 +12,7 @@ use referencing::{Draft, Registry, Resolver, Vocabulary};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
+use crate::document::Document;
 use crate::node::{Node, NodeId, Note, Rule, Schema};
 use crate::options::Options;
 
@@ -75,10 +76,11 @@ pub(super) struct Reader<'r> {
 
 /// Reads the text of a schema; `resources` are the schemas that it may refer to, by URI.
 pub(crate) fn read(
-    json: &Json,
-    resources: &[(String, Json)],
+    schema: &Document,
+    resources: &[(String, Document)],
     options: Options,
 ) -> Result<Schema, Error> {
+    let json = &schema.0;
     let draft = known_draft(json, resources);
     let base = json.get(draft.id_keyword()).and_then(Json::as_str);
     let base = match base {
@@ -92,7 +94,7 @@ pub(crate) fn read(
         refuse("", error, Some("pass what a schema refers to as resources, by URI"))
     };
     let mut builder = Registry::new().draft(draft).retriever(NoRetrieval);
-    for (uri, resource) in resources {
+    for (uri, Document(resource)) in resources {
         let draft = known_draft(resource, resources);
         let draft = if draft == Draft::Unknown { Draft::Draft202012 } else { draft };
         builder = builder
@@ -108,7 +110,8 @@ pub(crate) fn read(
         options,
         ids: FxHashMap::default(),
         pending: Vec::new(),
-        dynamic: mentions_dynamic(json) || resources.iter().any(|(_, one)| mentions_dynamic(one)),
+        dynamic: mentions_dynamic(json)
+            || resources.iter().any(|(_, one)| mentions_dynamic(&one.0)),
     };
     let place = Place { resolver: registry.resolver(base), draft, pointer: "#".to_owned() };
     let root = reader.enter_here(json, place)?;
@@ -122,7 +125,7 @@ pub(crate) fn read(
 }
 
 /// The draft of a document; a meta-schema nobody knows leaves the newest.
-fn known_draft(json: &Json, resources: &[(String, Json)]) -> Draft {
+fn known_draft(json: &Json, resources: &[(String, Document)]) -> Draft {
     let named = json.get("$schema").and_then(Json::as_str);
     match Draft::default().detect(json) {
         Draft::Unknown => {

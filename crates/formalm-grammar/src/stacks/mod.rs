@@ -5,6 +5,9 @@
 //! not per stack: right recursion and nesting are linear without looking ahead. Since every
 //! edge points to something earlier, all of it is acyclic and walked with stacks of its own.
 
+mod completion;
+mod forget;
+
 use std::sync::Arc;
 
 use formalm_automata::{Error, Resource};
@@ -13,12 +16,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::limits::{Meter, check};
 use crate::lists::Lists;
 use crate::tables::{self, STOP, Tables};
+pub(crate) use completion::NEVER;
+use forget::{Log, Mark};
 
 const UNKNOWN: u32 = u32::MAX;
 /// What lies below the first state.
 const BOTTOM: u32 = u32::MAX;
-/// A rest that no text completes.
-pub(crate) const NEVER: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Edge {
@@ -30,23 +33,6 @@ struct Edge {
     children: u32,
     /// Bytes of a shortest completion.
     bytes: u32,
-}
-
-/// How far the arenas reach: what comes after can be dropped again.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    nodes: usize,
-    edges: usize,
-    lists: usize,
-}
-
-/// What was remembered since the mark.
-#[derive(Debug, Default)]
-struct Log {
-    children: Vec<u32>,
-    fronts: Vec<(u32, u32)>,
-    shifts: Vec<(u32, u32)>,
-    allowed: Vec<u32>,
 }
 
 /// The stacks built so far.
@@ -358,116 +344,6 @@ impl Stacks {
         }
         let edges = [self.tops(left), self.tops(right)].concat();
         self.united_edges(edges)
-    }
-
-    /// Bytes of a shortest completion, lexemes being read in any way.
-    pub(crate) fn completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
-        let mut least = NEVER;
-        for edge in self.tops(stacks) {
-            least = least.min(self.bytes_of_edge(edge)?);
-        }
-        Ok(least)
-    }
-
-    /// Completions of an edge: what is left of an item, then the completion of what it becomes.
-    /// Edges above the same node may lead to each other and are settled together.
-    fn bytes_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
-        let mut path = vec![edge];
-        while let Some(&edge) = path.last() {
-            if self.edges[edge as usize].bytes != UNKNOWN {
-                path.pop();
-                continue;
-            }
-            let (group, ways) = self.ways(edge)?;
-            let is_open = |&(_, _, to): &(usize, u32, u32)| {
-                to != BOTTOM && !group.contains(&to) && self.edges[to as usize].bytes == UNKNOWN
-            };
-            let open: Vec<u32> = ways.iter().filter(|way| is_open(way)).map(|way| way.2).collect();
-            if !open.is_empty() {
-                path.extend(open);
-                continue;
-            }
-            let mut bytes = vec![NEVER - 1; group.len()];
-            let mut changed = true;
-            while changed {
-                changed = false;
-                self.meter.spend(ways.len())?;
-                for &(from, own, to) in &ways {
-                    let rest = match group.iter().position(|&one| one == to) {
-                        _ if to == BOTTOM => 0,
-                        Some(at) => bytes[at],
-                        None => self.edges[to as usize].bytes,
-                    };
-                    let all = own.saturating_add(rest).min(NEVER - 1);
-                    changed |= all < bytes[from];
-                    bytes[from] = bytes[from].min(all);
-                }
-            }
-            for (&one, bytes) in group.iter().zip(bytes) {
-                self.edges[one as usize].bytes = bytes;
-            }
-        }
-        Ok(self.edges[edge as usize].bytes)
-    }
-
-    /// Edges above one node that complete each other, and the ways on: `(from, bytes, to)`.
-    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
-    fn ways(&mut self, edge: u32) -> Result<(Vec<u32>, Vec<(usize, u32, u32)>), Error> {
-        let mut group = vec![edge];
-        let mut ways = Vec::new();
-        let mut at = 0;
-        while at < group.len() {
-            let Edge { state, below, .. } = self.edges[group[at] as usize];
-            let goals: Vec<(u32, u32, u32)> = self.tables.goals(state).collect();
-            for (symbol, pushed, rest) in goals {
-                if self.tables.is_goal(symbol) {
-                    ways.push((at, rest, BOTTOM));
-                    continue;
-                }
-                for to in self.reduced(below, symbol, pushed)? {
-                    ways.push((at, rest, to));
-                    let fresh = self.edges[to as usize].bytes == UNKNOWN;
-                    if pushed == 1 && fresh && !group.contains(&to) {
-                        group.push(to);
-                    }
-                }
-            }
-            at += 1;
-        }
-        Ok((group, ways))
-    }
-
-    /// Begins to note what is made, so that [`Stacks::forget`] can drop it.
-    pub(crate) fn remember(&mut self) {
-        let mark =
-            Mark { nodes: self.nodes.len(), edges: self.edges.len(), lists: self.lists.len() };
-        self.mark = Some((mark, Log::default()));
-    }
-
-    /// Drops what was made since [`Stacks::remember`].
-    pub(crate) fn forget(&mut self) {
-        let Some((mark, log)) = self.mark.take() else { return };
-        for edge in log.children {
-            if let Some(edge) = self.edges.get_mut(edge as usize) {
-                edge.children = UNKNOWN;
-            }
-        }
-        for key in log.fronts {
-            self.fronts.remove(&key);
-        }
-        for key in log.shifts {
-            self.shifts.remove(&key);
-        }
-        for stacks in log.allowed {
-            self.allowed.remove(&stacks);
-        }
-        for (state, below) in self.nodes.drain(mark.nodes..) {
-            self.node_ids.remove(&(state, below));
-        }
-        for edge in self.edges.drain(mark.edges..) {
-            self.edge_ids.remove(&(edge.state, edge.below));
-        }
-        self.lists.truncate(mark.lists);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -1,0 +1,87 @@
+//! How many bytes complete a stack at least: what guides searches for members.
+
+use formalm_automata::Error;
+
+use super::{BOTTOM, Edge, Stacks, UNKNOWN};
+
+/// A rest that no text completes.
+pub(crate) const NEVER: u32 = u32::MAX;
+
+impl Stacks {
+    /// Bytes of a shortest completion, lexemes being read in any way.
+    pub(crate) fn completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
+        let mut least = NEVER;
+        for edge in self.tops(stacks) {
+            least = least.min(self.bytes_of_edge(edge)?);
+        }
+        Ok(least)
+    }
+
+    /// Completions of an edge: what is left of an item, then the completion of what it becomes.
+    /// Edges above the same node may lead to each other and are settled together.
+    fn bytes_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
+        let mut path = vec![edge];
+        while let Some(&edge) = path.last() {
+            if self.edges[edge as usize].bytes != UNKNOWN {
+                path.pop();
+                continue;
+            }
+            let (group, ways) = self.ways(edge)?;
+            let is_open = |&(_, _, to): &(usize, u32, u32)| {
+                to != BOTTOM && !group.contains(&to) && self.edges[to as usize].bytes == UNKNOWN
+            };
+            let open: Vec<u32> = ways.iter().filter(|way| is_open(way)).map(|way| way.2).collect();
+            if !open.is_empty() {
+                path.extend(open);
+                continue;
+            }
+            let mut bytes = vec![NEVER - 1; group.len()];
+            let mut changed = true;
+            while changed {
+                changed = false;
+                self.meter.spend(ways.len())?;
+                for &(from, own, to) in &ways {
+                    let rest = match group.iter().position(|&one| one == to) {
+                        _ if to == BOTTOM => 0,
+                        Some(at) => bytes[at],
+                        None => self.edges[to as usize].bytes,
+                    };
+                    let all = own.saturating_add(rest).min(NEVER - 1);
+                    changed |= all < bytes[from];
+                    bytes[from] = bytes[from].min(all);
+                }
+            }
+            for (&one, bytes) in group.iter().zip(bytes) {
+                self.edges[one as usize].bytes = bytes;
+            }
+        }
+        Ok(self.edges[edge as usize].bytes)
+    }
+
+    /// Edges above one node that complete each other, and the ways on: `(from, bytes, to)`.
+    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
+    fn ways(&mut self, edge: u32) -> Result<(Vec<u32>, Vec<(usize, u32, u32)>), Error> {
+        let mut group = vec![edge];
+        let mut ways = Vec::new();
+        let mut at = 0;
+        while at < group.len() {
+            let Edge { state, below, .. } = self.edges[group[at] as usize];
+            let goals: Vec<(u32, u32, u32)> = self.tables.goals(state).collect();
+            for (symbol, pushed, rest) in goals {
+                if self.tables.is_goal(symbol) {
+                    ways.push((at, rest, BOTTOM));
+                    continue;
+                }
+                for to in self.reduced(below, symbol, pushed)? {
+                    ways.push((at, rest, to));
+                    let fresh = self.edges[to as usize].bytes == UNKNOWN;
+                    if pushed == 1 && fresh && !group.contains(&to) {
+                        group.push(to);
+                    }
+                }
+            }
+            at += 1;
+        }
+        Ok((group, ways))
+    }
+}

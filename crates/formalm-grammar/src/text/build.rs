@@ -1,0 +1,391 @@
+//! From a tree to a grammar: names become numbers, parts of terminals one pattern.
+
+use std::cell::Cell;
+
+use formalm_automata::syntax::{self, Dialect, Pattern};
+use formalm_automata::{Error, Expression, Resource, Span};
+use rustc_hash::FxHashMap;
+
+use super::edges::{is_lazy, looks_out, width};
+use super::leaves::Leaf;
+use super::scanner::refusal;
+use super::{RuleSource, Source, TerminalSource, Tree};
+use crate::grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
+use crate::limits::check;
+
+/// Templates written out, and names within names of terminals.
+const INSTANCES: usize = 10_000;
+const DEPTH: usize = 100;
+/// Parts of all terminals together.
+const PARTS: u64 = 1_000_000;
+
+/// A terminal with what its place in the order of preference depends on.
+struct Ranked {
+    terminal: Terminal,
+    priority: i64,
+    literal: bool,
+    most: u64,
+    length: usize,
+}
+
+struct Build<'a> {
+    text: &'a str,
+    source: &'a Source,
+    lexing: Lexing,
+    defined: FxHashMap<&'a str, &'a TerminalSource>,
+    templates: FxHashMap<&'a str, &'a RuleSource>,
+    terminals: Vec<Ranked>,
+    by_name: FxHashMap<String, usize>,
+    by_text: FxHashMap<String, usize>,
+    /// Terminals with a name that are one text or pattern, by how that is written.
+    named_texts: FxHashMap<String, &'a TerminalSource>,
+    rules: Vec<Rule>,
+    instances: FxHashMap<String, usize>,
+    /// Rules to write out: the definition and what its parameters stand for.
+    queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
+    notes: Vec<Note>,
+    parts: Cell<u64>,
+}
+
+/// The grammar that a text defines.
+pub(super) fn grammar(
+    text: &str,
+    source: Source,
+    lexing: Lexing,
+    start: &str,
+) -> Result<Grammar, Error> {
+    let mut build = Build {
+        text,
+        source: &source,
+        lexing,
+        defined: FxHashMap::default(),
+        templates: FxHashMap::default(),
+        terminals: Vec::new(),
+        by_name: FxHashMap::default(),
+        by_text: FxHashMap::default(),
+        named_texts: FxHashMap::default(),
+        rules: Vec::new(),
+        instances: FxHashMap::default(),
+        queue: Vec::new(),
+        notes: source.notes.clone(),
+        parts: Cell::new(0),
+    };
+    build.names()?;
+    let nowhere = Span { start: 0, end: 0 };
+    let Some(&first) = build.templates.get(start) else {
+        return Err(Error::Language {
+            message: format!("the grammar has no rule {start} to start with"),
+            span: None,
+            hint: Some("name another one with start=".to_owned()),
+        });
+    };
+    if !first.parameters.is_empty() {
+        return Err(build.refuse(first.span, "a template cannot be the start", None));
+    }
+    let start = build.rule(start, Vec::new(), nowhere)?;
+    for rule in &source.rules {
+        if rule.parameters.is_empty() {
+            build.rule(&rule.name, Vec::new(), rule.span)?;
+        }
+    }
+    let mut at = 0;
+    while at < build.queue.len() {
+        let (place, rule, arguments) = build.queue[at].clone();
+        build.rules[place].body = build.body(&rule.body, rule, &arguments)?;
+        at += 1;
+    }
+    let mut ignored = Vec::new();
+    for (tree, span) in &source.ignored {
+        ignored.push(build.ignored(tree, *span)?);
+    }
+    if lexing == Lexing::Any && !ignored.is_empty() {
+        let message = "lexemes are read in any way: nothing has to stand between them, so that \
+                       words may touch where blanks are ignored";
+        build.notes.push(Note { message: message.to_owned(), span: None });
+    }
+    Ok(build.finish(start, ignored))
+}
+
+impl<'a> Build<'a> {
+    fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
+        refusal(self.text, span, message, hint)
+    }
+
+    /// Takes up all names; each may be defined once.
+    fn names(&mut self) -> Result<(), Error> {
+        for one in &self.source.terminals {
+            if self.defined.insert(&one.name, one).is_some() {
+                return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
+            }
+        }
+        for one in &self.source.rules {
+            if self.templates.insert(&one.name, one).is_some() {
+                return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
+            }
+        }
+        // The same text within a rule is the same terminal.
+        for one in &self.source.terminals {
+            if let Some(leaf) = only_leaf(&one.body) {
+                self.named_texts.entry(leaf.written.clone()).or_insert(one);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a rule or of a template with arguments.
+    fn rule(&mut self, name: &str, arguments: Vec<Tree>, span: Span) -> Result<usize, Error> {
+        let Some(&source) = self.templates.get(name) else {
+            let message = format!("{name} is not defined");
+            return Err(self.refuse(span, &message, None));
+        };
+        if source.parameters.len() != arguments.len() {
+            let (takes, given) = (source.parameters.len(), arguments.len());
+            let message = format!("{name} takes {takes} arguments, not {given}");
+            return Err(self.refuse(span, &message, None));
+        }
+        let written: Vec<String> = arguments.iter().map(written).collect();
+        let name = match written.len() {
+            0 => name.to_owned(),
+            _ => format!("{name}{{{}}}", written.join(", ")),
+        };
+        if let Some(&at) = self.instances.get(&name) {
+            return Ok(at);
+        }
+        let at = self.rules.len();
+        if !arguments.is_empty() && (at > INSTANCES || name.len() > 100 * DEPTH) {
+            let (needed, allowed) = (at as u64 + 1, INSTANCES as u64);
+            return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
+        }
+        self.instances.insert(name.clone(), at);
+        self.rules.push(Rule { name, body: Node::Empty, span: Some(source.span) });
+        self.queue.push((at, source, arguments));
+        Ok(at)
+    }
+
+    fn body(&mut self, tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Result<Node, Error> {
+        Ok(match tree {
+            Tree::Leaf(leaf) if leaf.literal && leaf.written == "\"\"" => Node::Empty,
+            Tree::Leaf(leaf) => Node::Terminal(self.anonymous(leaf)?),
+            Tree::Name(name, arguments, span) => {
+                if let Some(at) = rule.parameters.iter().position(|one| one == name) {
+                    return self.body(&given[at], &PLAIN, &[]);
+                }
+                if self.defined.contains_key(name.as_str()) {
+                    return Ok(Node::Terminal(self.named(name, *span)?));
+                }
+                let mut list = Vec::with_capacity(arguments.len());
+                for one in arguments {
+                    list.push(substituted(one, rule, given));
+                }
+                if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
+                    let message = format!("the terminal {name} is declared and has no pattern");
+                    let hint = Some("define it: terminals that a program makes are not supported");
+                    return Err(self.refuse(*span, &message, hint));
+                }
+                Node::Rule(self.rule(name, list, *span)?)
+            }
+            Tree::Sequence(list) => Node::Sequence(
+                list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
+            ),
+            Tree::Choice(list) => Node::Choice(
+                list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
+            ),
+            Tree::Repeat(one, min, max) => {
+                Node::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
+            }
+        })
+    }
+
+    /// The terminal of a text or pattern within a rule.
+    fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
+        if let Some(&at) = self.by_text.get(&leaf.written) {
+            return Ok(at);
+        }
+        if let Some(&source) = self.named_texts.get(&leaf.written) {
+            return self.named(&source.name, source.span);
+        }
+        let name = leaf.written.clone();
+        let at = self.terminal(name, leaf.node.clone(), 0, leaf.literal, leaf.span)?;
+        self.by_text.insert(leaf.written.clone(), at);
+        Ok(at)
+    }
+
+    /// The terminal of a name.
+    fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
+        if let Some(&at) = self.by_name.get(name) {
+            return Ok(at);
+        }
+        let Some(&source) = self.defined.get(name) else {
+            return Err(self.refuse(span, &format!("{name} is not defined"), None));
+        };
+        let node = self.pattern(&source.body, DEPTH, source.span)?;
+        let literal = only_leaf(&source.body).is_some_and(|leaf| leaf.literal);
+        let name = name.to_owned();
+        let at = self.terminal(name.clone(), node, source.priority, literal, source.span)?;
+        self.by_name.insert(name, at);
+        Ok(at)
+    }
+
+    fn ignored(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
+        match only(tree) {
+            Tree::Name(name, _, span) => self.named(name, *span),
+            Tree::Leaf(leaf) => self.anonymous(leaf),
+            tree => {
+                let node = self.pattern(tree, DEPTH, span)?;
+                self.terminal(written(tree), node, 0, false, span)
+            }
+        }
+    }
+
+    /// A part of a terminal as a pattern.
+    fn pattern(&self, tree: &Tree, depth: usize, span: Span) -> Result<syntax::Node, Error> {
+        if depth == 0 {
+            let message = "a terminal refers to itself, or to others too deeply";
+            return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
+        }
+        // Terminals within terminals are written out, which can double at every level.
+        self.parts.set(self.parts.get() + 1);
+        check(Resource::Terms, self.parts.get(), PARTS)?;
+        let all = |list: &[Tree]| {
+            list.iter().map(|one| self.pattern(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(match tree {
+            Tree::Leaf(leaf) => leaf.node.clone(),
+            Tree::Name(name, _, place) => match self.defined.get(name.as_str()) {
+                Some(source) => self.pattern(&source.body, depth - 1, *place)?,
+                None => {
+                    let message = format!("{name} is not a terminal that is defined");
+                    let hint = Some("terminals are made of terminals");
+                    return Err(self.refuse(*place, &message, hint));
+                }
+            },
+            Tree::Sequence(list) => syntax::Node::Concat(all(list)?),
+            Tree::Choice(list) => syntax::Node::Alternation(all(list)?),
+            Tree::Repeat(one, min, max) => syntax::Node::Repeat {
+                node: Box::new(self.pattern(one, depth - 1, span)?),
+                min: *min,
+                max: *max,
+                lazy: false,
+            },
+        })
+    }
+
+    fn terminal(
+        &mut self,
+        name: String,
+        mut root: syntax::Node,
+        priority: i64,
+        literal: bool,
+        span: Span,
+    ) -> Result<usize, Error> {
+        if let Some(why) = looks_out(&root) {
+            let message = format!("the terminal {name} is not supported: {why}");
+            let hint = "the longest lexeme is read anyway, so it can often be left out";
+            return Err(self.refuse(span, &message, Some(hint)));
+        }
+        let (_, most) = width(&root);
+        if self.lexing == Lexing::Longest && is_lazy(&root) {
+            let message = format!(
+                "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
+            );
+            self.notes.push(Note { message, span: Some(span) });
+            root = syntax::Node::Atomic(Box::new(root));
+        }
+        let length = name.chars().count();
+        let (groups, dialect) = (Vec::new(), Dialect::Python);
+        let language = Expression::pattern(Pattern { root, groups, dialect });
+        let terminal = Terminal { name, language, span: Some(span) };
+        let most = most.unwrap_or(u64::MAX);
+        self.terminals.push(Ranked { terminal, priority, literal, most, length });
+        Ok(self.terminals.len() - 1)
+    }
+
+    /// Puts the terminals in order of preference: higher priority, texts before patterns, the
+    /// longer ones, then those written first.
+    fn finish(self, start: usize, ignored: Vec<usize>) -> Grammar {
+        let mut order: Vec<usize> = (0..self.terminals.len()).collect();
+        order.sort_by_key(|&at| {
+            let one = &self.terminals[at];
+            let length = if one.literal { one.length } else { 0 };
+            (-one.priority, !one.literal, u64::MAX - one.most, usize::MAX - length, at)
+        });
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        let mut ranked: Vec<Option<Ranked>> = self.terminals.into_iter().map(Some).collect();
+        let terminals =
+            order.iter().filter_map(|&old| ranked[old].take()).map(|one| one.terminal).collect();
+        let mut rules = self.rules;
+        rules.iter_mut().for_each(|rule| renumber(&mut rule.body, &place));
+        let mut ignored: Vec<usize> = ignored.into_iter().map(|old| place[old]).collect();
+        ignored.sort_unstable();
+        ignored.dedup();
+        Grammar { terminals, rules, ignored, start, lexing: self.lexing, notes: self.notes }
+    }
+}
+
+/// A rule without parameters, for arguments that were substituted already.
+static PLAIN: RuleSource = RuleSource {
+    name: String::new(),
+    parameters: Vec::new(),
+    body: Tree::Sequence(Vec::new()),
+    span: Span { start: 0, end: 0 },
+};
+
+/// The tree without brackets that hold one thing.
+fn only(tree: &Tree) -> &Tree {
+    match tree {
+        Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => only(&list[0]),
+        _ => tree,
+    }
+}
+
+fn only_leaf(tree: &Tree) -> Option<&Leaf> {
+    match only(tree) {
+        Tree::Leaf(leaf) => Some(leaf),
+        _ => None,
+    }
+}
+
+fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tree {
+    let all = |list: &[Tree]| list.iter().map(|one| substituted(one, rule, given)).collect();
+    match tree {
+        Tree::Leaf(_) => tree.clone(),
+        Tree::Name(name, arguments, span) => {
+            match rule.parameters.iter().position(|one| one == name) {
+                Some(at) => given[at].clone(),
+                None => Tree::Name(name.clone(), all(arguments), *span),
+            }
+        }
+        Tree::Sequence(list) => Tree::Sequence(all(list)),
+        Tree::Choice(list) => Tree::Choice(all(list)),
+        Tree::Repeat(one, min, max) => {
+            Tree::Repeat(Box::new(substituted(one, rule, given)), *min, *max)
+        }
+    }
+}
+
+/// How a tree can be written: equal ones are written alike.
+fn written(tree: &Tree) -> String {
+    let all = |list: &[Tree]| list.iter().map(written).collect::<Vec<_>>();
+    match tree {
+        Tree::Leaf(leaf) => leaf.written.clone(),
+        Tree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
+        Tree::Name(name, arguments, _) => format!("{name}{{{}}}", all(arguments).join(", ")),
+        Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => written(&list[0]),
+        Tree::Sequence(list) => format!("({})", all(list).join(" ")),
+        Tree::Choice(list) => format!("({})", all(list).join(" | ")),
+        Tree::Repeat(one, min, Some(max)) => format!("{}~{min}..{max}", written(one)),
+        Tree::Repeat(one, min, None) => format!("{}~{min}..", written(one)),
+    }
+}
+
+fn renumber(node: &mut Node, place: &[usize]) {
+    match node {
+        Node::Terminal(at) => *at = place[*at],
+        Node::Sequence(list) | Node::Choice(list) => {
+            list.iter_mut().for_each(|one| renumber(one, place));
+        }
+        Node::Repeat(one, ..) => renumber(one, place),
+        Node::Empty | Node::Rule(_) => {}
+    }
+}

@@ -1,0 +1,243 @@
+//! The grammars of llama.cpp.
+
+use formalm_automata::{CharSet, Error};
+
+use super::leaves::Leaf;
+use super::scanner::Scanner;
+use super::{RuleSource, Source, Tree};
+
+pub(super) fn read(text: &str) -> Result<Source, Error> {
+    let mut reader = Reader { scanner: Scanner::new(text) };
+    let mut source = Source::default();
+    reader.blanks(true);
+    while reader.scanner.peek().is_some() {
+        let start = reader.scanner.at;
+        let name = reader.name()?;
+        let span = reader.scanner.span(start);
+        reader.blanks(false);
+        reader.scanner.expect("::=", "after the name of a rule")?;
+        reader.blanks(true);
+        let body = reader.choice()?;
+        if !matches!(reader.scanner.peek(), None | Some('\n')) {
+            return Err(reader.scanner.unexpected("the end of the rule"));
+        }
+        source.rules.push(RuleSource { name, parameters: Vec::new(), body, span });
+        reader.blanks(true);
+    }
+    Ok(source)
+}
+
+struct Reader {
+    scanner: Scanner,
+}
+
+fn is_name(one: char) -> bool {
+    one.is_ascii_alphanumeric() || one == '-' || one == '_'
+}
+
+impl Reader {
+    /// Skips blanks and comments, and the ends of lines where they mean nothing.
+    fn blanks(&mut self, lines: bool) {
+        loop {
+            match self.scanner.peek() {
+                Some(' ' | '\t' | '\r') => self.scanner.at += 1,
+                Some('\n') if lines => self.scanner.at += 1,
+                Some('#') => self.scanner.skip_line(),
+                _ => return,
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<String, Error> {
+        let name = self.scanner.take_while(is_name);
+        if name.is_empty() { Err(self.scanner.unexpected("the name of a rule")) } else { Ok(name) }
+    }
+
+    fn choice(&mut self) -> Result<Tree, Error> {
+        let mut list = vec![self.sequence()?];
+        loop {
+            // An alternative may begin on the next line.
+            let before = self.scanner.at;
+            self.blanks(true);
+            if !self.scanner.eat("|") {
+                if !self.scanner.is_nested() {
+                    self.scanner.at = before;
+                }
+                return Ok(Tree::Choice(list));
+            }
+            self.blanks(true);
+            list.push(self.sequence()?);
+        }
+    }
+
+    fn sequence(&mut self) -> Result<Tree, Error> {
+        let mut list = Vec::new();
+        loop {
+            self.blanks(self.scanner.is_nested());
+            match self.scanner.peek() {
+                None | Some('\n' | '|' | ')') => return Ok(Tree::Sequence(list)),
+                _ => {
+                    let atom = self.atom()?;
+                    list.push(self.repeated(atom)?);
+                }
+            }
+        }
+    }
+
+    fn atom(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        match self.scanner.peek() {
+            Some('"') => self.text().map(Tree::Leaf),
+            Some('[') => self.class().map(Tree::Leaf),
+            Some('.') => {
+                self.scanner.at += 1;
+                let span = self.scanner.span(start);
+                Ok(Tree::Leaf(Leaf::class(CharSet::all(), ".".to_owned(), span)))
+            }
+            Some('(') => {
+                self.scanner.at += 1;
+                self.scanner.enter()?;
+                self.blanks(true);
+                let inner = self.choice()?;
+                self.blanks(true);
+                self.scanner.leave();
+                self.scanner.expect(")", "at the end of a group")?;
+                Ok(inner)
+            }
+            Some('<') | Some('!') => {
+                self.scanner.take_while(|one| one != '>' && one != '\n');
+                self.scanner.eat(">");
+                let hint = Some("write the text of the token as a literal");
+                Err(self.scanner.refuse(start, "references to tokens are not supported", hint))
+            }
+            _ => {
+                let name = self.name()?;
+                Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
+            }
+        }
+    }
+
+    fn repeated(&mut self, mut atom: Tree) -> Result<Tree, Error> {
+        loop {
+            let before = self.scanner.at;
+            self.blanks(false);
+            let (min, max) = match self.scanner.peek() {
+                Some('*') => (0, None),
+                Some('+') => (1, None),
+                Some('?') => (0, Some(1)),
+                Some('{') => {
+                    self.scanner.at += 1;
+                    self.blanks(false);
+                    let counts = self.counts(before)?;
+                    atom = Tree::Repeat(Box::new(atom), counts.0, counts.1);
+                    continue;
+                }
+                _ => {
+                    self.scanner.at = before;
+                    return Ok(atom);
+                }
+            };
+            self.scanner.at += 1;
+            atom = Tree::Repeat(Box::new(atom), min, max);
+        }
+    }
+
+    fn counts(&mut self, start: usize) -> Result<(u32, Option<u32>), Error> {
+        let min = if self.scanner.peek() == Some(',') { 0 } else { self.scanner.integer()? };
+        self.blanks(false);
+        let max = if self.scanner.eat(",") {
+            self.blanks(false);
+            let digit = self.scanner.peek().is_some_and(|one| one.is_ascii_digit());
+            if digit { Some(self.scanner.integer()?) } else { None }
+        } else {
+            Some(min)
+        };
+        self.blanks(false);
+        self.scanner.expect("}", "at the end of a count")?;
+        if max.is_some_and(|max| max < min) {
+            return Err(self.scanner.refuse(start, "the most is less than the least", None));
+        }
+        Ok((min, max))
+    }
+
+    fn text(&mut self) -> Result<Leaf, Error> {
+        let start = self.scanner.at;
+        self.scanner.at += 1;
+        let mut text = String::new();
+        loop {
+            match self.scanner.peek() {
+                None | Some('\n') => {
+                    return Err(self.scanner.refuse(start, "the text has no closing quote", None));
+                }
+                Some('"') => {
+                    self.scanner.at += 1;
+                    return Leaf::text(&text, false, self.scanner.span(start));
+                }
+                _ => text.push(self.character()?),
+            }
+        }
+    }
+
+    /// A character, or the one that an escape stands for.
+    fn character(&mut self) -> Result<char, Error> {
+        let start = self.scanner.at;
+        let first = self.scanner.next();
+        if first != Some('\\') {
+            return first.ok_or_else(|| self.scanner.unexpected("a character"));
+        }
+        match self.scanner.next() {
+            Some('x') => self.scanner.code_point(start, 2),
+            Some('u') => self.scanner.code_point(start, 4),
+            Some('U') => self.scanner.code_point(start, 8),
+            Some('n') => Ok('\n'),
+            Some('r') => Ok('\r'),
+            Some('t') => Ok('\t'),
+            Some(one @ ('\\' | '"' | '[' | ']')) => Ok(one),
+            _ => {
+                let hint = Some(r#"escapes are \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH"#);
+                Err(self.scanner.refuse(start, "this escape is not known", hint))
+            }
+        }
+    }
+
+    fn class(&mut self) -> Result<Leaf, Error> {
+        let start = self.scanner.at;
+        self.scanner.at += 1;
+        let negated = self.scanner.eat("^");
+        let mut ranges = Vec::new();
+        loop {
+            match self.scanner.peek() {
+                None => {
+                    return Err(self.scanner.refuse(
+                        start,
+                        "the class has no closing bracket",
+                        None,
+                    ));
+                }
+                Some(']') => {
+                    self.scanner.at += 1;
+                    break;
+                }
+                _ => {}
+            }
+            let place = self.scanner.at;
+            let low = self.character()?;
+            let is_range = self.scanner.peek() == Some('-')
+                && !matches!(self.scanner.peek_at(1), None | Some(']'));
+            let high = if is_range {
+                self.scanner.at += 1;
+                self.character()?
+            } else {
+                low
+            };
+            if high < low {
+                return Err(self.scanner.refuse(place, "the range ends before it begins", None));
+            }
+            ranges.push((low, high));
+        }
+        let set = CharSet::from_ranges(ranges);
+        let set = if negated { set.complement() } else { set };
+        let written = format!("{:?}", set.ranges());
+        Ok(Leaf::class(set, written, self.scanner.span(start)))
+    }
+}

@@ -1,0 +1,366 @@
+//! The grammars of Lark.
+
+use formalm_automata::syntax::Flags;
+use formalm_automata::{CharSet, Error};
+
+use super::leaves::Leaf;
+use super::scanner::Scanner;
+use super::{RuleSource, Source, TerminalSource, Tree};
+use crate::grammar::Note;
+
+pub(super) fn read(text: &str) -> Result<Source, Error> {
+    let mut reader = Reader { scanner: Scanner::new(text), source: Source::default() };
+    reader.lines();
+    while reader.scanner.peek().is_some() {
+        if reader.scanner.peek() == Some('%') {
+            reader.statement()?;
+        } else {
+            reader.definition()?;
+        }
+        reader.blanks();
+        if !matches!(reader.scanner.peek(), None | Some('\n')) {
+            return Err(reader.scanner.unexpected("the end of the definition"));
+        }
+        reader.lines();
+    }
+    Ok(reader.source)
+}
+
+pub(super) struct Reader {
+    pub(super) scanner: Scanner,
+    pub(super) source: Source,
+}
+
+/// Whether a name is that of a terminal: its letters are upper case.
+pub(super) fn is_terminal(name: &str) -> bool {
+    name.trim_start_matches('_').starts_with(|one: char| one.is_ascii_uppercase())
+}
+
+pub(super) fn is_name(one: char) -> bool {
+    one.is_ascii_alphanumeric() || one == '_'
+}
+
+impl Reader {
+    /// Skips blanks and comments within a line.
+    pub(super) fn blanks(&mut self) {
+        loop {
+            match self.scanner.peek() {
+                Some(' ' | '\t' | '\r' | '\u{c}') => self.scanner.at += 1,
+                Some('#') => self.scanner.skip_line(),
+                Some('/') if self.scanner.peek_at(1) == Some('/') => self.scanner.skip_line(),
+                _ => return,
+            }
+        }
+    }
+
+    /// Skips lines too.
+    pub(super) fn lines(&mut self) {
+        self.blanks();
+        while self.scanner.peek() == Some('\n') {
+            self.scanner.at += 1;
+            self.blanks();
+        }
+    }
+
+    pub(super) fn name(&mut self) -> Result<String, Error> {
+        let name = self.scanner.take_while(is_name);
+        if name.is_empty() { Err(self.scanner.unexpected("a name")) } else { Ok(name) }
+    }
+
+    fn definition(&mut self) -> Result<(), Error> {
+        let start = self.scanner.at;
+        // How trees are shaped does not change the language.
+        self.scanner.take_while(|one| one == '?' || one == '!');
+        let name = self.name()?;
+        let span = self.scanner.span(start);
+        let parameters = self.parameters()?;
+        let mut priority = 0;
+        if self.scanner.eat(".") {
+            priority = self.priority()?;
+        }
+        self.blanks();
+        self.scanner.expect(":", "after the name")?;
+        let body = self.choice()?;
+        if !is_terminal(&name) {
+            if priority != 0 {
+                let message = "the priority of a rule chooses among trees only".to_owned();
+                self.source.notes.push(Note { message, span: Some(span) });
+            }
+            self.source.rules.push(RuleSource { name, parameters, body, span });
+        } else if parameters.is_empty() {
+            self.source.terminals.push(TerminalSource { name, priority, body, span });
+        } else {
+            return Err(self.scanner.refuse(start, "a terminal cannot be a template", None));
+        }
+        Ok(())
+    }
+
+    fn parameters(&mut self) -> Result<Vec<String>, Error> {
+        let mut parameters = Vec::new();
+        if self.scanner.eat("{") {
+            loop {
+                self.blanks();
+                parameters.push(self.name()?);
+                self.blanks();
+                if self.scanner.eat("}") {
+                    break;
+                }
+                self.scanner.expect(",", "between the parameters of a template")?;
+            }
+        }
+        Ok(parameters)
+    }
+
+    fn priority(&mut self) -> Result<i64, Error> {
+        let negative = self.scanner.eat("-");
+        let value = i64::from(self.scanner.integer()?);
+        Ok(if negative { -value } else { value })
+    }
+
+    fn choice(&mut self) -> Result<Tree, Error> {
+        let mut list = vec![self.sequence()?];
+        loop {
+            let before = self.scanner.at;
+            self.lines();
+            if !self.scanner.eat("|") {
+                if !self.scanner.is_nested() {
+                    self.scanner.at = before;
+                }
+                return Ok(Tree::Choice(list));
+            }
+            list.push(self.sequence()?);
+        }
+    }
+
+    fn sequence(&mut self) -> Result<Tree, Error> {
+        let mut list = Vec::new();
+        loop {
+            if self.scanner.is_nested() {
+                self.lines()
+            } else {
+                self.blanks()
+            }
+            match self.scanner.peek() {
+                None | Some('\n' | '|' | ')' | ']' | '}' | ',') => break,
+                Some('-') if self.scanner.peek_at(1) == Some('>') => {
+                    self.scanner.at += 2;
+                    self.blanks();
+                    self.name()?;
+                }
+                _ => {
+                    let atom = self.atom()?;
+                    list.push(self.repeated(atom)?);
+                }
+            }
+        }
+        Ok(Tree::Sequence(list))
+    }
+
+    fn atom(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        match self.scanner.peek() {
+            Some('(') => self.group(")"),
+            Some('[') => Ok(Tree::Repeat(Box::new(self.group("]")?), 0, Some(1))),
+            Some('"') => {
+                let (text, ignore_case) = self.text()?;
+                self.blanks();
+                if !self.scanner.eat("..") {
+                    return Ok(Tree::Leaf(Leaf::text(
+                        &text,
+                        ignore_case,
+                        self.scanner.span(start),
+                    )?));
+                }
+                self.blanks();
+                let (high, high_case) = self.text()?;
+                self.range(start, (&text, &high), ignore_case || high_case)
+            }
+            Some('/') => self.pattern(),
+            Some(one) if is_name(one) => self.reference(),
+            _ => Err(self.scanner.unexpected("a name, a text, a pattern or a bracket")),
+        }
+    }
+
+    fn group(&mut self, close: &str) -> Result<Tree, Error> {
+        self.scanner.at += 1;
+        self.scanner.enter()?;
+        let inner = self.choice()?;
+        self.lines();
+        self.scanner.leave();
+        self.scanner.expect(close, "at the end of a group")?;
+        Ok(inner)
+    }
+
+    fn reference(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        let name = self.name()?;
+        let mut arguments = Vec::new();
+        if self.scanner.eat("{") {
+            self.scanner.enter()?;
+            loop {
+                arguments.push(self.choice()?);
+                self.lines();
+                if self.scanner.eat("}") {
+                    break;
+                }
+                self.scanner.expect(",", "between the arguments of a template")?;
+            }
+            self.scanner.leave();
+        }
+        Ok(Tree::Name(name, arguments, self.scanner.span(start)))
+    }
+
+    fn repeated(&mut self, mut atom: Tree) -> Result<Tree, Error> {
+        loop {
+            let before = self.scanner.at;
+            self.blanks();
+            let (min, max) = match self.scanner.peek() {
+                Some('*') => (0, None),
+                Some('+') => (1, None),
+                Some('?') => (0, Some(1)),
+                Some('~') => {
+                    self.scanner.at += 1;
+                    self.blanks();
+                    let min = self.scanner.integer()?;
+                    let max = if self.scanner.eat("..") { self.scanner.integer()? } else { min };
+                    if max < min {
+                        let message = "the most is less than the least";
+                        return Err(self.scanner.refuse(before, message, None));
+                    }
+                    atom = Tree::Repeat(Box::new(atom), min, Some(max));
+                    continue;
+                }
+                _ => {
+                    self.scanner.at = before;
+                    return Ok(atom);
+                }
+            };
+            self.scanner.at += 1;
+            atom = Tree::Repeat(Box::new(atom), min, max);
+        }
+    }
+
+    /// A text and whether case is ignored.
+    fn text(&mut self) -> Result<(String, bool), Error> {
+        let start = self.scanner.at;
+        self.scanner.expect("\"", "at the beginning of a text")?;
+        let mut text = String::new();
+        loop {
+            match self.scanner.next() {
+                None | Some('\n') => {
+                    return Err(self.scanner.refuse(start, "the text has no closing quote", None));
+                }
+                Some('"') => break,
+                Some('\\') => text.push(self.escape()?),
+                Some(one) => text.push(one),
+            }
+        }
+        let ignore_case =
+            self.scanner.peek() == Some('i') && !self.scanner.peek_at(1).is_some_and(is_name);
+        self.scanner.at += usize::from(ignore_case);
+        Ok((text, ignore_case))
+    }
+
+    fn escape(&mut self) -> Result<char, Error> {
+        let start = self.scanner.at - 1;
+        match self.scanner.next() {
+            Some('n') => Ok('\n'),
+            Some('r') => Ok('\r'),
+            Some('t') => Ok('\t'),
+            Some('f') => Ok('\u{c}'),
+            Some('x') => self.scanner.code_point(start, 2),
+            Some('u') => self.scanner.code_point(start, 4),
+            Some('U') => self.scanner.code_point(start, 8),
+            Some(one) if !one.is_ascii_alphanumeric() => Ok(one),
+            _ => {
+                let hint = Some(r#"escapes are \n \r \t \f \\ \" \xHH \uHHHH \UHHHHHHHH"#);
+                Err(self.scanner.refuse(start, "this escape is not known", hint))
+            }
+        }
+    }
+
+    fn range(&self, start: usize, ends: (&str, &str), fold: bool) -> Result<Tree, Error> {
+        let single = |text: &str| {
+            let mut all = text.chars();
+            all.next().filter(|_| all.next().is_none())
+        };
+        match (single(ends.0), single(ends.1)) {
+            (Some(low), Some(high)) if low <= high && !fold => {
+                let set = CharSet::from_ranges([(low, high)]);
+                let written = format!("{low:?}..{high:?}");
+                Ok(Tree::Leaf(Leaf::class(set, written, self.scanner.span(start))))
+            }
+            _ => {
+                let message = "a range goes from one character up to another, both with case";
+                Err(self.scanner.refuse(start, message, None))
+            }
+        }
+    }
+
+    fn pattern(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        self.scanner.at += 1;
+        let mut pattern = String::new();
+        loop {
+            match self.scanner.next() {
+                None | Some('\n') => {
+                    let message = "the pattern has no closing slash";
+                    return Err(self.scanner.refuse(start, message, None));
+                }
+                Some('/') => break,
+                // An escaped slash is one character more in this text than in the pattern's own.
+                Some('\\') => {
+                    pattern.push('\\');
+                    pattern.extend(self.scanner.next());
+                }
+                Some(one) => pattern.push(one),
+            }
+        }
+        let letters = self.scanner.take_while(|one| "imslux".contains(one));
+        if self.scanner.peek().is_some_and(is_name) {
+            return Err(self.scanner.unexpected("one of the flags i, m, s, l, u, x"));
+        }
+        if letters.contains('l') {
+            let message = "the flag l depends on a locale, which no grammar has";
+            return Err(self.scanner.refuse(start, message, None));
+        }
+        let flags = Flags {
+            ignore_case: letters.contains('i'),
+            multi_line: letters.contains('m'),
+            dot_all: letters.contains('s'),
+            ascii: false,
+            verbose: letters.contains('x'),
+        };
+        Ok(Tree::Leaf(Leaf::pattern(&self.scanner, &pattern, start + 1, flags, &letters)?))
+    }
+
+    fn statement(&mut self) -> Result<(), Error> {
+        let start = self.scanner.at;
+        self.scanner.at += 1;
+        let name = self.name()?;
+        self.blanks();
+        match &*name {
+            "ignore" => {
+                let tree = self.choice()?;
+                self.source.ignored.push((tree, self.scanner.span(start)));
+                Ok(())
+            }
+            "declare" => {
+                while self.scanner.peek().is_some_and(is_name) {
+                    let start = self.scanner.at;
+                    let name = self.name()?;
+                    self.source.declared.push((name, self.scanner.span(start)));
+                    self.blanks();
+                }
+                Ok(())
+            }
+            "import" => self.import(start),
+            "override" | "extend" => {
+                let hint = Some("write the definition as it is meant");
+                let message = format!("%{name} changes what was imported: not supported");
+                Err(self.scanner.refuse(start, &message, hint))
+            }
+            _ => Err(self.scanner.refuse(start, &format!("%{name} is not known"), None)),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What is read as one symbol, as written: texts, patterns, classes.
+
+use formalm_automata::syntax::{self, Dialect, Flags};
+use formalm_automata::{CharSet, Error, Span};
+
+use super::scanner::Scanner;
+
+/// A text, pattern or class.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub(super) node: syntax::Node,
+    /// How it is written: equal ones are one terminal, and it is named so in messages.
+    pub(super) written: String,
+    /// A text, and not a pattern.
+    pub(super) literal: bool,
+    pub(super) span: Span,
+}
+
+impl Leaf {
+    /// Exactly a text, or one that differs from it in case only.
+    pub(super) fn text(text: &str, ignore_case: bool, span: Span) -> Result<Leaf, Error> {
+        let flags = Flags { ignore_case, ..Flags::default() };
+        let node = if ignore_case {
+            syntax::parse(&escaped(text), Dialect::Python, flags)?.root
+        } else {
+            let single = |one| syntax::Node::Class(CharSet::single(one));
+            syntax::Node::Concat(text.chars().map(single).collect())
+        };
+        let written = format!("{text:?}{}", if ignore_case { "i" } else { "" });
+        Ok(Leaf { node, written, literal: true, span })
+    }
+
+    /// A pattern in Python's dialect, which begins at a character of the scanner's text.
+    pub(super) fn pattern(
+        scanner: &Scanner,
+        pattern: &str,
+        begins: usize,
+        flags: Flags,
+        letters: &str,
+    ) -> Result<Leaf, Error> {
+        let span = scanner.span(begins);
+        let parsed =
+            syntax::parse(pattern, Dialect::Python, flags).map_err(|error| match error {
+                Error::Language { message, span, hint } => {
+                    let at = begins + span.map_or(0, |span| span.start);
+                    let end = begins + span.map_or(1, |span| span.end);
+                    let refused = scanner.refuse(at, &message, hint.as_deref());
+                    match refused {
+                        Error::Language { message, hint, .. } => {
+                            Error::at(message, Span { start: at, end }, hint.as_deref())
+                        }
+                        other => other,
+                    }
+                }
+                limit => limit,
+            })?;
+        let written = format!("/{pattern}/{letters}");
+        Ok(Leaf { node: parsed.root, written, literal: false, span })
+    }
+
+    /// One character out of a set.
+    pub(super) fn class(set: CharSet, written: String, span: Span) -> Leaf {
+        Leaf { node: syntax::Node::Class(set), written, literal: false, span }
+    }
+}
+
+/// A pattern for exactly a text.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for one in text.chars() {
+        if one.is_ascii_punctuation() || one.is_ascii_whitespace() {
+            pattern.push('\\');
+        }
+        pattern.push(one);
+    }
+    pattern
+}

@@ -1,0 +1,99 @@
+//! Texts of grammars: one reader a syntax, one tree, one way from the tree to a [`Grammar`].
+
+mod build;
+mod common;
+mod edges;
+mod gbnf;
+mod lark;
+mod leaves;
+mod regular;
+mod scanner;
+
+use formalm_automata::{Error, Span};
+
+use crate::grammar::{Grammar, Lexing};
+use leaves::Leaf;
+
+/// In which syntax a grammar is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Syntax {
+    /// Lark's.
+    Lark,
+    /// That of llama.cpp.
+    Gbnf,
+}
+
+/// Reads the text of a grammar. Without a choice of `lexing`, Lark's lexemes are the longest and
+/// those of the other syntaxes are read in any way. `start` is the rule to start with; without
+/// one it is `start`, `root`, or the first rule, as the syntax has it.
+///
+/// # Errors
+///
+/// [`Error::Language`] with the place, and its line in the message, for what is no grammar and
+/// for what is not supported; [`Error::Limit`] for nesting and templates without end.
+///
+/// ```
+/// use formalm_grammar::{Syntax, parse};
+///
+/// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
+/// assert_eq!(grammar.rules.len(), 1);
+/// # Ok::<(), formalm_automata::Error>(())
+/// ```
+pub fn parse(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+) -> Result<Grammar, Error> {
+    let source = match syntax {
+        Syntax::Lark => lark::read(text)?,
+        Syntax::Gbnf => gbnf::read(text)?,
+    };
+    let default = if syntax == Syntax::Lark { Lexing::Longest } else { Lexing::Any };
+    let lexing = lexing.unwrap_or(default);
+    let first = match syntax {
+        Syntax::Lark => Some("start".to_owned()),
+        Syntax::Gbnf => Some("root".to_owned()),
+    };
+    let start = start.map(str::to_owned).or(first).unwrap_or_default();
+    let grammar = build::grammar(text, source, lexing, &start)?;
+    Ok(regular::merged(grammar))
+}
+
+/// A right-hand side as written.
+#[derive(Clone, Debug)]
+enum Tree {
+    Leaf(Leaf),
+    Name(String, Vec<Tree>, Span),
+    Sequence(Vec<Tree>),
+    Choice(Vec<Tree>),
+    Repeat(Box<Tree>, u32, Option<u32>),
+}
+
+/// A definition of a rule or, in Lark, of a template.
+#[derive(Clone, Debug)]
+struct RuleSource {
+    name: String,
+    parameters: Vec<String>,
+    body: Tree,
+    span: Span,
+}
+
+/// A definition of a terminal.
+#[derive(Clone, Debug)]
+struct TerminalSource {
+    name: String,
+    priority: i64,
+    body: Tree,
+    span: Span,
+}
+
+/// Everything a text defines.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    rules: Vec<RuleSource>,
+    terminals: Vec<TerminalSource>,
+    ignored: Vec<(Tree, Span)>,
+    declared: Vec<(String, Span)>,
+    notes: Vec<crate::grammar::Note>,
+}

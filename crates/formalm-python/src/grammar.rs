@@ -1,0 +1,56 @@
+//! Grammars.
+
+use formalm_grammar::{Grammar as Inner, Lexing, Syntax, parse};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// A grammar that was read; no machine yet.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Grammar {
+    pub(crate) inner: Inner,
+}
+
+#[pymethods]
+impl Grammar {
+    #[new]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        syntax: &str,
+        lexing: Option<&str>,
+        start: Option<&str>,
+    ) -> PyResult<Grammar> {
+        let syntax = match syntax {
+            "lark" => Syntax::Lark,
+            "gbnf" => Syntax::Gbnf,
+            other => {
+                let message = format!("there is no syntax {other:?}");
+                return Err(errors::argument(py, &message, Some("use \"lark\" or \"gbnf\"")));
+            }
+        };
+        let lexing = match lexing {
+            None => None,
+            Some("any") => Some(Lexing::Any),
+            Some("longest") => Some(Lexing::Longest),
+            Some(other) => {
+                let message = format!("there is no reading {other:?} of lexemes");
+                let hint = Some("use \"any\" or \"longest\"");
+                return Err(errors::argument(py, &message, hint));
+            }
+        };
+        match py.detach(|| parse(text, syntax, lexing, start)) {
+            Ok(inner) => Ok(Grammar { inner }),
+            Err(error) => Err(errors::failure(py, &error, Some(text))),
+        }
+    }
+
+    #[getter]
+    fn lexing(&self) -> &'static str {
+        match self.inner.lexing {
+            Lexing::Any => "any",
+            Lexing::Longest => "longest",
+        }
+    }
+}

@@ -1,0 +1,188 @@
+"""Grammars from Python: questions, constraints, errors."""
+
+import json
+import pickle
+from random import Random
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Constraint,
+    Grammar,
+    LanguageError,
+    LimitError,
+    Regex,
+    Vocabulary,
+    generate,
+)
+from formalm.grammars import ARITHMETIC, JSON
+from formalm.models import TableModel
+
+
+def vocabulary() -> Vocabulary:
+    texts = ["{", "}", "[", "]", ",", ":", '"', "a", "1", " ", "true", '":', "]]", "\n", "0", "-"]
+    return Vocabulary.from_tokens([text.encode() for text in texts] + [None], end_token_ids=[16])
+
+
+@pytest.mark.parametrize(
+    ("text", "member"),
+    [
+        ('{"a": [1, 2.5e-3, null], "b": {}}', True),
+        ("[1, 2", False),
+        ("[1 2]", False),
+        ("01", False),
+        ("-0.5", True),
+        ('"\\u00e9 \\n é"', True),
+        ('"\\x"', False),
+        (" [ ] ", True),
+        ("", False),
+    ],
+)
+def test_json_is_what_python_reads(text: str, member: bool) -> None:
+    grammar = JSON
+    assert grammar.matches(text) is member
+    try:
+        json.loads(text)
+    except ValueError:
+        assert not member
+    else:
+        assert member
+
+
+def test_every_step_of_a_walk_can_be_completed() -> None:
+    grammar = JSON
+    matcher = Constraint(grammar, vocabulary()).matcher()
+    for choice in range(60):
+        allowed = matcher.allowed_token_ids().tolist()
+        assert allowed
+        for token_id in range(17):
+            assert matcher.allows(token_id) == (token_id in allowed)
+        whole = grammar.shortest(matcher.text)
+        assert whole is not None
+        json.loads(whole)
+        allowed = [one for one in allowed if one != 16]
+        if not allowed:
+            break
+        matcher.advance(allowed[choice * 7 % len(allowed)])
+    matcher.rollback(1)
+    fork = matcher.fork()
+    assert fork.allowed_token_ids().tolist() == matcher.allowed_token_ids().tolist()
+
+
+def test_a_model_is_kept_inside() -> None:
+    words = vocabulary()
+    model = TableModel(words, {}, default=[1 / 17] * 17)
+    for seed in range(5):
+        done = generate(model, "", JSON, max_tokens=40, seed=seed, finish=True)
+        json.loads(done.text)
+
+
+def test_both_readings_and_both_syntaxes() -> None:
+    words = 'start: (WORD)+\nWORD: /[a-z]+/\n%ignore " "'
+    assert Grammar(words).lexing == "longest"
+    assert Grammar(words, lexing="any").lexing == "any"
+    gbnf = Grammar('root ::= "(" root ")" | "x"', syntax="gbnf")
+    assert gbnf.lexing == "any"
+    assert gbnf.matches("((x))")
+    assert not gbnf.matches("((x)")
+    pairs = Grammar("start: A B\nA: /a+/\nB: /ab/", lexing="any")
+    assert pairs.matches("aab")
+    with pytest.raises(LanguageError, match="no text is cut into lexemes as it asks"):
+        Grammar("start: A B\nA: /a+/\nB: /ab/").automaton()
+
+
+def test_start_is_chosen() -> None:
+    text = 'start: "a"\nother: "b"'
+    assert Grammar(text, start="other").matches("b")
+    with pytest.raises(LanguageError, match="no rule third"):
+        Grammar(text, start="third")
+
+
+def test_mistakes_show_their_place() -> None:
+    with pytest.raises(LanguageError, match="line 2") as caught:
+        Grammar('start: "a"\nstart: "b"')
+    assert caught.value.span is not None
+    with pytest.raises(LanguageError, match="line 1: b is not defined"):
+        Grammar("start: b")
+    with pytest.raises(LanguageError, match="empty"):
+        Grammar('start: "a" start').automaton()
+    with pytest.raises(ArgumentError, match="syntax"):
+        Grammar('start: "a"', syntax="yacc")
+    with pytest.raises(ArgumentError, match="reading"):
+        Grammar('start: "a"', lexing="shortest")
+    with pytest.raises(ArgumentError, match="text is a str"):
+        Grammar(b"start: A")  # type: ignore[arg-type]
+    with pytest.raises(LanguageError, match="surrogate"):
+        Grammar('start: "\udc80"')
+
+
+def test_what_cannot_be_combined_says_so() -> None:
+    grammar = Grammar('start: "a" start "b" |')
+    other = Regex("a*")
+    combined = [grammar & other, ~grammar, grammar + other, grammar.star(), grammar - other]
+    for language in combined:
+        with pytest.raises(LanguageError, match="cannot be combined"):
+            language.automaton()
+    with pytest.raises(LanguageError, match="cannot be combined"):
+        grammar.edits(1).matches("")
+
+
+def test_a_limit_is_a_limit() -> None:
+    grammar = Grammar('start: "a" start "b" |')
+    with pytest.raises(LimitError):
+        grammar.automaton(state_limit=10).matches(b"a" * 100)
+
+
+def test_a_grammar_is_a_value() -> None:
+    grammar = Grammar('start: "a"', lexing="any")
+    assert pickle.loads(pickle.dumps(grammar)) == grammar  # noqa: S301
+    assert hash(grammar) == hash(Grammar('start: "a"', lexing="any"))
+    assert grammar != Grammar('start: "a"')
+    assert eval(repr(grammar)) == grammar  # noqa: S307
+
+
+def test_json_agrees_with_python_on_random_texts() -> None:
+    random = Random(1)
+    pieces = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        '"a"',
+        '"',
+        "1",
+        "-",
+        "0",
+        ".5",
+        "e1",
+        "true",
+        " ",
+        "\\n",
+    ]
+    agreed = 0
+    for _ in range(3000):
+        value = {"a": [random.random(), None, "é\n"], "b": {"c": [[], {}, -3]}}
+        text = json.dumps(
+            value, ensure_ascii=random.random() < 0.5, indent=random.choice([None, 1])
+        )
+        for _ in range(random.randrange(3)):
+            at = random.randrange(len(text))
+            text = text[:at] + random.choice(["", *pieces]) + text[at + random.randrange(2) :]
+        try:
+            json.loads(text, parse_constant=lambda name: 1 / 0)
+            member = True
+        except (ValueError, ZeroDivisionError):
+            member = False
+        assert JSON.matches(text) is member, text
+        agreed += member
+    assert 800 < agreed < 2800
+
+
+def test_arithmetic() -> None:
+    for text in ("1", "-1 + 2.5*(3-4)^2^x".replace("x", "2"), "--2", "2^-1"):
+        assert ARITHMETIC.matches(text), text
+    for text in ("", "1 +", "1 2", ".5", "(1", "1..2", "+1"):
+        assert not ARITHMETIC.matches(text), text
