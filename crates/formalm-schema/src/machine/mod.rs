@@ -48,6 +48,8 @@ pub(crate) struct Grown {
     /// Whether members of a class of names may come next in an object.
     classes: FxHashMap<(FrameId, TextId), bool>,
     named: FxHashMap<(FrameId, crate::names::NameId), bool>,
+    /// Names that matter in objects that take any other name.
+    open: FxHashMap<FrameId, Vec<crate::names::NameId>>,
     orders: Table<Vec<crate::names::NameId>>,
     /// Successors found since looking ahead began.
     found: Vec<(u32, u8)>,
@@ -105,6 +107,7 @@ impl SchemaAutomaton {
             live: FxHashMap::default(),
             classes: FxHashMap::default(),
             named: FxHashMap::default(),
+            open: FxHashMap::default(),
             orders: Table::default(),
             found: Vec::new(),
             ahead: false,
@@ -239,6 +242,7 @@ impl Grown {
         }
         self.classes.retain(|(frame, _), _| (frame.0 as usize) < before.frames);
         self.named.retain(|(frame, _), _| (frame.0 as usize) < before.frames);
+        self.open.retain(|frame, _| (frame.0 as usize) < before.frames);
         self.frames.truncate(before.frames);
         self.states.truncate(before.states);
         self.records.truncate(before.records);

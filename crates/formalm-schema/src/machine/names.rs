@@ -133,6 +133,9 @@ impl Grown {
         let Frame::Object { gone, .. } = self.frames.get(object.0).clone() else {
             return Ok(false);
         };
+        if self.strays(object, &gone, prefix) {
+            return Ok(true);
+        }
         let (names, tests) = self.mentioned(object);
         for &name in &names {
             if self.core.schema.names.get(name).as_bytes().starts_with(prefix)
@@ -156,10 +159,26 @@ impl Grown {
                 .collect();
             let Some(rest) = fresh_member(&*machine, state, &taken)? else { continue };
             if self.class_viable(object, class, &[prefix, &rest].concat())? {
+                if tests.is_empty() {
+                    self.open.insert(object, names);
+                }
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether a text begins no name that matters, in an object that takes any other name.
+    fn strays(&self, object: FrameId, gone: &[NameId], text: &[u8]) -> bool {
+        // A character may be unfinished, but not broken.
+        let is_text =
+            std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true);
+        let open = self.open.get(&object).filter(|_| is_text);
+        open.is_some_and(|names| {
+            let begins =
+                |name: &NameId| self.core.schema.names.get(*name).as_bytes().starts_with(text);
+            !names.iter().any(begins) && !gone.iter().any(begins)
+        })
     }
 
     /// Whether a name of a class may come next: all that are not mentioned are alike.

@@ -272,7 +272,7 @@ impl<'r> Reader<'r> {
         };
         let found = match at.resolver.lookup(text) {
             Ok(found) => found,
-            Err(error) => match self.from_root(text, at) {
+            Err(error) => match self.below_root(text, at) {
                 Some(found) => {
                     let message = format!("{text} is read from the root of the document");
                     self.note(&here.pointer, message);
@@ -288,7 +288,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Pointers below an embedded identifier often mean the whole document.
-    fn from_root(&self, text: &str, at: &Place<'r>) -> Option<referencing::Resolved<'r>> {
+    fn below_root(&self, text: &str, at: &Place<'r>) -> Option<referencing::Resolved<'r>> {
         let fragment = text.strip_prefix('#')?;
         at.resolver.lookup(&format!("{ROOT}#{fragment}")).ok()
     }

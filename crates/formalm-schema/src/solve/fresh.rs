@@ -63,8 +63,7 @@ pub(crate) fn fresh_member<M: Machine>(
     state: StateId,
     excluded: &[&[u8]],
 ) -> Result<Option<Vec<u8>>, Error> {
-    let mut open: Vec<(StateId, Vec<u8>, Vec<&[u8]>)> =
-        vec![(state, Vec::new(), excluded.to_vec())];
+    let mut open = vec![(state, Vec::new(), excluded.to_vec())];
     while let Some((state, read, excluded)) = open.pop() {
         if excluded.is_empty() {
             let rest = machine.shortest(state)?;

@@ -143,7 +143,9 @@ impl Core {
     /// The formula where these literals hold.
     fn assume(&mut self, id: F, literals: &FxHashSet<F>) -> F {
         let mut known = FxHashMap::default();
-        for &literal in literals {
+        let mut literals: Vec<F> = literals.iter().copied().collect();
+        literals.sort_unstable();
+        for literal in literals {
             known.insert(literal, TRUE);
             known.insert(self.formulas.not(literal), FALSE);
         }
