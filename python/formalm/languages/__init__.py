@@ -5,6 +5,7 @@ from formalm.languages.captures import Captures, Group
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
+from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -18,6 +19,7 @@ __all__ = [
     "Edited",
     "Grammar",
     "Group",
+    "JsonSchema",
     "Language",
     "Literal",
     "Note",
@@ -26,6 +28,7 @@ __all__ = [
     "Repetition",
     "Reversed",
     "Rewritten",
+    "SchemaNote",
     "as_language",
     "text_bytes",
 ]
