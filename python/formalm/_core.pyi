@@ -108,7 +108,9 @@ class Automaton:
         memory_limit_bytes: int | None = None,
     ) -> Automaton: ...
     @staticmethod
-    def of(language: Expression | Grammar, *, state_limit: int | None = None) -> Automaton | None:
+    def of(
+        language: Expression | Grammar | JsonSchema, *, state_limit: int | None = None
+    ) -> Automaton | None:
         """The machine; None for the empty language."""
     @staticmethod
     def difference(
