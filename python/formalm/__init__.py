@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
     from formalm.languages import Grammar as Grammar
+    from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
     from formalm.languages import Regex as Regex
@@ -70,7 +71,7 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Captures Choice Grammar Language Literal Regex",
+    "languages": "Captures Choice Grammar JsonSchema Language Literal Regex",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

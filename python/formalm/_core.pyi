@@ -14,6 +14,7 @@ __all__ = [
     "Grammar",
     "Graph",
     "Grouping",
+    "JsonSchema",
     "Matcher",
     "Members",
     "Vocabulary",
@@ -80,19 +81,36 @@ class Grammar:
     def lexing(self) -> str: ...
 
 @final
+class JsonSchema:
+    """The text of a schema and how its members are written; no machine yet."""
+
+    def __new__(
+        cls,
+        text: str,
+        resources: Sequence[tuple[str, str]],
+        *,
+        order: str,
+        blanks: int,
+        escapes: str,
+        formats: bool,
+    ) -> JsonSchema: ...
+
+@final
 class Automaton:
     """The lazy deterministic machine of an expression or a grammar. An empty language is a
     LanguageError."""
 
     def __new__(
         cls,
-        language: Expression | Grammar,
+        language: Expression | Grammar | JsonSchema,
         *,
         state_limit: int | None = None,
         memory_limit_bytes: int | None = None,
     ) -> Automaton: ...
     @staticmethod
-    def of(language: Expression | Grammar, *, state_limit: int | None = None) -> Automaton | None:
+    def of(
+        language: Expression | Grammar | JsonSchema, *, state_limit: int | None = None
+    ) -> Automaton | None:
         """The machine; None for the empty language."""
     @staticmethod
     def difference(
@@ -116,6 +134,9 @@ class Automaton:
     @property
     def notes(self) -> list[tuple[str, tuple[int, int] | None]]:
         """What to know of a grammar, and the place in its text."""
+    @property
+    def remarks(self) -> list[tuple[str, str]]:
+        """What to know of a schema: JSON pointers and messages."""
     @property
     def state_count(self) -> int: ...
     @property

@@ -17,6 +17,7 @@ use crate::errors;
 use crate::grammar::Grammar;
 use crate::machine::AnyMachine;
 use crate::patient::patient;
+use crate::schema::JsonSchema;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -179,6 +180,7 @@ fn walked(
 enum Described<'py> {
     Expression(Bound<'py, Expression>),
     Grammar(Bound<'py, Grammar>),
+    Schema(Bound<'py, JsonSchema>),
 }
 
 fn limits(states: Option<u64>) -> Limits {
@@ -224,6 +226,11 @@ impl Automaton {
                 let made = py.detach(|| GrammarAutomaton::new(grammar, limits));
                 made.map(|machine| AnyMachine::Grammar(Arc::new(machine)))
             }
+            Described::Schema(schema) => {
+                let schema = schema.get();
+                let made = py.detach(|| schema.machine(state_limit, memory_limit_bytes));
+                made.map(|machine| AnyMachine::Schema(Arc::new(machine)))
+            }
         };
         match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
@@ -251,6 +258,11 @@ impl Automaton {
                 let made = py.detach(|| GrammarAutomaton::of(grammar, limits));
                 made.map(|machine| machine.map(|one| AnyMachine::Grammar(Arc::new(one))))
             }
+            Described::Schema(schema) => {
+                let schema = schema.get();
+                let made = py.detach(|| schema.machine_or_none(state_limit));
+                made.map(|machine| machine.map(|one| AnyMachine::Schema(Arc::new(one))))
+            }
         };
         match made {
             Ok(machine) => Ok(machine.map(|machine| Automaton { machine: Arc::new(machine) })),
@@ -264,6 +276,13 @@ impl Automaton {
         let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };
         let span = |span: Span| (span.start, span.end);
         grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
+    }
+
+    /// What the user should know of the schema: `(JSON pointer, message)`.
+    #[getter]
+    fn remarks(&self) -> Vec<(String, String)> {
+        let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
+        schema.notes().iter().map(|note| (note.place.clone(), note.message.clone())).collect()
     }
 
     /// Whether all members are UTF-8.
@@ -345,7 +364,7 @@ impl Grouping {
     #[new]
     fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
         let AnyMachine::Regular(machine) = &*automaton.machine else {
-            return Err(errors::argument(py, "a grammar has no groups to capture", None));
+            return Err(errors::argument(py, "only regular languages have groups", None));
         };
         let machine = Arc::clone(machine);
         let prepared =

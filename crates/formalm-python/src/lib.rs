@@ -13,6 +13,7 @@ mod machine;
 mod masking;
 mod matcher;
 mod patient;
+mod schema;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ mod _core {
     use super::masking::masked_scores;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
+    #[pymodule_export]
+    use super::schema::JsonSchema;
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

@@ -8,12 +8,14 @@ use formalm_automata::{
     Automaton, ByteSet, Error, KeyId, Keys, Machine, Purpose, StateId, Viability,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
+use formalm_schema::{SchemaAutomaton, SchemaKeys};
 
 /// A machine of any kind.
 #[derive(Debug)]
 pub(crate) enum AnyMachine {
     Regular(Arc<Automaton>),
     Grammar(Arc<GrammarAutomaton>),
+    Schema(Arc<SchemaAutomaton>),
 }
 
 macro_rules! on_any {
@@ -21,6 +23,7 @@ macro_rules! on_any {
         match $any {
             $type::Regular($one) => $result,
             $type::Grammar($one) => $result,
+            $type::Schema($one) => $result,
         }
     };
 }
@@ -84,6 +87,7 @@ pub(crate) struct AnyKeys {
 enum Kind {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
+    Schema(SchemaKeys),
 }
 
 impl AnyKeys {
@@ -94,6 +98,7 @@ impl AnyKeys {
                 Kind::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
             }
             AnyMachine::Grammar(one) => Kind::Grammar(GrammarKeys::new(Arc::clone(one))),
+            AnyMachine::Schema(one) => Kind::Schema(SchemaKeys::new(Arc::clone(one))),
         };
         AnyKeys { machine, kind }
     }

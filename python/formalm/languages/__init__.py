@@ -6,6 +6,7 @@ from formalm.languages.choice import Choice, Literal
 from formalm.languages.data import from_data, to_data
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
+from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -19,6 +20,7 @@ __all__ = [
     "Edited",
     "Grammar",
     "Group",
+    "JsonSchema",
     "Language",
     "Literal",
     "Note",
@@ -27,6 +29,7 @@ __all__ = [
     "Repetition",
     "Reversed",
     "Rewritten",
+    "SchemaNote",
     "as_language",
     "from_data",
     "text_bytes",

@@ -1,0 +1,83 @@
+//! JSON Schemas.
+
+use formalm_automata::Error;
+use formalm_schema::{Document, Escapes, Limits, Options, Order, SchemaAutomaton};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// The text of a schema and how its members are written; no machine yet.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct JsonSchema {
+    schema: Document,
+    resources: Vec<(String, Document)>,
+    options: Options,
+}
+
+impl JsonSchema {
+    pub(crate) fn machine(
+        &self,
+        state_limit: Option<u64>,
+        memory_limit_bytes: Option<u64>,
+    ) -> Result<SchemaAutomaton, Error> {
+        let mut limits = limits(state_limit);
+        limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
+        SchemaAutomaton::new(&self.schema, &self.resources, self.options, limits)
+    }
+
+    /// The machine; none if the schema has no instance.
+    pub(crate) fn machine_or_none(
+        &self,
+        state_limit: Option<u64>,
+    ) -> Result<Option<SchemaAutomaton>, Error> {
+        let limits = limits(state_limit);
+        SchemaAutomaton::of(&self.schema, &self.resources, self.options, limits)
+    }
+}
+
+fn limits(states: Option<u64>) -> Limits {
+    let limits = Limits::default();
+    Limits { states: states.unwrap_or(limits.states), ..limits }
+}
+
+#[pymethods]
+impl JsonSchema {
+    #[new]
+    #[pyo3(signature = (text, resources, *, order, blanks, escapes, formats))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        resources: Vec<(String, String)>,
+        order: &str,
+        blanks: u8,
+        escapes: &str,
+        formats: bool,
+    ) -> PyResult<JsonSchema> {
+        let order = match order {
+            "schema" => Order::Schema,
+            "any" => Order::Any,
+            other => {
+                let message = format!("there is no order {other:?} of members");
+                return Err(errors::argument(py, &message, Some("use \"schema\" or \"any\"")));
+            }
+        };
+        let escapes = match escapes {
+            "minimal" => Escapes::Minimal,
+            "ascii" => Escapes::Ascii,
+            "any" => Escapes::Any,
+            other => {
+                let message = format!("there is no policy {other:?} of escapes");
+                let hint = Some("use \"minimal\", \"ascii\" or \"any\"");
+                return Err(errors::argument(py, &message, hint));
+            }
+        };
+        let options = Options { order, blanks, escapes, formats };
+        let read = |text: &str| {
+            Document::read(text).map_err(|error| errors::failure(py, &error, Some(text)))
+        };
+        let schema = read(text)?;
+        let resources: PyResult<Vec<(String, Document)>> =
+            resources.into_iter().map(|(uri, text)| Ok((uri, read(&text)?))).collect();
+        Ok(JsonSchema { schema, resources: resources?, options })
+    }
+}

@@ -1,0 +1,198 @@
+//! What a schema's machine grows as it is used: formulas, languages of texts, answers.
+
+use std::sync::Arc;
+
+use formalm_automata::syntax::{Dialect, Pattern};
+use formalm_automata::{Automaton, Error, Expression, Limits as TextLimits, Machine, Resource};
+use rustc_hash::FxHashMap;
+
+use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
+use crate::names::NameId;
+use crate::node::{NodeId, RegexId, Schema, Type};
+use crate::options::{Limits, Options};
+use crate::pattern;
+use crate::solve::Answers;
+
+/// A machine that reads texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TextId(pub(crate) u32);
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) schema: Schema,
+    pub(crate) formulas: Formulas,
+    pub(crate) options: Options,
+    pub(crate) limits: Limits,
+    pub(crate) answers: Answers,
+    pub(crate) expanded: FxHashMap<(NodeId, Type), F>,
+    texts: Vec<Arc<Automaton>>,
+    text_formulas: Vec<F>,
+    text_ids: FxHashMap<F, Option<TextId>>,
+    found: FxHashMap<(RegexId, NameId), bool>,
+    /// Steps of the search for whether one state is viable.
+    pub(crate) steps: u64,
+}
+
+impl Core {
+    pub(crate) fn new(schema: Schema, options: Options, limits: Limits) -> Core {
+        Core {
+            schema,
+            formulas: Formulas::default(),
+            options,
+            limits,
+            answers: Answers::default(),
+            expanded: FxHashMap::default(),
+            texts: Vec::new(),
+            text_formulas: Vec::new(),
+            text_ids: FxHashMap::default(),
+            found: FxHashMap::default(),
+            steps: 0,
+        }
+    }
+
+    /// Counts a step of a search.
+    pub(crate) fn step(&mut self) -> Result<(), Error> {
+        self.steps += 1;
+        if self.steps > self.limits.steps {
+            return Err(Error::Limit {
+                resource: Resource::Steps,
+                needed: self.steps,
+                allowed: self.limits.steps,
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn text(&self, id: TextId) -> &Arc<Automaton> {
+        &self.texts[id.0 as usize]
+    }
+
+    /// The formula of a machine of texts.
+    pub(crate) fn class_formula(&self, id: TextId) -> F {
+        self.text_formulas[id.0 as usize]
+    }
+
+    /// The machine of the texts that satisfy a formula; `None` if there are none.
+    pub(crate) fn language(&mut self, id: F) -> Result<Option<TextId>, Error> {
+        if let Some(&known) = self.text_ids.get(&id) {
+            return Ok(known);
+        }
+        let expression = self.expression(id)?;
+        let text = match Automaton::new(&expression, TextLimits::default()) {
+            Ok(machine) => {
+                self.texts.push(Arc::new(machine));
+                self.text_formulas.push(id);
+                Some(TextId((self.texts.len() - 1) as u32))
+            }
+            // The only thing that can be wrong with a language that was read is to be empty.
+            Err(Error::Language { .. }) => None,
+            Err(limit) => return Err(limit),
+        };
+        self.text_ids.insert(id, text);
+        Ok(text)
+    }
+
+    fn expression(&self, id: F) -> Result<Expression, Error> {
+        let all = |list: &[F]| -> Result<Vec<Expression>, Error> {
+            list.iter().map(|&one| self.expression(one)).collect()
+        };
+        match self.formulas.get(id) {
+            Form::True => Ok(anything()),
+            Form::Atom(Atom::In(regex)) => Ok(self.schema.regexes[regex.0 as usize].clone()),
+            Form::Not(inner) => self.expression(*inner)?.complement(),
+            Form::And(list) => Expression::intersection(all(list)?),
+            Form::Or(list) => Expression::union(all(list)?),
+            Form::One(list) => {
+                let list = all(list)?;
+                let mut alone = Vec::with_capacity(list.len());
+                for at in 0..list.len() {
+                    let mut others = list.clone();
+                    let one = others.swap_remove(at);
+                    alone.push(one.difference(Expression::union(others)?)?);
+                }
+                Expression::union(alone)
+            }
+            _ => Ok(Expression::texts(Vec::new())),
+        }
+    }
+
+    /// Whether a text is in the language of a formula over texts.
+    pub(crate) fn holds_for_text(&mut self, id: F, text: &str) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        let Some(language) = self.language(id)? else { return Ok(false) };
+        let machine = self.text(language);
+        let read = machine.walk(machine.start(), text.as_bytes())?;
+        Ok(read.is_ok_and(|state| machine.is_accepting(state)))
+    }
+
+    /// Whether a pattern is found in a name.
+    pub(crate) fn is_found(&mut self, regex: RegexId, name: NameId) -> Result<bool, Error> {
+        if let Some(&known) = self.found.get(&(regex, name)) {
+            return Ok(known);
+        }
+        let formula = self.formulas.atom(Atom::In(regex));
+        let text = self.schema.names.get(name).to_owned();
+        let found = self.holds_for_text(formula, &text)?;
+        self.found.insert((regex, name), found);
+        Ok(found)
+    }
+
+    /// Whether a rule speaks of a name.
+    pub(crate) fn speaks_of(&mut self, which: &Which, name: NameId) -> Result<bool, Error> {
+        let listed = match &which.names {
+            Some(names) => names.binary_search(&name).is_ok(),
+            None => which.others.binary_search(&name).is_err(),
+        };
+        if !listed {
+            return Ok(false);
+        }
+        for &regex in &which.found {
+            if !self.is_found(regex, name)? {
+                return Ok(false);
+            }
+        }
+        for &regex in &which.missing {
+            if self.is_found(regex, name)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The statement that the child at hand satisfies a node.
+    pub(crate) fn child(&mut self, node: NodeId) -> F {
+        if self.schema.node(node).rules.is_empty() {
+            return TRUE;
+        }
+        self.formulas.child(node)
+    }
+
+    /// A formula over children as a formula over atoms of one type.
+    pub(crate) fn of_type(&mut self, id: F, of: Type) -> Result<F, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id);
+        }
+        let nodes = self.formulas.asked(&[id]);
+        let mut answers = Vec::with_capacity(nodes.len());
+        for &node in &nodes {
+            answers.push(self.expand(node, of)?);
+        }
+        Ok(self.formulas.answer(id, &nodes, &answers))
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let texts: usize = self.texts.iter().map(|text| text.memory_bytes()).sum();
+        texts
+            + self.formulas.len() * 160
+            + self.schema.nodes.len() * 200
+            + self.schema.names.len() * 64
+            + self.schema.values.len() * 100
+    }
+}
+
+pub(crate) fn anything() -> Expression {
+    let root = pattern::anything();
+    Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma })
+}

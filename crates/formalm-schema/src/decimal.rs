@@ -1,0 +1,138 @@
+//! Exact decimal numbers, as JSON writes them.
+
+use std::cmp::Ordering;
+
+use num_bigint::BigInt;
+use num_traits::{Signed, Zero};
+
+/// Digits and exponents beyond this are refused: arithmetic on them would take the time of a
+/// bomb, and no text of that size is meant.
+pub(crate) const MAX_DIGITS: usize = 2_000;
+
+/// `digits · 10^exponent`; no trailing zeros in `digits`, so equal numbers are equal values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Decimal {
+    digits: BigInt,
+    exponent: i64,
+}
+
+impl Decimal {
+    pub(crate) fn new(digits: BigInt, exponent: i64) -> Decimal {
+        if digits.is_zero() {
+            return Decimal { digits, exponent: 0 };
+        }
+        let (mut digits, mut exponent) = (digits, exponent);
+        while (&digits % 10u32).is_zero() {
+            digits /= 10u32;
+            exponent += 1;
+        }
+        Decimal { digits, exponent }
+    }
+
+    pub(crate) fn integer(value: i64) -> Decimal {
+        Decimal::new(BigInt::from(value), 0)
+    }
+
+    /// Reads the text of a JSON number; `None` if it has too many digits.
+    pub(crate) fn parse(text: &str) -> Option<Decimal> {
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => (&text[..at], text[at + 1..].parse::<i64>().ok()),
+            None => (text, Some(0)),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = BigInt::parse_bytes(format!("{whole}{fraction}").as_bytes(), 10)?;
+        if digits.is_zero() {
+            return Some(Decimal::new(digits, 0));
+        }
+        let exponent = exponent?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+        let fits = mantissa.len() <= MAX_DIGITS && exponent.unsigned_abs() <= MAX_DIGITS as u64;
+        fits.then(|| Decimal::new(digits, exponent))
+    }
+
+    pub(crate) fn is_integer(&self) -> bool {
+        self.exponent >= 0
+    }
+
+    pub(crate) fn is_negative(&self) -> bool {
+        self.digits.is_negative()
+    }
+
+    pub(crate) fn is_zero(&self) -> bool {
+        self.digits.is_zero()
+    }
+
+    pub(crate) fn negated(&self) -> Decimal {
+        Decimal { digits: -&self.digits, exponent: self.exponent }
+    }
+
+    pub(crate) fn abs(&self) -> Decimal {
+        Decimal { digits: self.digits.abs(), exponent: self.exponent }
+    }
+
+    /// Digits after the point.
+    pub(crate) fn places(&self) -> u32 {
+        u32::try_from(-self.exponent).unwrap_or(0)
+    }
+
+    /// The number times `10^places`; exact, since `places` is at least [`Decimal::places`].
+    pub(crate) fn scaled(&self, places: u32) -> BigInt {
+        let shift = self.exponent + i64::from(places);
+        &self.digits * power(u32::try_from(shift).unwrap_or(0))
+    }
+
+    /// Whether the number is a whole multiple of `unit`, which is not zero.
+    pub(crate) fn is_multiple_of(&self, unit: &Decimal) -> bool {
+        let places = self.places().max(unit.places());
+        (self.scaled(places) % unit.scaled(places)).is_zero()
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Decimal) -> Ordering {
+        let places = self.places().max(other.places());
+        self.scaled(places).cmp(&other.scaled(places))
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// `10^exponent`.
+pub(crate) fn power(exponent: u32) -> BigInt {
+    BigInt::from(10u32).pow(exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decimal;
+
+    fn read(text: &str) -> Decimal {
+        Decimal::parse(text).unwrap_or_else(|| Decimal::integer(0))
+    }
+
+    #[test]
+    fn equal_numbers_are_equal_values() {
+        assert_eq!(read("1.0"), read("1"));
+        assert_eq!(read("0.001e3"), read("1"));
+        assert_eq!(read("-0"), read("0.00"));
+        assert_ne!(read("9007199254740993"), read("9007199254740992"));
+        assert!(read("1e400") > read("1e399"));
+    }
+
+    #[test]
+    fn multiples_are_exact() {
+        assert!(read("19.99").is_multiple_of(&read("0.01")));
+        assert!(!read("0.005").is_multiple_of(&read("0.01")));
+        assert!(read("1e308").is_multiple_of(&read("0.5")));
+        assert!(read("0").is_multiple_of(&read("7")));
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        assert_eq!(Decimal::parse("1e1000000"), None);
+        assert_eq!(Decimal::parse("0e1000000"), Some(Decimal::integer(0)));
+    }
+}

@@ -1,0 +1,211 @@
+//! Formats as patterns, from the standards that JSON Schema names.
+
+use formalm_automata::syntax::{Dialect, Flags, Pattern, parse};
+use formalm_automata::{Error, Expression};
+
+use crate::pattern::repeated;
+
+/// The texts of a format; `None` if we do not know the format or it is no regular language.
+pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
+    let source = match name {
+        "date" => date(),
+        "time" => time(),
+        "date-time" => date_time(),
+        "duration" => duration(),
+        "email" => email("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]", &hostname_labels()),
+        "idn-email" => email(
+            "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10FFFF}-]",
+            "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]",
+            "[^\\0- @\\[\\].]+(?:\\.[^\\0- @\\[\\].]+)*",
+        ),
+        "hostname" => return Some(bounded(&hostname_labels(), 1, 253)),
+        "ipv4" => ipv4(),
+        "ipv6" => ipv6(),
+        "uri" => uri(&ascii_characters(), ""),
+        "uri-reference" => reference(&ascii_characters(), ""),
+        "iri" => uri(&wide_characters(), PRIVATE),
+        "iri-reference" => reference(&wide_characters(), PRIVATE),
+        "uri-template" => uri_template(),
+        "uuid" => format!("{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"),
+        "json-pointer" => POINTER.to_owned(),
+        "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{POINTER})"),
+        _ => return None,
+    };
+    Some(whole(&source))
+}
+
+const HEX: &str = "[0-9a-fA-F]";
+const POINTER: &str = "(?:/(?:[^~/]|~[01])*)*";
+const PRIVATE: &str = "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
+
+fn whole(source: &str) -> Result<Expression, Error> {
+    parse(source, Dialect::Ecma, Flags::default()).map(Expression::pattern)
+}
+
+fn bounded(source: &str, min: u32, max: u32) -> Result<Expression, Error> {
+    let root = repeated(min, Some(max));
+    let length = Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma };
+    Expression::intersection(vec![whole(source)?, Expression::pattern(length)])
+}
+
+fn date() -> String {
+    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])\
+     |(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))\
+     |(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+        .to_owned()
+}
+
+/// Leap seconds are at 23:59:60 in UTC; with an offset of whole hours they are read too.
+fn time() -> String {
+    let mut leaps = vec!["23:59:60(?:\\.[0-9]+)?[Zz]".to_owned()];
+    for offset in 0..24 {
+        let (east, west) = ((23 + offset) % 24, (47 - offset) % 24);
+        leaps.push(format!("{east:02}:59:60(?:\\.[0-9]+)?\\+{offset:02}:00"));
+        leaps.push(format!("{west:02}:59:60(?:\\.[0-9]+)?-{offset:02}:00"));
+    }
+    format!(
+        "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?\
+         (?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|{})",
+        leaps.join("|")
+    )
+}
+
+fn date_time() -> String {
+    format!("{}[Tt]{}", date(), time())
+}
+
+fn duration() -> String {
+    let times = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
+    let dates = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)";
+    format!("P(?:[0-9]+W|{dates}(?:{times})?|{times})")
+}
+
+fn hostname_labels() -> String {
+    let label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+    format!("{label}(?:\\.{label})*")
+}
+
+fn email(atom: &str, quoted: &str, domain: &str) -> String {
+    format!(
+        "(?:{atom}+(?:\\.{atom}+)*|\"(?:{quoted}|\\\\[ -~])*\")@(?:{domain}|\\[(?:{}|IPv6:{})\\])",
+        ipv4(),
+        ipv6()
+    )
+}
+
+fn ipv4() -> String {
+    let byte = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+    format!("{byte}(?:\\.{byte}){{3}}")
+}
+
+fn ipv6() -> String {
+    let group = format!("{HEX}{{1,4}}");
+    let last = format!("(?:{group}:{group}|{})", ipv4());
+    let mut forms = vec![format!("(?:{group}:){{6}}{last}")];
+    for before in 0..=7usize {
+        let head = match before {
+            0 => String::new(),
+            more => format!("{group}(?::{group}){{0,{}}}", more - 1),
+        };
+        let head = if before == 0 { head } else { format!("(?:{head})?") };
+        let tail = match 7 - before {
+            0 => String::new(),
+            1 => group.clone(),
+            more => format!("(?:{group}:){{{}}}{last}", more - 2),
+        };
+        forms.push(format!("{head}::{tail}"));
+    }
+    format!("(?:{})", forms.join("|"))
+}
+
+/// The inside of the class of unreserved characters.
+fn ascii_characters() -> String {
+    "A-Za-z0-9._~\\-".to_owned()
+}
+
+fn wide_characters() -> String {
+    let mut ranges = "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}".to_owned();
+    for plane in 1..=14u32 {
+        let first = if plane == 14 { 0xE1000 } else { plane << 16 };
+        ranges.push_str(&format!("\\u{{{first:X}}}-\\u{{{:X}}}", (plane << 16) + 0xFFFD));
+    }
+    format!("{ranges}A-Za-z0-9._~\\-")
+}
+
+/// `hierarchy ? query # fragment` of RFC 3986 and RFC 3987, by what the path may begin with.
+fn parts(unreserved: &str, private: &str, paths: &str) -> String {
+    let percent = format!("%{HEX}{{2}}");
+    let name = format!("(?:[{unreserved}!$&'()*+,;=]|{percent})*");
+    let user = format!("(?:(?:[{unreserved}!$&'()*+,;=:]|{percent})*@)?");
+    let future = format!("v{HEX}+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+");
+    let host = format!("(?:\\[(?:{}|{future})\\]|{name})", ipv6());
+    let one = format!("(?:[{unreserved}!$&'()*+,;=:@]|{percent})");
+    let authority = format!("//{user}{host}(?::[0-9]*)?(?:/{one}*)*");
+    let absolute = format!("/(?:{one}+(?:/{one}*)*)?");
+    let query = format!("(?:[{private}{unreserved}!$&'()*+,;=:@/?]|{percent})*");
+    let fragment = format!("(?:[{unreserved}!$&'()*+,;=:@/?]|{percent})*");
+    let rootless = paths
+        .replace("<one>", &one)
+        .replace("<first>", &{ format!("(?:[{unreserved}!$&'()*+,;=@]|{percent})") });
+    format!("(?:{authority}|{absolute}|{rootless})?(?:\\?{query})?(?:#{fragment})?")
+}
+
+fn uri(unreserved: &str, private: &str) -> String {
+    let rest = parts(unreserved, private, "<one>+(?:/<one>*)*");
+    format!("[A-Za-z][A-Za-z0-9+.-]*:{rest}")
+}
+
+fn reference(unreserved: &str, private: &str) -> String {
+    let relative = parts(unreserved, private, "<first>+(?:/<one>*)*");
+    format!("(?:{}|{relative})", uri(unreserved, private))
+}
+
+fn uri_template() -> String {
+    let percent = format!("%{HEX}{{2}}");
+    let letter = format!("(?:[A-Za-z0-9_]|{percent})");
+    let name = format!("{letter}(?:\\.?{letter})*");
+    let variable = format!("{name}(?::[1-9][0-9]{{0,3}}|\\*)?");
+    let literal = "[!#$&(-;=?-\\[\\]_a-z~\\u{A0}-\\u{D7FF}\\u{E000}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\
+                   \\u{10000}-\\u{10FFFF}]";
+    format!("(?:{literal}|{percent}|\\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\\}})*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::format;
+    use formalm_automata::{Automaton, Limits, Machine};
+
+    #[test]
+    fn formats_hold_what_the_standards_say() {
+        let cases = [
+            ("date", "2024-02-29", true),
+            ("date", "2023-02-29", false),
+            ("time", "15:59:60-08:00", true),
+            ("time", "22:59:60Z", false),
+            ("ipv6", "::", true),
+            ("ipv6", "1::", true),
+            ("ipv6", "1:2:3:4:5:6:7:8", true),
+            ("ipv6", "1:2:3:4:5:6:1.2.3.4", true),
+            ("ipv6", "1:2:3:4:5:6:7:8:9", false),
+            ("ipv6", "::ffff:1.2.3.4", true),
+            ("ipv6", "1::2::3", false),
+            ("uri", "http://a/b?c#d", true),
+            ("uri", "//a", false),
+            ("uri-reference", "a:b", true),
+            ("uri-reference", "./a:b", true),
+            ("hostname", "a-b.c", true),
+            ("hostname", "-a", false),
+            ("email", "a.b@c.d", true),
+            ("email", "a..b@c.d", false),
+        ];
+        for (name, text, expected) in cases {
+            let Some(Ok(expression)) = format(name) else { panic!("{name} is no format") };
+            let Ok(machine) = Automaton::new(&expression, Limits::default()) else {
+                panic!("{name} is empty")
+            };
+            let read = machine.walk(machine.start(), text.as_bytes());
+            let member = matches!(read, Ok(Ok(state)) if machine.is_accepting(state));
+            assert_eq!(member, expected, "{name}: {text}");
+        }
+    }
+}

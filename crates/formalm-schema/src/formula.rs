@@ -1,0 +1,337 @@
+//! Boolean formulas over atoms, hash-consed.
+//!
+//! A formula says what is still owed at one place of a value. Negations stand before leaves and
+//! before [`Form::One`] only; "exactly one" is a connective, so that `oneOf` stays linear.
+
+use rustc_hash::FxHashMap;
+
+use crate::decimal::Decimal;
+use crate::names::NameId;
+use crate::node::{NodeId, RegexId};
+use crate::value::ValueId;
+
+/// An interned formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct F(pub(crate) u32);
+
+pub(crate) const FALSE: F = F(0);
+pub(crate) const TRUE: F = F(1);
+
+/// Which names a rule speaks of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Which {
+    /// One of these, sorted; `None`: any name not in `others`.
+    pub(crate) names: Option<Box<[NameId]>>,
+    /// Sorted.
+    pub(crate) others: Box<[NameId]>,
+    /// Every one of these patterns is found in it,
+    pub(crate) found: Box<[RegexId]>,
+    /// and none of these.
+    pub(crate) missing: Box<[RegexId]>,
+}
+
+/// A statement about the rest of a value of one type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Atom {
+    /// Members with such names satisfy such nodes.
+    Members(Box<[(Which, NodeId)]>),
+    /// These names are owed; sorted.
+    Owed(Box<[NameId]>),
+    /// At least so many more members.
+    MoreMembers(u64),
+    /// Every name is in a language of texts.
+    NamesIn(F),
+    /// Items at `[from, to)` satisfy a node; so many items were read.
+    Items(Box<[(u32, u32, NodeId)]>, u32),
+    /// At least so many more items satisfy the node.
+    Contains(u64, NodeId),
+    /// At least so many more items.
+    MoreItems(u64),
+    /// No two items are equal, and none equals those seen; sorted.
+    Unique(Box<[ValueId]>),
+    /// The same while an item is being read that counts as seen.
+    UniqueWith(Box<[ValueId]>),
+    /// The text is in a language.
+    In(RegexId),
+    /// At least this number.
+    Least(Decimal),
+    /// More than this number.
+    Above(Decimal),
+    /// This number.
+    Equal(Decimal),
+    /// A whole multiple.
+    Multiple(Decimal),
+    /// Spelled without a point.
+    Whole,
+    /// `true`.
+    Truth,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Form {
+    False,
+    True,
+    /// The child at hand satisfies a node.
+    Child(NodeId),
+    Atom(Atom),
+    Not(F),
+    And(Box<[F]>),
+    Or(Box<[F]>),
+    One(Box<[F]>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Formulas {
+    list: Vec<Form>,
+    ids: FxHashMap<Form, F>,
+    /// Whether a child is mentioned, whether an atom is.
+    kinds: Vec<(bool, bool)>,
+}
+
+impl Default for Formulas {
+    fn default() -> Formulas {
+        let mut all = Formulas { list: Vec::new(), ids: FxHashMap::default(), kinds: Vec::new() };
+        all.intern(Form::False);
+        all.intern(Form::True);
+        all
+    }
+}
+
+impl Formulas {
+    pub(crate) fn get(&self, id: F) -> &Form {
+        &self.list[id.0 as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether the formula speaks of the child at hand.
+    pub(crate) fn has_child(&self, id: F) -> bool {
+        self.kinds[id.0 as usize].0
+    }
+
+    /// Whether the formula speaks of what comes after the child.
+    pub(crate) fn has_atom(&self, id: F) -> bool {
+        self.kinds[id.0 as usize].1
+    }
+
+    fn intern(&mut self, form: Form) -> F {
+        if let Some(&id) = self.ids.get(&form) {
+            return id;
+        }
+        let id = F(self.list.len() as u32);
+        let kinds = match &form {
+            Form::False | Form::True => (false, false),
+            Form::Child(_) => (true, false),
+            Form::Atom(_) => (false, true),
+            Form::Not(inner) => self.kinds[inner.0 as usize],
+            Form::And(list) | Form::Or(list) | Form::One(list) => {
+                list.iter().fold((false, false), |so_far, inner| {
+                    let more = self.kinds[inner.0 as usize];
+                    (so_far.0 | more.0, so_far.1 | more.1)
+                })
+            }
+        };
+        self.list.push(form.clone());
+        self.kinds.push(kinds);
+        self.ids.insert(form, id);
+        id
+    }
+
+    pub(crate) fn constant(truth: bool) -> F {
+        if truth { TRUE } else { FALSE }
+    }
+
+    pub(crate) fn atom(&mut self, atom: Atom) -> F {
+        self.intern(Form::Atom(atom))
+    }
+
+    pub(crate) fn child(&mut self, node: NodeId) -> F {
+        self.intern(Form::Child(node))
+    }
+
+    pub(crate) fn not(&mut self, id: F) -> F {
+        match self.get(id).clone() {
+            Form::False => TRUE,
+            Form::True => FALSE,
+            Form::Not(inner) => inner,
+            Form::And(list) => {
+                let list = list.iter().map(|&one| self.not(one)).collect();
+                self.or(list)
+            }
+            Form::Or(list) => {
+                let list = list.iter().map(|&one| self.not(one)).collect();
+                self.and(list)
+            }
+            Form::Child(_) | Form::Atom(_) | Form::One(_) => self.intern(Form::Not(id)),
+        }
+    }
+
+    pub(crate) fn and(&mut self, list: Vec<F>) -> F {
+        self.join(list, TRUE)
+    }
+
+    pub(crate) fn or(&mut self, list: Vec<F>) -> F {
+        self.join(list, FALSE)
+    }
+
+    pub(crate) fn both(&mut self, left: F, right: F) -> F {
+        self.and(vec![left, right])
+    }
+
+    /// A conjunction (`unit` is [`TRUE`]) or a disjunction (`unit` is [`FALSE`]).
+    fn join(&mut self, list: Vec<F>, unit: F) -> F {
+        let zero = if unit == TRUE { FALSE } else { TRUE };
+        let mut flat: Vec<F> = Vec::with_capacity(list.len());
+        for one in list {
+            match self.get(one) {
+                Form::And(inner) if unit == TRUE => flat.extend_from_slice(inner),
+                Form::Or(inner) if unit == FALSE => flat.extend_from_slice(inner),
+                _ if one == zero => return zero,
+                _ if one == unit => {}
+                _ => flat.push(one),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        for &one in &flat {
+            if let Form::Not(inner) = self.get(one)
+                && flat.binary_search(inner).is_ok()
+            {
+                return zero;
+            }
+        }
+        match flat.len() {
+            0 => unit,
+            1 => flat[0],
+            _ if unit == TRUE => self.intern(Form::And(flat.into())),
+            _ => self.intern(Form::Or(flat.into())),
+        }
+    }
+
+    /// Exactly one holds.
+    pub(crate) fn one(&mut self, mut list: Vec<F>) -> F {
+        list.retain(|&one| one != FALSE);
+        list.sort_unstable();
+        // What occurs twice holds twice or not at all.
+        let mut once = Vec::with_capacity(list.len());
+        let mut never = Vec::new();
+        for group in list.chunk_by(|left, right| left == right) {
+            if group.len() == 1 {
+                once.push(group[0]);
+            } else {
+                never.push(group[0]);
+            }
+        }
+        if once.contains(&TRUE) {
+            once.retain(|&one| one != TRUE);
+            never.extend(once);
+            let never = never.into_iter().map(|one| self.not(one)).collect();
+            return self.and(never);
+        }
+        let mut all: Vec<F> = never.into_iter().map(|one| self.not(one)).collect();
+        all.push(match once.len() {
+            0 => FALSE,
+            1 => once[0],
+            _ => self.intern(Form::One(once.into())),
+        });
+        self.and(all)
+    }
+
+    /// The formula with every leaf replaced.
+    pub(crate) fn replace<X>(
+        &mut self,
+        id: F,
+        seen: &mut FxHashMap<F, F>,
+        leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
+    ) -> Result<F, X> {
+        if id == FALSE || id == TRUE {
+            return Ok(id);
+        }
+        if let Some(&known) = seen.get(&id) {
+            return Ok(known);
+        }
+        let new = match self.get(id).clone() {
+            Form::False | Form::True => id,
+            Form::Child(_) | Form::Atom(_) => leaf(self, id)?,
+            Form::Not(inner) => {
+                let inner = self.replace(inner, seen, leaf)?;
+                self.not(inner)
+            }
+            Form::And(list) => {
+                let list = self.replace_all(&list, seen, leaf)?;
+                self.and(list)
+            }
+            Form::Or(list) => {
+                let list = self.replace_all(&list, seen, leaf)?;
+                self.or(list)
+            }
+            Form::One(list) => {
+                let list = self.replace_all(&list, seen, leaf)?;
+                self.one(list)
+            }
+        };
+        seen.insert(id, new);
+        Ok(new)
+    }
+
+    fn replace_all<X>(
+        &mut self,
+        list: &[F],
+        seen: &mut FxHashMap<F, F>,
+        leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
+    ) -> Result<Vec<F>, X> {
+        list.iter().map(|&one| self.replace(one, seen, leaf)).collect()
+    }
+
+    /// The formula with nodes that the child was asked about replaced by formulas.
+    pub(crate) fn answer(&mut self, id: F, asked: &[NodeId], answers: &[F]) -> F {
+        if asked.is_empty() || !self.has_child(id) {
+            return id;
+        }
+        let replaced: Result<F, std::convert::Infallible> =
+            self.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
+                Ok(match all.get(leaf) {
+                    Form::Child(node) => {
+                        asked.iter().position(|one| one == node).map_or(leaf, |at| answers[at])
+                    }
+                    _ => leaf,
+                })
+            });
+        match replaced {
+            Ok(new) => new,
+        }
+    }
+
+    /// Nodes that the formulas ask the child about, in order.
+    pub(crate) fn asked(&self, list: &[F]) -> Vec<NodeId> {
+        let mut nodes = Vec::new();
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut stack: Vec<F> = list.to_vec();
+        while let Some(id) = stack.pop() {
+            if !self.has_child(id) || !seen.insert(id) {
+                continue;
+            }
+            match self.get(id) {
+                Form::Child(node) => nodes.push(*node),
+                Form::Not(inner) => stack.push(*inner),
+                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                    stack.extend_from_slice(list);
+                }
+                Form::False | Form::True | Form::Atom(_) => {}
+            }
+        }
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// Members of a conjunction.
+    pub(crate) fn conjuncts(&self, id: F) -> Vec<F> {
+        match self.get(id) {
+            Form::And(list) => list.to_vec(),
+            _ if id == TRUE => Vec::new(),
+            _ => vec![id],
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! JSON Schema as a lazy deterministic machine over bytes.
+//!
+//! A schema is no grammar here. At each place of a text stands one Boolean formula over a dozen
+//! kinds of atoms ([`formula`]); reading a name or an item takes its derivative, in which the
+//! child appears as the statement that it satisfies a node. The child evaluates its own formulas
+//! and tells the truths that were asked for when it closes. Whether a state can be completed is
+//! asked of a small search with a theory for each type ([`solve`]).
+
+mod core;
+mod decimal;
+mod document;
+mod expand;
+mod formats;
+mod formula;
+mod machine;
+mod names;
+mod node;
+mod options;
+mod pattern;
+mod read;
+mod solve;
+mod unevaluated;
+mod value;
+
+pub use document::Document;
+pub use machine::{SchemaAutomaton, SchemaKeys};
+pub use node::Note;
+pub use options::{Escapes, Limits, Options, Order};

@@ -1,0 +1,267 @@
+//! What is owed after a member or an item has begun.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashMap;
+
+use super::frame::Owes;
+use crate::core::Core;
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::names::NameId;
+use crate::node::{NodeId, Rule};
+use crate::solve::Rest;
+use crate::value::ValueId;
+
+/// What a container and its new child owe.
+pub(super) struct Begun {
+    pub(super) container: Owes,
+    pub(super) child: Owes,
+}
+
+impl Core {
+    /// All that is owed, the truths that are asked for included.
+    pub(crate) fn total(&mut self, owes: &Owes) -> F {
+        let goal = self.formulas.answer(owes.goal, &owes.asked, &owes.formulas[1..]);
+        self.formulas.both(goal, owes.formulas[0])
+    }
+
+    /// What formulas say once a member of this name has begun.
+    pub(super) fn after_name(&mut self, owes: &Owes, name: NameId) -> Result<Owes, Error> {
+        let mut known = FxHashMap::default();
+        let formulas: Result<Vec<F>, Error> = owes
+            .formulas
+            .iter()
+            .map(|&id| {
+                self.derived(id, &mut known, &|core, atom, leaf| {
+                    core.atom_after_name(atom, leaf, name)
+                })
+            })
+            .collect();
+        Ok(Owes { formulas: formulas?.into(), ..owes.clone() })
+    }
+
+    /// What formulas say once an item has begun.
+    pub(super) fn after_item(&mut self, owes: &Owes) -> Result<Owes, Error> {
+        let mut known = FxHashMap::default();
+        let formulas: Result<Vec<F>, Error> = owes
+            .formulas
+            .iter()
+            .map(|&id| {
+                self.derived(id, &mut known, &|core, atom, _| Ok(core.atom_after_item(atom)))
+            })
+            .collect();
+        Ok(Owes { formulas: formulas?.into(), ..owes.clone() })
+    }
+
+    /// A formula with its atoms replaced.
+    fn derived(
+        &mut self,
+        id: F,
+        known: &mut FxHashMap<F, F>,
+        leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
+    ) -> Result<F, Error> {
+        if let Some(&new) = known.get(&id) {
+            return Ok(new);
+        }
+        let mut all = |core: &mut Core, list: &[F]| -> Result<Vec<F>, Error> {
+            list.iter().map(|&one| core.derived(one, known, leaf)).collect()
+        };
+        let new = match self.formulas.get(id).clone() {
+            Form::Atom(atom) => leaf(self, atom, id)?,
+            Form::Not(inner) => {
+                let inner = all(self, &[inner])?[0];
+                self.formulas.not(inner)
+            }
+            Form::And(list) => {
+                let list = all(self, &list)?;
+                self.formulas.and(list)
+            }
+            Form::Or(list) => {
+                let list = all(self, &list)?;
+                self.formulas.or(list)
+            }
+            Form::One(list) => {
+                let list = all(self, &list)?;
+                self.formulas.one(list)
+            }
+            Form::False | Form::True | Form::Child(_) => id,
+        };
+        known.insert(id, new);
+        Ok(new)
+    }
+
+    fn atom_after_name(&mut self, atom: Atom, leaf: F, name: NameId) -> Result<F, Error> {
+        Ok(match atom {
+            Atom::Members(rules) => {
+                let value = self.rules_at(&rules, name)?;
+                self.formulas.both(leaf, value)
+            }
+            Atom::Owed(names) => {
+                self.owed(names.iter().copied().filter(|&one| one != name).collect())
+            }
+            Atom::MoreMembers(count) if count > 1 => {
+                self.formulas.atom(Atom::MoreMembers(count - 1))
+            }
+            Atom::MoreMembers(_) => TRUE,
+            Atom::NamesIn(names) => {
+                let text = self.schema.names.get(name).to_owned();
+                if self.holds_for_text(names, &text)? { leaf } else { FALSE }
+            }
+            _ => leaf,
+        })
+    }
+
+    fn atom_after_item(&mut self, atom: Atom) -> F {
+        match atom {
+            Atom::Items(ranges, read) => {
+                let item = self.ranges_at(&ranges, u64::from(read));
+                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                let endless = ranges.iter().any(|range| range.1 == u32::MAX);
+                let read = (read + 1).min(last);
+                if read == last && !endless {
+                    return item;
+                }
+                let rest = self.formulas.atom(Atom::Items(ranges, read));
+                self.formulas.both(rest, item)
+            }
+            Atom::MoreItems(count) if count > 1 => self.formulas.atom(Atom::MoreItems(count - 1)),
+            Atom::MoreItems(_) => TRUE,
+            Atom::Contains(count, node) => {
+                let counted = self.child(node);
+                let other = self.formulas.not(counted);
+                let same = self.formulas.atom(Atom::Contains(count, node));
+                let fewer = match count {
+                    1 => TRUE,
+                    _ => self.formulas.atom(Atom::Contains(count - 1, node)),
+                };
+                let (yes, no) =
+                    (self.formulas.both(counted, fewer), self.formulas.both(other, same));
+                self.formulas.or(vec![yes, no])
+            }
+            Atom::Unique(taken) => {
+                let rest = self.formulas.atom(Atom::UniqueWith(taken.clone()));
+                if taken.is_empty() {
+                    return rest;
+                }
+                let node = self.schema.node_of_values(&taken);
+                let repeated = self.child(node);
+                let other = self.formulas.not(repeated);
+                self.formulas.both(other, rest)
+            }
+            other => self.formulas.atom(other),
+        }
+    }
+
+    /// Whether a child can be read, and what only the child can owe moved to it.
+    fn part(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<(Owes, F, F)>, Error> {
+        let (mut must, mut kept) = (Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(owes.formulas[0]) {
+            let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
+            if moves { must.push(part) } else { kept.push(part) }
+        }
+        let must = self.formulas.and(must);
+        let mut container = owes;
+        container.formulas[0] = self.formulas.and(kept);
+        let total = self.total(&container);
+        let all = self.formulas.both(total, must);
+        let viable = self.some_child_and_rest(all, rest)?;
+        Ok(viable.then_some((container, must, total)))
+    }
+
+    /// Whether a child can be read.
+    pub(super) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
+        Ok(self.part(owes, rest)?.is_some())
+    }
+
+    /// Parts container and child.
+    pub(super) fn begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<Begun>, Error> {
+        let Some((container, must, total)) = self.part(owes, rest)? else { return Ok(None) };
+        let asked = self.formulas.asked(&container.formulas);
+        let goal = if asked.is_empty() { TRUE } else { self.project(total, must, rest)? };
+        let mut formulas = vec![must];
+        for &node in &asked {
+            formulas.push(self.formulas.child(node));
+        }
+        let child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
+        Ok(Some(Begun { container, child }))
+    }
+
+    /// What a container owes once its child is known.
+    pub(super) fn after_child(
+        &mut self,
+        owes: &Owes,
+        asked: &[NodeId],
+        truths: &[bool],
+        value: Option<ValueId>,
+    ) -> Result<Owes, Error> {
+        let truths: Vec<F> =
+            truths.iter().map(|&truth| crate::formula::Formulas::constant(truth)).collect();
+        let mut known = FxHashMap::default();
+        let mut formulas = Vec::with_capacity(owes.formulas.len());
+        for &id in &owes.formulas {
+            let id = self.formulas.answer(id, asked, &truths);
+            formulas.push(self.derived(
+                id,
+                &mut known,
+                &|core, atom, leaf| match (atom, value) {
+                    (Atom::UniqueWith(taken), Some(value)) => {
+                        let mut taken = taken.to_vec();
+                        taken.push(value);
+                        taken.sort_unstable();
+                        taken.dedup();
+                        Ok(core.formulas.atom(Atom::Unique(taken.into())))
+                    }
+                    _ => Ok(leaf),
+                },
+            )?);
+        }
+        Ok(Owes { formulas: formulas.into(), ..owes.clone() })
+    }
+
+    /// Whether items have to be remembered.
+    pub(super) fn has_unique(&self, owes: &Owes) -> bool {
+        owes.formulas.iter().any(|&id| {
+            self.atoms(id).iter().any(|atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_)))
+        })
+    }
+
+    /// Names in the order in which the nodes of a formula declare them, then those owed.
+    pub(super) fn declared(&self, owes: &Owes) -> Vec<NameId> {
+        let (mut names, mut owed) = (Vec::new(), Vec::new());
+        for node in self.formulas.asked(&owes.formulas) {
+            self.declare(node, &mut names, &mut owed);
+        }
+        names.extend(owed);
+        let mut seen = rustc_hash::FxHashSet::default();
+        names.retain(|&name| seen.insert(name));
+        names
+    }
+
+    fn declare(&self, node: NodeId, names: &mut Vec<NameId>, owed: &mut Vec<NameId>) {
+        let rules = &self.schema.node(node).rules;
+        for rule in rules {
+            match rule {
+                Rule::Members(list) => {
+                    names.extend(
+                        list.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
+                    );
+                }
+                Rule::Required(list) => owed.extend(list),
+                _ => {}
+            }
+        }
+        for rule in rules {
+            match rule {
+                Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
+                    nodes.iter().for_each(|&node| self.declare(node, names, owed));
+                }
+                Rule::If { condition, then, other } => {
+                    let nodes = [Some(*condition), *then, *other];
+                    nodes.into_iter().flatten().for_each(|node| self.declare(node, names, owed));
+                }
+                Rule::SchemaWith(_, node) => self.declare(*node, names, owed),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Numbers, digit by digit.
+
+use formalm_automata::Error;
+use num_bigint::BigInt;
+
+use super::frame::{Digits, Frame, FrameId, Part};
+use super::{Grown, Recorded, UNRECORDED};
+use crate::core::Core;
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::solve::{Interval, Scale, holds_for};
+
+impl Digits {
+    fn value(&self) -> Decimal {
+        let (digits, places) = match self.more {
+            true => (&self.digits * 10u32 + 5u32, self.places + 1),
+            false => (self.digits.clone(), self.places),
+        };
+        let value = Decimal::new(digits, -i64::from(places));
+        if self.negative { value.negated() } else { value }
+    }
+
+    fn is_whole(&self) -> bool {
+        matches!(self.part, Part::Zero | Part::Whole)
+    }
+
+    /// Whether a number may end here.
+    fn can_end(&self) -> bool {
+        matches!(self.part, Part::Zero | Part::Whole | Part::Fraction | Part::Power)
+    }
+
+    /// The part after a byte; `None` if no number goes on so. Exponents are read only where the
+    /// value does not matter.
+    fn part_after(&self, byte: u8, free: bool) -> Option<Part> {
+        Some(match (self.part, byte) {
+            (Part::Minus, b'0') => Part::Zero,
+            (Part::Minus | Part::Whole, b'0'..=b'9') => Part::Whole,
+            (Part::Zero | Part::Whole, b'.') => Part::Point,
+            (Part::Point | Part::Fraction, b'0'..=b'9') => Part::Fraction,
+            (Part::Zero | Part::Whole | Part::Fraction, b'e' | b'E') if free => Part::Exponent,
+            (Part::Exponent, b'+' | b'-') => Part::Sign,
+            (Part::Exponent | Part::Sign | Part::Power, b'0'..=b'9') => Part::Power,
+            _ => return None,
+        })
+    }
+
+    /// The number with one more byte, up to what the scale can tell apart.
+    fn after(mut self, part: Part, byte: u8, scale: &Scale) -> Digits {
+        self.part = part;
+        let digit = BigInt::from(byte.wrapping_sub(b'0'));
+        match part {
+            Part::Whole => self.digits = scale.fold(self.digits * 10u32 + digit),
+            Part::Fraction if self.places < scale.places => {
+                self.digits = self.digits * 10u32 + digit;
+                self.places += 1;
+            }
+            Part::Fraction => self.more |= byte != b'0',
+            _ => {}
+        }
+        self
+    }
+}
+
+impl Core {
+    /// Whether a number satisfies a formula if it ends here.
+    pub(super) fn number_ends(&self, id: F, digits: &Digits) -> bool {
+        digits.can_end()
+            && (id == TRUE || {
+                let value = digits.value();
+                self.formulas.holds(id, &mut |atom| holds_for(atom, &value, digits.is_whole()))
+            })
+    }
+
+    /// Whether some number that begins so satisfies a formula.
+    pub(super) fn number_viable(&mut self, id: F, digits: &Digits) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        if self.number_ends(id, digits) {
+            return Ok(true);
+        }
+        let atoms = self.atoms(id);
+        let sided = |interval: Interval| {
+            if digits.negative { interval.mirrored() } else { interval }
+        };
+        let between = |low: &BigInt, high: &BigInt, places: i64| {
+            let end = |at: &BigInt| Decimal::new(at.clone(), -places);
+            sided(Interval { low: Some((end(low), true)), high: Some((end(high), false)) })
+        };
+        match digits.part {
+            Part::Minus => {
+                let within = sided(Interval { low: Some((Decimal::integer(0), true)), high: None });
+                Ok(self.number_within(id, &within)?.is_some())
+            }
+            Part::Whole => {
+                let scale = Scale::new(&atoms);
+                let written_whole = atoms.contains(&Atom::Whole);
+                let above = &digits.digits + 1u32;
+                for reach in 0..=scale.reach {
+                    let within = between(&digits.digits, &above, -i64::from(reach));
+                    if self.number_written(id, &within, false)?.is_some()
+                        || (written_whole && self.number_written(id, &within, true)?.is_some())
+                    {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Part::Zero | Part::Point | Part::Fraction => {
+                if digits.more {
+                    return Ok(false);
+                }
+                let places = i64::from(digits.places);
+                let within = between(&digits.digits, &(&digits.digits + 1u32), places);
+                Ok(self.number_written(id, &within, false)?.is_some())
+            }
+            Part::Exponent | Part::Sign | Part::Power => Ok(false),
+        }
+    }
+}
+
+impl Grown {
+    /// The place after a byte of a number, or after the number.
+    pub(super) fn read_number(
+        &mut self,
+        frame: FrameId,
+        byte: u8,
+        record: Recorded,
+        grown: Recorded,
+    ) -> Result<Option<(FrameId, Recorded)>, Error> {
+        let Frame::Number { owes, digits, below } = self.frames.get(frame.0).clone() else {
+            return Ok(None);
+        };
+        let total = self.core.total(&owes);
+        let free = owes.formulas.iter().all(|&id| id == TRUE || id == FALSE);
+        if let Some(part) = digits.part_after(byte, free) {
+            let digits = if free {
+                Digits { part, ..digits }
+            } else {
+                let mut atoms = self.core.atoms(total);
+                for &id in &owes.formulas {
+                    atoms.extend(self.core.atoms(id));
+                }
+                digits.after(part, byte, &Scale::new(&atoms))
+            };
+            if !self.core.number_viable(total, &digits)? {
+                return Ok(None);
+            }
+            let next = self.frame(Frame::Number { owes, digits, below });
+            return Ok(Some((next, grown)));
+        }
+        if !self.core.number_ends(total, &digits) {
+            return Ok(None);
+        }
+        let ended = owes.formulas.iter().skip(1);
+        let truths: Vec<bool> = ended.map(|&id| self.core.number_ends(id, &digits)).collect();
+        // The byte belongs to what is around the number.
+        let Some((around, kept)) = self.close(below, &truths, record)? else { return Ok(None) };
+        debug_assert!(kept == UNRECORDED || kept == record);
+        self.read(around, kept, byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::power;
+
+    #[test]
+    fn whole_parts_fold_above_every_bound() {
+        let bound = Decimal::integer(100);
+        let unit = Decimal::integer(7);
+        let scale = Scale::new(&[Atom::Least(bound), Atom::Multiple(unit)]);
+        for whole in 0..2000u32 {
+            let folded = scale.fold(BigInt::from(whole));
+            assert_eq!(&folded % 7u32, BigInt::from(whole % 7));
+            assert_eq!(folded > BigInt::from(100), whole > 100);
+            assert!(folded < power(3));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a schema says, keyword by keyword, with references resolved.
+
+use formalm_automata::Expression;
+use rustc_hash::FxHashMap;
+
+use crate::decimal::Decimal;
+use crate::formula::Which;
+use crate::names::{NameId, Names};
+use crate::value::{ValueId, Values};
+
+/// A subschema in its surroundings, interned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+/// A regular language of texts, interned by what it was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RegexId(pub(crate) u32);
+
+/// The types of JSON; integers are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Type {
+    Null,
+    Bool,
+    String,
+    Number,
+    Array,
+    Object,
+}
+
+impl Type {
+    /// Cheapest to decide first.
+    pub(crate) const ALL: [Type; 6] =
+        [Type::Null, Type::Bool, Type::String, Type::Number, Type::Array, Type::Object];
+}
+
+/// One statement of a schema; all of a node's hold together.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    Never,
+    Types {
+        types: Vec<Type>,
+        integer: bool,
+    },
+    /// Draft 4 takes `1.0` for no integer.
+    WholeText,
+    Values(Vec<ValueId>),
+    Least(Decimal),
+    Above(Decimal),
+    Most(Decimal),
+    Below(Decimal),
+    Multiple(Decimal),
+    Text(RegexId),
+    Members(Box<[(Which, NodeId)]>),
+    Required(Vec<NameId>),
+    MinMembers(u64),
+    MaxMembers(u64),
+    Names(NodeId),
+    Items(Box<[(u32, u32, NodeId)]>),
+    Contains {
+        node: NodeId,
+        min: u64,
+        max: Option<u64>,
+        marks: bool,
+    },
+    MinItems(u64),
+    MaxItems(u64),
+    Unique,
+    All(Vec<NodeId>),
+    Any(Vec<NodeId>),
+    One(Vec<NodeId>),
+    Not(NodeId),
+    If {
+        condition: NodeId,
+        then: Option<NodeId>,
+        other: Option<NodeId>,
+    },
+    NamesWith(NameId, Vec<NameId>),
+    SchemaWith(NameId, NodeId),
+    RestOfMembers(NodeId),
+    RestOfItems(NodeId),
+}
+
+/// A node: what it says and where it stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) rules: Vec<Rule>,
+    /// JSON pointer, for messages.
+    pub(crate) place: String,
+}
+
+/// Everything read from a schema.
+#[derive(Debug, Default)]
+pub(crate) struct Schema {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) root: Option<NodeId>,
+    pub(crate) names: Names,
+    pub(crate) values: Values,
+    pub(crate) regexes: Vec<Expression>,
+    pub(crate) regex_ids: FxHashMap<String, RegexId>,
+    pub(crate) notes: Vec<Note>,
+    /// Nodes made for values: those that equal one of them.
+    pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,
+    /// Nodes made for alternatives.
+    pub(crate) any_nodes: FxHashMap<Vec<NodeId>, NodeId>,
+}
+
+/// Something the user should know about a place of the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// JSON pointer of the keyword.
+    pub place: String,
+    /// One sentence, no full stop.
+    pub message: String,
+}
+
+impl Schema {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId((self.nodes.len() - 1) as u32)
+    }
+
+    pub(crate) fn regex(&mut self, key: String, make: impl FnOnce() -> Expression) -> RegexId {
+        if let Some(&id) = self.regex_ids.get(&key) {
+            return id;
+        }
+        let id = RegexId(self.regexes.len() as u32);
+        self.regexes.push(make());
+        self.regex_ids.insert(key, id);
+        id
+    }
+
+    /// Exactly these texts.
+    pub(crate) fn texts(&mut self, texts: Vec<String>) -> RegexId {
+        let key = format!("t{texts:?}");
+        self.regex(key, || Expression::texts(texts.into_iter().map(String::into_bytes).collect()))
+    }
+
+    /// The node that values equal to one of these satisfy.
+    pub(crate) fn node_of_values(&mut self, values: &[ValueId]) -> NodeId {
+        if let Some(&id) = self.value_nodes.get(values) {
+            return id;
+        }
+        let rules = vec![Rule::Values(values.to_vec())];
+        let id = self.add(Node { rules, place: String::new() });
+        self.value_nodes.insert(values.to_vec(), id);
+        id
+    }
+
+    /// The node that satisfies one of these at least.
+    pub(crate) fn node_of_any(&mut self, nodes: Vec<NodeId>) -> NodeId {
+        if let Some(&id) = self.any_nodes.get(&nodes) {
+            return id;
+        }
+        let id = self.add(Node { rules: vec![Rule::Any(nodes.clone())], place: String::new() });
+        self.any_nodes.insert(nodes, id);
+        id
+    }
+}

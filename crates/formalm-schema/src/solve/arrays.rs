@@ -1,0 +1,284 @@
+//! The theory of arrays: which conjunctions of statements some items satisfy.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::core::Core;
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::node::NodeId;
+use crate::value::ValueId;
+
+type Ranges = Box<[(u32, u32, NodeId)]>;
+
+/// A conjunction of statements about the rest of an array.
+#[derive(Default)]
+pub(super) struct Plan {
+    items: Vec<(Ranges, u32)>,
+    /// Some item breaks these.
+    duties: Vec<(Ranges, u32)>,
+    least: u64,
+    most: Option<u64>,
+    needs: Vec<(u64, NodeId)>,
+    budgets: Vec<(u64, NodeId)>,
+    /// Items are distinct, and none of these.
+    pub(super) distinct: Option<Vec<ValueId>>,
+    /// Some item is one of these, or two are equal.
+    repeats: Option<Vec<ValueId>>,
+    /// Items from here on are all alike.
+    alike: u64,
+}
+
+/// Two equal items, or one that equals an item read before.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Twin {
+    Done,
+    Missing,
+    /// An item so constrained has come.
+    Half(F),
+}
+
+/// How far a way through the items has come.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Way {
+    at: u64,
+    needs: Vec<u64>,
+    budgets: Vec<u64>,
+    duties: Vec<bool>,
+    twin: Twin,
+    /// What each item satisfies; kept only where items have to be distinct.
+    items: Vec<F>,
+}
+
+impl Core {
+    /// Whether items that can still come satisfy a formula over atoms of arrays.
+    pub(crate) fn some_array(&mut self, id: F) -> Result<bool, Error> {
+        if id == FALSE || self.holds_at_end(id) {
+            return Ok(id != FALSE);
+        }
+        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| core.array_fits(literals))
+    }
+
+    /// The same for a conjunction of atoms and negated atoms.
+    pub(super) fn array_fits(&mut self, literals: &[F]) -> Result<bool, Error> {
+        let mut plan = Plan::default();
+        for &literal in literals {
+            match self.formulas.get(literal) {
+                Form::Atom(atom) => plan.add(atom.clone(), true),
+                Form::Not(inner) => {
+                    if let Form::Atom(atom) = self.formulas.get(*inner) {
+                        plan.add(atom.clone(), false);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if plan.most.is_some_and(|most| plan.least > most) {
+            return Ok(false);
+        }
+        self.search_ways(&plan)
+    }
+
+    fn search_ways(&mut self, plan: &Plan) -> Result<bool, Error> {
+        let mut open = vec![Way {
+            at: 0,
+            needs: plan.needs.iter().map(|need| need.0).collect(),
+            budgets: plan.budgets.iter().map(|budget| budget.0).collect(),
+            duties: vec![false; plan.duties.len()],
+            twin: if plan.repeats.is_some() { Twin::Missing } else { Twin::Done },
+            items: Vec::new(),
+        }];
+        let mut seen: FxHashSet<Way> = FxHashSet::default();
+        while let Some(way) = open.pop() {
+            self.step()?;
+            if !seen.insert(way.clone()) {
+                continue;
+            }
+            let done = way.needs.iter().all(|&need| need == 0)
+                && way.duties.iter().all(|&done| done)
+                && way.twin == Twin::Done;
+            if done && way.at >= plan.least {
+                match &plan.distinct {
+                    Some(taken) if !self.can_be_distinct(&way.items, taken)? => {}
+                    _ => return Ok(true),
+                }
+                continue;
+            }
+            if plan.most.is_some_and(|most| way.at >= most) {
+                continue;
+            }
+            if done && plan.distinct.is_none() && way.at >= plan.alike {
+                // The items that are left are all alike; one stands for them.
+                let mut item = vec![self.item_at(&plan.items, way.at)];
+                for (_, node) in &plan.budgets {
+                    let counted = self.child(*node);
+                    item.push(self.formulas.not(counted));
+                }
+                let item = self.formulas.and(item);
+                if self.some_value(item)? {
+                    return Ok(true);
+                }
+            }
+            open.extend(self.next_ways(plan, &way)?);
+        }
+        Ok(false)
+    }
+
+    fn item_at(&mut self, items: &[(Ranges, u32)], at: u64) -> F {
+        let mut all = Vec::new();
+        for (ranges, read) in items {
+            all.push(self.ranges_at(ranges, u64::from(*read) + at));
+        }
+        self.formulas.and(all)
+    }
+
+    /// What an item at a place has to satisfy.
+    pub(crate) fn ranges_at(&mut self, ranges: &[(u32, u32, NodeId)], at: u64) -> F {
+        let mut all = Vec::new();
+        for &(from, to, node) in ranges {
+            if u64::from(from) <= at && (at < u64::from(to) || to == u32::MAX) {
+                all.push(self.child(node));
+            }
+        }
+        self.formulas.and(all)
+    }
+
+    /// Everything that the next item may do for the needs; what does most comes last.
+    fn next_ways(&mut self, plan: &Plan, way: &Way) -> Result<Vec<Way>, Error> {
+        let start = Way { at: way.at + 1, ..way.clone() };
+        let mut ways = vec![(self.item_at(&plan.items, way.at), start)];
+        for (at, (_, node)) in plan.needs.iter().enumerate() {
+            let counted = self.child(*node);
+            ways = self.fork(
+                ways,
+                |way| way.needs[at] > 0,
+                counted,
+                TRUE,
+                |way| {
+                    way.needs[at] -= 1;
+                },
+            );
+        }
+        for (at, (_, node)) in plan.budgets.iter().enumerate() {
+            let counted = self.child(*node);
+            let other = self.formulas.not(counted);
+            ways = self.fork(
+                ways,
+                |way| way.budgets[at] > 0,
+                TRUE,
+                other,
+                |way| {
+                    way.budgets[at] -= 1;
+                },
+            );
+            // Where nothing is left of a budget, only the others may come.
+            for (item, _) in ways.iter_mut().filter(|_| way.budgets[at] == 0) {
+                *item = self.formulas.both(*item, other);
+            }
+        }
+        for (at, (ranges, read)) in plan.duties.iter().enumerate() {
+            let kept = self.ranges_at(ranges, u64::from(*read) + way.at);
+            let broken = self.formulas.not(kept);
+            ways = self.fork(
+                ways,
+                |way| !way.duties[at],
+                broken,
+                TRUE,
+                |way| {
+                    way.duties[at] = true;
+                },
+            );
+        }
+        let mut list = Vec::new();
+        for (item, next) in ways {
+            if item == FALSE || !self.some_value(item)? {
+                continue;
+            }
+            self.with_twins(plan, way, item, next, &mut list)?;
+        }
+        // Beyond the least number an item that does nothing for the needs leads nowhere.
+        list.retain(|next| {
+            next.at <= plan.least.max(plan.alike)
+                || (&next.needs, &next.duties, next.twin) != (&way.needs, &way.duties, way.twin)
+        });
+        Ok(list)
+    }
+
+    fn with_twins(
+        &mut self,
+        plan: &Plan,
+        before: &Way,
+        item: F,
+        mut next: Way,
+        list: &mut Vec<Way>,
+    ) -> Result<(), Error> {
+        if plan.distinct.is_some() {
+            next.items.push(item);
+        }
+        list.push(next.clone());
+        let again = match (before.twin, &plan.repeats) {
+            (Twin::Missing, Some(values)) => {
+                list.push(Way { twin: Twin::Half(item), ..next.clone() });
+                let node = self.schema.node_of_values(values);
+                self.child(node)
+            }
+            (Twin::Half(other), _) => other,
+            _ => return Ok(()),
+        };
+        let both = self.formulas.both(item, again);
+        if self.some_value(both)? {
+            list.push(Way { twin: Twin::Done, ..next });
+        }
+        Ok(())
+    }
+
+    fn fork(
+        &mut self,
+        ways: Vec<(F, Way)>,
+        can: impl Fn(&Way) -> bool,
+        taken: F,
+        left: F,
+        take: impl Fn(&mut Way),
+    ) -> Vec<(F, Way)> {
+        let mut more = Vec::with_capacity(ways.len() * 2);
+        for (item, way) in ways {
+            if !can(&way) {
+                more.push((item, way));
+                continue;
+            }
+            more.push((self.formulas.both(item, left), way.clone()));
+            let mut way = way;
+            take(&mut way);
+            more.push((self.formulas.both(item, taken), way));
+        }
+        more
+    }
+}
+
+impl Plan {
+    fn add(&mut self, atom: Atom, positive: bool) {
+        match (atom, positive) {
+            (Atom::Items(ranges, read), positive) => {
+                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                self.alike = self.alike.max(u64::from(last.saturating_sub(read)));
+                if positive { &mut self.items } else { &mut self.duties }.push((ranges, read));
+            }
+            (Atom::MoreItems(count), true) => self.least = self.least.max(count),
+            (Atom::MoreItems(count), false) => {
+                let most = count.saturating_sub(1);
+                self.most = Some(self.most.map_or(most, |so_far| so_far.min(most)));
+            }
+            (Atom::Contains(count, node), true) => self.needs.push((count, node)),
+            (Atom::Contains(count, node), false) => {
+                self.budgets.push((count.saturating_sub(1), node));
+            }
+            (Atom::Unique(taken) | Atom::UniqueWith(taken), true) => {
+                self.distinct.get_or_insert_default().extend(&taken);
+            }
+            (Atom::Unique(taken) | Atom::UniqueWith(taken), false) => {
+                self.repeats.get_or_insert_default().extend(&taken);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Whether items can be distinct: a matching of items with values.
+
+use formalm_automata::Error;
+
+use crate::core::Core;
+use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::node::Type;
+use crate::solve::Interval;
+use crate::value::{Value, ValueId};
+
+/// Values listed of one item; items with more count as having enough.
+const MAX_LISTED: usize = 256;
+
+impl Core {
+    /// Whether values of their own can be found for all items, none of them taken.
+    pub(super) fn can_be_distinct(
+        &mut self,
+        items: &[F],
+        taken: &[ValueId],
+    ) -> Result<bool, Error> {
+        let mut scarce: Vec<Vec<ValueId>> = Vec::new();
+        let enough = items.len().min(MAX_LISTED);
+        for &item in items {
+            let values = self.list_values(item, enough, taken)?;
+            if values.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(false);
+            }
+            scarce.extend(values);
+        }
+        // An item with as many values as there are items always finds one that is left.
+        let mut owner: Vec<(ValueId, usize)> = Vec::new();
+        for item in 0..scarce.len() {
+            if !find_value(item, &scarce, &mut owner, &mut Vec::new()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All values of an item that are not taken, if they are fewer than `enough`.
+    pub(crate) fn list_values(
+        &mut self,
+        item: F,
+        enough: usize,
+        taken: &[ValueId],
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        let mut values = Vec::new();
+        for of in Type::ALL {
+            let formula = self.of_type(item, of)?;
+            if formula == FALSE {
+                continue;
+            }
+            let more = match of {
+                Type::Null => Some(vec![self.schema.values.intern(Value::Null)]),
+                Type::Bool => Some(self.list_bools(formula)),
+                Type::Number => self.list_numbers(formula, enough, taken)?,
+                Type::String => self.list_texts(formula, enough, taken)?,
+                // Objects and arrays are taken to be plenty.
+                Type::Array | Type::Object => {
+                    if self.some_of_type(formula, of)? {
+                        None
+                    } else {
+                        Some(Vec::new())
+                    }
+                }
+            };
+            let Some(more) = more else { return Ok(None) };
+            values.extend(more.into_iter().filter(|value| !taken.contains(value)));
+            if values.len() >= enough {
+                return Ok(None);
+            }
+        }
+        Ok(Some(values))
+    }
+
+    fn list_bools(&mut self, formula: F) -> Vec<ValueId> {
+        let truths = [false, true].into_iter();
+        let truths = truths.filter(|&truth| self.holds_for_bool(formula, truth));
+        let truths: Vec<bool> = truths.collect();
+        truths.into_iter().map(|truth| self.schema.values.intern(Value::Bool(truth))).collect()
+    }
+
+    fn list_numbers(
+        &mut self,
+        formula: F,
+        enough: usize,
+        taken: &[ValueId],
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        if formula == TRUE {
+            return Ok(None);
+        }
+        let mut rest = formula;
+        for &value in taken {
+            if let Value::Number(number) = self.schema.values.get(value).clone() {
+                rest = self.other_than(rest, number);
+            }
+        }
+        let mut values = Vec::new();
+        while values.len() < enough {
+            self.step()?;
+            let Some(number) = self.number_within(rest, &Interval::default())? else {
+                return Ok(Some(values));
+            };
+            rest = self.other_than(rest, number.clone());
+            values.push(self.schema.values.intern(Value::Number(number)));
+        }
+        Ok(None)
+    }
+
+    fn other_than(&mut self, formula: F, number: crate::decimal::Decimal) -> F {
+        let equal = self.formulas.atom(Atom::Equal(number));
+        let other = self.formulas.not(equal);
+        self.formulas.both(formula, other)
+    }
+
+    fn list_texts(
+        &mut self,
+        formula: F,
+        enough: usize,
+        taken: &[ValueId],
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
+        if formula == TRUE {
+            return Ok(None);
+        }
+        let mut excluded: Vec<String> = Vec::new();
+        for &value in taken {
+            if let Value::String(text) = self.schema.values.get(value) {
+                excluded.push(text.clone());
+            }
+        }
+        let mut values = Vec::new();
+        while values.len() < enough {
+            self.step()?;
+            let texts: Vec<&str> = excluded.iter().map(String::as_str).collect();
+            let Some(text) = self.fresh_text(language, &texts)? else { return Ok(Some(values)) };
+            excluded.push(text.clone());
+            values.push(self.schema.values.intern(Value::String(text)));
+        }
+        Ok(None)
+    }
+}
+
+/// Gives an item a value, moving the owners of others where that helps.
+fn find_value(
+    item: usize,
+    values: &[Vec<ValueId>],
+    owner: &mut Vec<(ValueId, usize)>,
+    tried: &mut Vec<ValueId>,
+) -> bool {
+    for &value in &values[item] {
+        if tried.contains(&value) {
+            continue;
+        }
+        tried.push(value);
+        let before = owner.iter().position(|&(one, _)| one == value);
+        match before {
+            None => {
+                owner.push((value, item));
+                return true;
+            }
+            Some(at) => {
+                let other = owner[at].1;
+                if find_value(other, values, owner, tried) {
+                    if let Some(entry) = owner.iter_mut().find(|entry| entry.0 == value) {
+                        entry.1 = item;
+                    }
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,155 @@
+//! Whether anything satisfies a formula.
+//!
+//! A formula over children is satisfied by a value of some type; of a type, by what the theory
+//! of that type finds for one of its implicants. Recursive schemas make this a least fixpoint: a
+//! question met again while it is open is answered *no*, because a finite value cannot need
+//! itself. Such a *no* is tentative until the open question it leaned on is answered.
+
+mod arrays;
+mod distinct;
+mod fresh;
+mod implicants;
+mod numbers;
+mod objects;
+mod project;
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashMap;
+
+use crate::core::{Core, TextId};
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::node::Type;
+
+pub(crate) use fresh::fresh_member;
+pub(crate) use numbers::{Interval, Scale, holds_for};
+pub(crate) use project::Rest;
+
+/// Nested questions; a deeper one ends in an error.
+const MAX_OPEN: usize = 200;
+
+/// What is known about formulas.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    values: FxHashMap<F, bool>,
+    open: Vec<Open>,
+    /// Tentative *no*s, in the order found.
+    tentative: Vec<F>,
+    classes: FxHashMap<Vec<F>, Vec<TextId>>,
+    numbers: FxHashMap<F, bool>,
+}
+
+#[derive(Debug)]
+struct Open {
+    question: F,
+    /// Whether a *no* below relies on this question's being open.
+    leaned_on: bool,
+    /// Tentative *no*s before it.
+    mark: usize,
+}
+
+impl Answers {
+    /// Forgets what a search that failed left open.
+    pub(crate) fn abandon(&mut self) {
+        self.open.clear();
+        for id in std::mem::take(&mut self.tentative) {
+            self.values.remove(&id);
+        }
+    }
+}
+
+impl Core {
+    /// Whether some value satisfies a formula over children.
+    pub(crate) fn some_value(&mut self, id: F) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        if let Some(&known) = self.answers.values.get(&id) {
+            return Ok(known);
+        }
+        if let Some(open) = self.answers.open.iter_mut().find(|open| open.question == id) {
+            open.leaned_on = true;
+            return Ok(false);
+        }
+        self.step()?;
+        if self.answers.open.len() >= MAX_OPEN {
+            let (needed, allowed) = (MAX_OPEN as u64 + 1, MAX_OPEN as u64);
+            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
+        }
+        let mark = self.answers.tentative.len();
+        self.answers.open.push(Open { question: id, leaned_on: false, mark });
+        let mut found = false;
+        for of in Type::ALL {
+            let formula = self.of_type(id, of)?;
+            if self.some_of_type(formula, of)? {
+                found = true;
+                break;
+            }
+        }
+        self.answer_question(id, found);
+        Ok(found)
+    }
+
+    fn answer_question(&mut self, id: F, found: bool) {
+        let answers = &mut self.answers;
+        let Some(open) = answers.open.pop() else { return };
+        if found && open.leaned_on {
+            for wrong in answers.tentative.split_off(open.mark) {
+                answers.values.remove(&wrong);
+            }
+        }
+        answers.values.insert(id, found);
+        if answers.open.is_empty() {
+            answers.tentative.clear();
+        } else if !found {
+            answers.tentative.push(id);
+        }
+    }
+
+    /// Whether some value of a type satisfies a formula over its atoms.
+    pub(crate) fn some_of_type(&mut self, id: F, of: Type) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        match of {
+            Type::Null => Ok(false),
+            Type::Bool => Ok([true, false].into_iter().any(|truth| self.holds_for_bool(id, truth))),
+            Type::String => Ok(self.language(id)?.is_some()),
+            Type::Number => self.some_number(id),
+            Type::Array => self.some_array(id),
+            Type::Object => self.some_object(id, &[]),
+        }
+    }
+
+    pub(crate) fn holds_for_bool(&self, id: F, value: bool) -> bool {
+        self.formulas.holds(id, &mut |atom| matches!(atom, Atom::Truth) && value)
+    }
+
+    /// Whether a formula holds if the object or array ends here.
+    pub(crate) fn holds_at_end(&self, id: F) -> bool {
+        self.formulas.holds(id, &mut |atom| {
+            matches!(
+                atom,
+                Atom::Members(_)
+                    | Atom::NamesIn(_)
+                    | Atom::Items(..)
+                    | Atom::Unique(_)
+                    | Atom::UniqueWith(_)
+            )
+        })
+    }
+}
+
+impl crate::formula::Formulas {
+    /// The truth of a formula by the truths of its atoms; what is said of children counts as false.
+    pub(crate) fn holds(&self, id: F, atom: &mut impl FnMut(&Atom) -> bool) -> bool {
+        match self.get(id) {
+            Form::False | Form::Child(_) => false,
+            Form::True => true,
+            Form::Atom(one) => atom(one),
+            Form::Not(inner) => !self.holds(*inner, atom),
+            Form::And(list) => list.iter().all(|&one| self.holds(one, atom)),
+            Form::Or(list) => list.iter().any(|&one| self.holds(one, atom)),
+            Form::One(list) => list.iter().filter(|&&one| self.holds(one, atom)).count() == 1,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The theory of numbers: exact, over all decimals.
+//!
+//! Between two neighbouring bounds all comparisons are constant, so that only multiples are left
+//! to look for; and every interval has decimals that are no multiples of anything given.
+
+use std::convert::Infallible;
+
+use formalm_automata::{Error, Resource};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::One;
+use rustc_hash::FxHashMap;
+
+use crate::core::Core;
+use crate::decimal::{Decimal, power};
+use crate::formula::{Atom, F, FALSE, Form};
+
+/// Multiples of one number that are tried to avoid multiples of others.
+const MAX_TRIED: u64 = 20_000;
+
+/// Numbers between two ends, which belong to it if so marked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interval {
+    pub(crate) low: Option<(Decimal, bool)>,
+    pub(crate) high: Option<(Decimal, bool)>,
+}
+
+impl Interval {
+    fn holds(&self, value: &Decimal) -> bool {
+        let above = match &self.low {
+            Some((low, closed)) => value > low || (*closed && value == low),
+            None => true,
+        };
+        let below = match &self.high {
+            Some((high, closed)) => value < high || (*closed && value == high),
+            None => true,
+        };
+        above && below
+    }
+
+    pub(crate) fn mirrored(self) -> Interval {
+        let turn = |end: Option<(Decimal, bool)>| end.map(|(at, closed)| (at.negated(), closed));
+        Interval { low: turn(self.high), high: turn(self.low) }
+    }
+}
+
+/// A number, and whether it is written without a point.
+pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
+    match atom {
+        Atom::Least(bound) => value >= bound,
+        Atom::Above(bound) => value > bound,
+        Atom::Equal(other) => value == other,
+        Atom::Multiple(unit) => value.is_multiple_of(unit),
+        Atom::Whole => whole,
+        _ => false,
+    }
+}
+
+impl Core {
+    /// Atoms of numbers in a formula.
+    pub(crate) fn atoms(&self, id: F) -> Vec<Atom> {
+        let (mut atoms, mut stack) = (Vec::new(), vec![id]);
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(id) = stack.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match self.formulas.get(id) {
+                Form::Atom(atom) => atoms.push(atom.clone()),
+                Form::Not(inner) => stack.push(*inner),
+                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                    stack.extend_from_slice(list);
+                }
+                Form::False | Form::True | Form::Child(_) => {}
+            }
+        }
+        atoms
+    }
+
+    pub(super) fn some_number(&mut self, id: F) -> Result<bool, Error> {
+        if let Some(&known) = self.answers.numbers.get(&id) {
+            return Ok(known);
+        }
+        let found = self.number_within(id, &Interval::default())?.is_some();
+        self.answers.numbers.insert(id, found);
+        Ok(found)
+    }
+
+    /// A number of an interval that satisfies a formula, however it is written.
+    pub(crate) fn number_within(
+        &mut self,
+        id: F,
+        within: &Interval,
+    ) -> Result<Option<Decimal>, Error> {
+        let found = self.number_written(id, within, false)?;
+        if found.is_some() || !self.atoms(id).contains(&Atom::Whole) {
+            return Ok(found);
+        }
+        self.number_written(id, within, true)
+    }
+
+    /// The same, written without a point (`whole`) or with one.
+    pub(crate) fn number_written(
+        &mut self,
+        id: F,
+        within: &Interval,
+        whole: bool,
+    ) -> Result<Option<Decimal>, Error> {
+        let mut edges: Vec<Decimal> = Vec::new();
+        for atom in self.atoms(id) {
+            if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
+                edges.push(at);
+            }
+        }
+        edges.retain(|at| within.holds(at));
+        edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
+        edges.sort();
+        edges.dedup();
+        for at in &edges {
+            let written = !whole || at.is_integer();
+            if written
+                && within.holds(at)
+                && self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole))
+            {
+                return Ok(Some(at.clone()));
+            }
+        }
+        let low_open = within.low.is_none();
+        let high_open = within.high.is_none();
+        for gap in 0..=edges.len() {
+            let low = gap.checked_sub(1).map(|at| &edges[at]);
+            let high = edges.get(gap);
+            if (low.is_none() && !low_open) || (high.is_none() && !high_open) {
+                continue;
+            }
+            if let Some(found) = self.number_between(id, low, high, whole)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A number strictly between two neighbouring bounds of the formula.
+    fn number_between(
+        &mut self,
+        id: F,
+        low: Option<&Decimal>,
+        high: Option<&Decimal>,
+        whole: bool,
+    ) -> Result<Option<Decimal>, Error> {
+        let reduced: Result<F, Infallible> =
+            self.formulas.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
+                Ok(match all.get(leaf) {
+                    Form::Atom(Atom::Least(at) | Atom::Above(at)) => {
+                        crate::formula::Formulas::constant(low.is_some_and(|low| low >= at))
+                    }
+                    Form::Atom(Atom::Equal(_)) => FALSE,
+                    Form::Atom(Atom::Whole) => crate::formula::Formulas::constant(whole),
+                    _ => leaf,
+                })
+            });
+        let Ok(reduced) = reduced;
+        if reduced == FALSE {
+            return Ok(None);
+        }
+        let mut found = None;
+        self.implicants(reduced, &mut |_, _| Ok(true), &mut |core, literals| {
+            let (mut units, mut avoided) = (Vec::new(), Vec::new());
+            for &literal in literals {
+                match core.formulas.get(literal) {
+                    Form::Atom(Atom::Multiple(unit)) => units.push(unit.clone()),
+                    Form::Not(inner) => {
+                        if let Form::Atom(Atom::Multiple(unit)) = core.formulas.get(*inner) {
+                            avoided.push(unit.clone());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if whole {
+                units.push(Decimal::integer(1));
+            }
+            found = multiple_between(&units, &avoided, low, high)?;
+            Ok(found.is_some())
+        })?;
+        Ok(found)
+    }
+}
+
+/// A common multiple strictly between two numbers that is no multiple of those to avoid.
+fn multiple_between(
+    units: &[Decimal],
+    avoided: &[Decimal],
+    low: Option<&Decimal>,
+    high: Option<&Decimal>,
+) -> Result<Option<Decimal>, Error> {
+    let all = units.iter().chain(avoided).chain(low).chain(high);
+    let places = all.map(Decimal::places).max().unwrap_or(0);
+    let scaled = |number: &Decimal| number.scaled(places);
+    if units.is_empty() {
+        // One digit more than anything has makes a multiple of nothing.
+        let value = match (low, high) {
+            (Some(low), _) => scaled(low) * 10u32 + 1u32,
+            (None, Some(high)) => scaled(high) * 10u32 - 1u32,
+            (None, None) => BigInt::one(),
+        };
+        return Ok(Some(Decimal::new(value, -i64::from(places + 1))));
+    }
+    let common = units.iter().fold(BigInt::one(), |so_far, unit| so_far.lcm(&scaled(unit)));
+    let period = avoided.iter().fold(common.clone(), |so_far, unit| so_far.lcm(&scaled(unit)));
+    let period = &period / &common;
+    // Counting away from the end that is there.
+    let (first, step) = match (low, high) {
+        (Some(low), _) => (scaled(low).div_floor(&common) + 1u32, 1),
+        (None, Some(high)) => (-((-scaled(high)).div_floor(&common) + 1u32), -1),
+        (None, None) => (BigInt::from(0), 1),
+    };
+    let mut at = first;
+    let mut tried = 0u64;
+    loop {
+        let value = &at * &common;
+        if high.is_some_and(|high| value >= scaled(high))
+            || low.is_some_and(|low| value <= scaled(low))
+            || BigInt::from(tried) > period
+        {
+            return Ok(None);
+        }
+        if avoided.iter().all(|unit| !value.is_multiple_of(&scaled(unit))) {
+            return Ok(Some(Decimal::new(value, -i64::from(places))));
+        }
+        tried += 1;
+        if tried > MAX_TRIED {
+            let resource = Resource::Steps;
+            return Err(Error::Limit { resource, needed: tried, allowed: MAX_TRIED });
+        }
+        at += step;
+    }
+}
+
+/// What a number being read is up to what a formula can tell apart.
+pub(crate) struct Scale {
+    /// Whole parts above this are above every bound.
+    pub(crate) above: BigInt,
+    /// Whole parts that differ by this are alike above every bound.
+    pub(crate) modulus: BigInt,
+    /// Places after the point that bounds and multiples have.
+    pub(crate) places: u32,
+    /// Digits after which a whole part can have reached everything.
+    pub(crate) reach: u32,
+}
+
+impl Scale {
+    pub(crate) fn new(atoms: &[Atom]) -> Scale {
+        let (mut above, mut modulus, mut places) = (BigInt::from(0), BigInt::one(), 0);
+        for atom in atoms {
+            match atom {
+                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
+                    places = places.max(at.places());
+                    above = above.max(at.abs().scaled(at.places()) / power(at.places()) + 1u32);
+                }
+                Atom::Multiple(unit) => {
+                    places = places.max(unit.places());
+                    let (digits, scale) = (unit.scaled(unit.places()), power(unit.places()));
+                    modulus = modulus.lcm(&(&digits / digits.gcd(&scale)));
+                }
+                _ => {}
+            }
+        }
+        let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
+        Scale { above, modulus, places, reach }
+    }
+
+    /// The smallest whole part that is like this one.
+    pub(crate) fn fold(&self, whole: BigInt) -> BigInt {
+        let first = &self.above + 1u32;
+        if whole < &first + &self.modulus {
+            return whole;
+        }
+        &first + (whole - &first) % &self.modulus
+    }
+}

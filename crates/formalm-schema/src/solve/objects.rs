@@ -1,0 +1,316 @@
+//! The theory of objects: which conjunctions of statements some members satisfy.
+
+use std::collections::BTreeMap;
+
+use formalm_automata::Error;
+
+use crate::core::Core;
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::names::NameId;
+use crate::node::NodeId;
+
+/// Something that one member at least has to be.
+#[derive(Clone)]
+enum Duty {
+    /// To break one of these rules.
+    Member(Box<[(Which, NodeId)]>),
+    /// To have a name that is not in this language.
+    Name(F),
+}
+
+/// A conjunction of statements about the rest of an object.
+#[derive(Default)]
+struct Plan {
+    rules: Vec<Box<[(Which, NodeId)]>>,
+    names_in: Vec<F>,
+    owed: Vec<NameId>,
+    /// Of each list a name that is left out.
+    left_out: Vec<Box<[NameId]>>,
+    least: u64,
+    most: Option<u64>,
+    duties: Vec<Duty>,
+    /// Names that are mentioned, sorted.
+    mentioned: Vec<NameId>,
+    /// What tells apart the names that are not.
+    tests: Vec<F>,
+}
+
+/// Members chosen so far, with what their values have to satisfy.
+type Members = BTreeMap<NameId, F>;
+
+impl Core {
+    /// Whether members that can still come satisfy a formula over atoms of objects.
+    pub(crate) fn some_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
+        if id == FALSE || self.holds_at_end(id) {
+            return Ok(id != FALSE);
+        }
+        self.implicants(
+            id,
+            &mut |core, literals| core.object_may_fit(literals, gone),
+            &mut |core, literals| core.object_fits(literals, gone),
+        )
+    }
+
+    /// Whether the members that are owed have values so far: a part of a conjunction that fails
+    /// here is in no conjunction that fits.
+    pub(super) fn object_may_fit(
+        &mut self,
+        literals: &[F],
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let plan = self.plan(literals, gone);
+        for &name in &plan.owed {
+            if gone.contains(&name) {
+                return Ok(false);
+            }
+            let value = self.value_at(&plan, name)?;
+            if !self.some_value(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for a conjunction of atoms and negated atoms.
+    pub(super) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+        let mut plan = self.plan(literals, gone);
+        self.prepare(&mut plan);
+        self.leave_out(&plan, 0, &mut Vec::new(), gone)
+    }
+
+    fn plan(&self, literals: &[F], gone: &[NameId]) -> Plan {
+        let mut plan = Plan::default();
+        for &literal in literals {
+            let (atom, positive) = match self.formulas.get(literal) {
+                Form::Atom(atom) => (atom.clone(), true),
+                Form::Not(inner) => match self.formulas.get(*inner) {
+                    Form::Atom(atom) => (atom.clone(), false),
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            plan.add(atom, positive, gone);
+        }
+        plan
+    }
+
+    fn prepare(&mut self, plan: &mut Plan) {
+        let mut tests: Vec<F> = plan.names_in.clone();
+        plan.mentioned.extend(&plan.owed);
+        let mut broken = Vec::new();
+        for duty in &plan.duties {
+            match duty {
+                Duty::Member(rules) => broken.push(rules),
+                Duty::Name(names) => tests.push(*names),
+            }
+        }
+        for (which, _) in plan.rules.iter().chain(broken).flatten() {
+            plan.mentioned.extend(which.names.iter().flatten());
+            plan.mentioned.extend(&which.others);
+            for &regex in which.found.iter().chain(&which.missing) {
+                tests.push(self.formulas.atom(Atom::In(regex)));
+            }
+        }
+        plan.mentioned.sort_unstable();
+        plan.mentioned.dedup();
+        tests.sort_unstable();
+        tests.dedup();
+        plan.tests = tests;
+    }
+
+    fn leave_out(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        absent: &mut Vec<NameId>,
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let Some(list) = plan.left_out.get(at) else {
+            return self.owe(plan, absent, gone);
+        };
+        for &name in list {
+            if plan.owed.contains(&name) {
+                continue;
+            }
+            absent.push(name);
+            let found = self.leave_out(plan, at + 1, absent, gone)?;
+            absent.pop();
+            if found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn owe(&mut self, plan: &Plan, absent: &[NameId], gone: &[NameId]) -> Result<bool, Error> {
+        if plan.most.is_some_and(|most| plan.owed.len() as u64 > most || plan.least > most) {
+            return Ok(false);
+        }
+        let mut members = Members::new();
+        let unusable: Vec<NameId> = [gone, absent].concat();
+        for &name in &plan.owed {
+            if unusable.contains(&name) {
+                return Ok(false);
+            }
+            let value = self.value_at(plan, name)?;
+            if !self.some_value(value)? {
+                return Ok(false);
+            }
+            members.insert(name, value);
+        }
+        self.discharge(plan, 0, &mut members, &unusable)
+    }
+
+    /// What the value of a member has to satisfy; [`FALSE`] if there must be no such member.
+    fn value_at(&mut self, plan: &Plan, name: NameId) -> Result<F, Error> {
+        for &names in &plan.names_in {
+            let text = self.schema.names.get(name).to_owned();
+            if !self.holds_for_text(names, &text)? {
+                return Ok(FALSE);
+            }
+        }
+        let mut all = Vec::new();
+        for rules in &plan.rules {
+            all.push(self.rules_at(rules, name)?);
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    /// What rules say of the value of a member.
+    pub(crate) fn rules_at(&mut self, rules: &[(Which, NodeId)], name: NameId) -> Result<F, Error> {
+        let mut all = Vec::new();
+        for (which, node) in rules {
+            if self.speaks_of(which, name)? {
+                all.push(self.child(*node));
+            }
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    /// Does every duty by some member, then adds members until there are enough.
+    fn discharge(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        members: &mut Members,
+        unusable: &[NameId],
+    ) -> Result<bool, Error> {
+        self.step()?;
+        let Some(duty) = plan.duties.get(at) else { return self.fill(plan, members, unusable) };
+        let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
+        let mut candidates: Vec<NameId> = members.keys().copied().collect();
+        if room {
+            candidates.extend(
+                plan.mentioned
+                    .iter()
+                    .filter(|name| !members.contains_key(name) && !unusable.contains(name)),
+            );
+            for class in self.classes(&plan.tests)? {
+                candidates.extend(self.fresh_name(plan, class, members, unusable)?);
+            }
+        }
+        for name in candidates {
+            let broken = match duty {
+                Duty::Member(rules) => {
+                    let kept = self.rules_at(rules, name)?;
+                    self.formulas.not(kept)
+                }
+                Duty::Name(names) => {
+                    let text = self.schema.names.get(name).to_owned();
+                    if self.holds_for_text(*names, &text)? { FALSE } else { TRUE }
+                }
+            };
+            let before = members.get(&name).copied();
+            let value = match before {
+                Some(value) => value,
+                None => self.value_at(plan, name)?,
+            };
+            let value = self.formulas.both(value, broken);
+            if !self.some_value(value)? {
+                continue;
+            }
+            members.insert(name, value);
+            let found = self.discharge(plan, at + 1, members, unusable)?;
+            match before {
+                Some(value) => members.insert(name, value),
+                None => members.remove(&name),
+            };
+            if found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether there are members enough; their values do not depend on each other.
+    fn fill(&mut self, plan: &Plan, members: &Members, unusable: &[NameId]) -> Result<bool, Error> {
+        let mut members = members.clone();
+        for &name in &plan.mentioned {
+            if members.len() as u64 >= plan.least {
+                return Ok(true);
+            }
+            if members.contains_key(&name) || unusable.contains(&name) {
+                continue;
+            }
+            let value = self.value_at(plan, name)?;
+            if self.some_value(value)? {
+                members.insert(name, value);
+            }
+        }
+        for class in self.classes(&plan.tests)? {
+            while (members.len() as u64) < plan.least {
+                self.step()?;
+                let Some(name) = self.fresh_name(plan, class, &members, unusable)? else { break };
+                let value = self.value_at(plan, name)?;
+                if !self.some_value(value)? {
+                    break;
+                }
+                if plan.tests.is_empty() {
+                    // Names of any text do not run out.
+                    return Ok(true);
+                }
+                members.insert(name, value);
+            }
+        }
+        Ok(members.len() as u64 >= plan.least)
+    }
+
+    /// A name of a class that is neither mentioned nor used.
+    fn fresh_name(
+        &mut self,
+        plan: &Plan,
+        class: crate::core::TextId,
+        members: &Members,
+        unusable: &[NameId],
+    ) -> Result<Option<NameId>, Error> {
+        let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
+        let taken: Vec<&str> = taken.map(|&name| self.schema.names.get(name)).collect();
+        let text = self.fresh_text(class, &taken)?;
+        Ok(text.map(|text| self.schema.names.intern(&text)))
+    }
+}
+
+impl Plan {
+    fn add(&mut self, atom: Atom, positive: bool, gone: &[NameId]) {
+        match (atom, positive) {
+            (Atom::Members(rules), true) => self.rules.push(rules),
+            (Atom::Members(rules), false) => self.duties.push(Duty::Member(rules)),
+            (Atom::NamesIn(names), true) => self.names_in.push(names),
+            (Atom::NamesIn(names), false) => self.duties.push(Duty::Name(names)),
+            (Atom::Owed(names), true) => {
+                self.owed.extend(&names);
+                self.owed.sort_unstable();
+                self.owed.dedup();
+            }
+            // A name that was passed and not read is left out already.
+            (Atom::Owed(names), false) if names.iter().any(|name| gone.contains(name)) => {}
+            (Atom::Owed(names), false) => self.left_out.push(names),
+            (Atom::MoreMembers(count), true) => self.least = self.least.max(count),
+            (Atom::MoreMembers(count), false) => {
+                let most = count.saturating_sub(1);
+                self.most = Some(self.most.map_or(most, |so_far| so_far.min(most)));
+            }
+            _ => {}
+        }
+    }
+}

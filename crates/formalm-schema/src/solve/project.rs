@@ -1,0 +1,154 @@
+//! What the world outside asks of a child.
+
+use formalm_automata::Error;
+
+use crate::core::Core;
+use crate::formula::{F, FALSE, Form, TRUE};
+use crate::names::NameId;
+use crate::node::Type;
+
+/// Steps after which looking for an implicant gives way to splitting on what the child satisfies.
+const PATIENCE: u64 = 300;
+
+/// The rest of the object or array that a child belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest<'a> {
+    pub(crate) of: Type,
+    /// Names that cannot be used any more.
+    pub(crate) gone: &'a [NameId],
+}
+
+impl Core {
+    /// Whether a value of the rest satisfies a formula without children.
+    pub(crate) fn some_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
+        match rest.of {
+            Type::Object => self.some_object(id, rest.gone),
+            _ => self.some_array(id),
+        }
+    }
+
+    fn literals_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
+        match rest.of {
+            Type::Object => self.object_fits(literals, rest.gone),
+            _ => self.array_fits(literals),
+        }
+    }
+
+    fn literals_may_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
+        match rest.of {
+            Type::Object => self.object_may_fit(literals, rest.gone),
+            _ => Ok(true),
+        }
+    }
+
+    /// The formula over children that says that the rest can be completed, for a child that
+    /// satisfies `must`.
+    pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
+        if !self.formulas.has_child(id) {
+            return Ok(if self.some_rest(id, rest)? { TRUE } else { FALSE });
+        }
+        if !self.formulas.has_atom(id) {
+            return Ok(id);
+        }
+        let (mut pure, mut mixed) = (Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            if self.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
+        }
+        let mixed = self.formulas.and(mixed);
+        if !self.formulas.has_child(mixed) {
+            if !self.some_rest(mixed, rest)? {
+                return Ok(FALSE);
+            }
+            return Ok(self.formulas.and(pure));
+        }
+        if let Form::Or(list) = self.formulas.get(mixed).clone() {
+            let mut ways = Vec::with_capacity(list.len());
+            for &one in &list {
+                ways.push(self.project(one, must, rest)?);
+            }
+            pure.push(self.formulas.or(ways));
+            return Ok(self.formulas.and(pure));
+        }
+        let goal = self.split(mixed, must, rest, false)?;
+        pure.push(goal);
+        Ok(self.formulas.and(pure))
+    }
+
+    /// Chooses truths of the child that some child has together, and asks the rest for each.
+    ///
+    /// `known` is what the child satisfies already. With `any`, one choice that works is enough.
+    fn split(&mut self, id: F, known: F, rest: Rest<'_>, any: bool) -> Result<F, Error> {
+        self.step()?;
+        if !self.formulas.has_child(id) {
+            return Ok(if self.some_rest(id, rest)? { TRUE } else { FALSE });
+        }
+        let Some(&node) = self.formulas.asked(&[id]).first() else { return Ok(FALSE) };
+        let child = self.formulas.child(node);
+        let mut sides = [FALSE; 2];
+        let mut possible = [true; 2];
+        for (at, truth) in [TRUE, FALSE].into_iter().enumerate() {
+            let literal = if truth == TRUE { child } else { self.formulas.not(child) };
+            let both = self.formulas.both(known, literal);
+            if !self.some_value(both)? {
+                possible[at] = false;
+                continue;
+            }
+            let smaller = self.formulas.answer(id, &[node], &[truth]);
+            sides[at] = self.split(smaller, both, rest, any)?;
+            if any && sides[at] != FALSE {
+                return Ok(TRUE);
+            }
+        }
+        // Where only one truth is possible, it need not be said.
+        match possible {
+            [true, false] => return Ok(sides[0]),
+            [false, true] => return Ok(sides[1]),
+            _ if sides[0] == sides[1] => return Ok(sides[0]),
+            _ => {}
+        }
+        let other = self.formulas.not(child);
+        let with = self.formulas.both(child, sides[0]);
+        let without = self.formulas.both(other, sides[1]);
+        Ok(self.formulas.or(vec![with, without]))
+    }
+
+    /// Whether some child and some rest satisfy a formula together.
+    pub(crate) fn some_child_and_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
+        let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            match (self.formulas.has_child(part), self.formulas.has_atom(part)) {
+                (true, false) => pure.push(part),
+                (true, true) => mixed.push(part),
+                _ => apart.push(part),
+            }
+        }
+        let pure = self.formulas.and(pure);
+        if mixed.is_empty() {
+            let apart = self.formulas.and(apart);
+            return Ok(self.some_value(pure)? && self.some_rest(apart, rest)?);
+        }
+        let fits = |core: &mut Core, literals: &[F]| {
+            let children = literals.iter().copied().filter(|&one| core.formulas.has_child(one));
+            let mut children: Vec<F> = children.collect();
+            children.push(pure);
+            let children = core.formulas.and(children);
+            Ok(core.some_value(children)? && core.literals_may_fit(literals, rest)?)
+        };
+        mixed.extend(apart);
+        let mixed = self.formulas.and(mixed);
+        let found =
+            self.some_implicant(mixed, PATIENCE, &mut { fits }, &mut |core, literals| {
+                if !fits(core, literals)? {
+                    return Ok(false);
+                }
+                let atoms = literals.iter().copied().filter(|&one| !core.formulas.has_child(one));
+                let atoms: Vec<F> = atoms.collect();
+                core.literals_fit(&atoms, rest)
+            })?;
+        match found {
+            Some(found) => Ok(found),
+            // Ways through the formula are many more than truths of a child.
+            None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+        }
+    }
+}

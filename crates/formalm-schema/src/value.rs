@@ -1,0 +1,73 @@
+//! JSON values up to JSON Schema's equality: `1` is `1.0`, and members have no order.
+
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+
+use crate::decimal::Decimal;
+use crate::names::{NameId, Names};
+
+/// An interned value: equal ids are equal values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ValueId(pub(crate) u32);
+
+/// A value whose parts are interned.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Number(Decimal),
+    String(String),
+    Array(Box<[ValueId]>),
+    /// Sorted by name.
+    Object(Box<[(NameId, ValueId)]>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    list: Vec<Value>,
+    ids: FxHashMap<Value, ValueId>,
+}
+
+impl Values {
+    pub(crate) fn get(&self, id: ValueId) -> &Value {
+        &self.list[id.0 as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn intern(&mut self, value: Value) -> ValueId {
+        if let Some(&id) = self.ids.get(&value) {
+            return id;
+        }
+        let id = ValueId(self.list.len() as u32);
+        self.list.push(value.clone());
+        self.ids.insert(value, id);
+        id
+    }
+
+    /// The id of a parsed value; `None` if a number in it has too many digits.
+    pub(crate) fn read(&mut self, json: &Json, names: &mut Names) -> Option<ValueId> {
+        let value = match json {
+            Json::Null => Value::Null,
+            Json::Bool(truth) => Value::Bool(*truth),
+            Json::Number(number) => Value::Number(Decimal::parse(number.as_str())?),
+            Json::String(text) => Value::String(text.clone()),
+            Json::Array(items) => {
+                let items: Option<Vec<_>> =
+                    items.iter().map(|item| self.read(item, names)).collect();
+                Value::Array(items?.into())
+            }
+            Json::Object(members) => {
+                let mut list = Vec::with_capacity(members.len());
+                for (name, member) in members {
+                    list.push((names.intern(name), self.read(member, names)?));
+                }
+                list.sort_unstable();
+                Value::Object(list.into())
+            }
+        };
+        Some(self.intern(value))
+    }
+}

@@ -1,0 +1,250 @@
+//! Random schemas: acceptance against `jsonschema`, and walks that must never be stuck.
+
+use formalm_automata::Machine;
+use formalm_schema::{Document, Escapes, Limits, Options, Order, SchemaAutomaton};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+/// Values that random schemas can tell apart.
+fn value() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Json::from),
+        (-3..8i32).prop_map(Json::from),
+        Just(json!(2.5)),
+        prop_oneof![Just("a"), Just("ab"), Just("b"), Just(""), Just("é\n")].prop_map(Json::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let name = prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c")];
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            proptest::collection::btree_map(name.prop_map(str::to_owned), inner, 0..4)
+                .prop_map(|map| Json::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+fn keyword() -> impl Strategy<Value = Json> {
+    prop_oneof![
+        prop_oneof![
+            Just("null"),
+            Just("boolean"),
+            Just("integer"),
+            Just("number"),
+            Just("string"),
+            Just("array"),
+            Just("object")
+        ]
+        .prop_map(|one| json!({"type": one})),
+        proptest::collection::vec(value(), 1..4).prop_map(|list| json!({"enum": list})),
+        value().prop_map(|one| json!({"const": one})),
+        (-3..6i32).prop_map(|n| json!({"minimum": n})),
+        (-3..6i32).prop_map(|n| json!({"exclusiveMaximum": n})),
+        (1..4i32).prop_map(|n| json!({"multipleOf": n})),
+        (0..3u8, 0..3u8).prop_map(|(min, max)| json!({"minLength": min, "maxLength": max})),
+        prop_oneof![Just("^a"), Just("b$"), Just("a.?b"), Just("^$")]
+            .prop_map(|one| json!({"pattern": one})),
+        (0..3u8).prop_map(|n| json!({"minProperties": n})),
+        (0..3u8).prop_map(|n| json!({"maxProperties": n})),
+        (0..3u8).prop_map(|n| json!({"minItems": n})),
+        (0..3u8).prop_map(|n| json!({"maxItems": n})),
+        Just(json!({"required": ["a"]})),
+        Just(json!({"required": ["b", "c"]})),
+        Just(json!({"dependentRequired": {"a": ["b"]}})),
+    ]
+}
+
+fn joined(list: Vec<Json>) -> Json {
+    let mut all = serde_json::Map::new();
+    for one in list {
+        if let Json::Object(map) = one {
+            all.extend(map);
+        }
+    }
+    Json::Object(all)
+}
+
+fn schema() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        1 => any::<bool>().prop_map(Json::from),
+        8 => proptest::collection::vec(keyword(), 0..3).prop_map(joined),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let some = proptest::collection::vec(inner.clone(), 1..4);
+        let part = prop_oneof![
+            keyword(),
+            some.clone().prop_map(|list| json!({"allOf": list})),
+            some.clone().prop_map(|list| json!({"anyOf": list})),
+            some.clone().prop_map(|list| json!({"oneOf": list})),
+            inner.clone().prop_map(|one| json!({"not": one})),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(i, t, e)| json!({"if": i, "then": t, "else": e})),
+            (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| json!({"properties": {"a": a, "b": b}})),
+            inner.clone().prop_map(|one| json!({"patternProperties": {"b$": one}})),
+            inner.clone().prop_map(|one| json!({"additionalProperties": one})),
+            inner.clone().prop_map(|one| json!({"propertyNames": one})),
+            inner.clone().prop_map(|one| json!({"unevaluatedProperties": one})),
+            inner.clone().prop_map(|one| json!({"dependentSchemas": {"a": one}})),
+            some.prop_map(|list| json!({"prefixItems": list})),
+            inner.clone().prop_map(|one| json!({"items": one})),
+            inner.clone().prop_map(|one| json!({"unevaluatedItems": one})),
+            (inner, 0..3u8, 1..3u8).prop_map(|(one, min, max)| {
+                json!({"contains": one, "minContains": min, "maxContains": max})
+            }),
+        ];
+        proptest::collection::vec(part, 1..4).prop_map(joined)
+    })
+}
+
+fn machine(schema: &Json, options: Options) -> Option<SchemaAutomaton> {
+    SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default()).ok()
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let escapes = prop_oneof![Just(Escapes::Minimal), Just(Escapes::Ascii), Just(Escapes::Any)];
+    let order = prop_oneof![Just(Order::Any), Just(Order::Schema)];
+    (order, 0..2u8, escapes).prop_map(|(order, blanks, escapes)| Options {
+        order,
+        blanks,
+        escapes,
+        formats: false,
+    })
+}
+
+/// A small generator of numbers that does not matter to anything.
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed >> 33
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn acceptance_is_that_of_the_reference(schema in schema(), values in proptest::collection::vec(value(), 12)) {
+        let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
+        let options = Options { order: Order::Any, ..Options::default() };
+        let made = SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default());
+        for value in values {
+            let expected = reference.is_valid(&value);
+            match &made {
+                Ok(machine) => {
+                    let text = value.to_string();
+                    // Giving up is told, and is no verdict.
+                    let Ok(read) = machine.walk(machine.start(), text.as_bytes()) else { continue };
+                    let accepted = read.is_ok_and(|state| machine.is_accepting(state));
+                    prop_assert_eq!(accepted, expected, "{} of {}", text, schema);
+                }
+                Err(formalm_automata::Error::Language { .. }) => {
+                    prop_assert!(!expected, "{} has the instance {}", schema, value);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn walks_end_in_valid_instances(schema in schema(), options in options(), seed in any::<u64>()) {
+        let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
+        let Some(machine) = machine(&schema, options) else { return Ok(()) };
+        let mut seed = seed;
+        let (mut state, mut text) = (machine.start(), Vec::new());
+        for step in 0..400 {
+            let Ok(live) = machine.live_bytes(state) else { return Ok(()) };
+            let accepting = machine.is_accepting(state);
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            prop_assert!(accepting || !live.is_empty(), "stuck after {} of {}", shown, schema);
+            if live.is_empty() || (accepting && next(&mut seed).is_multiple_of(3)) {
+                break;
+            }
+            let bytes: Vec<u8> = live.iter().collect();
+            // Closing early keeps walks short; anything goes at first.
+            let closing: Vec<u8> =
+                bytes.iter().copied().filter(|byte| b"\"]}".contains(byte)).collect();
+            let pool = if step > 40 && !closing.is_empty() { &closing } else { &bytes };
+            let byte = pool[next(&mut seed) as usize % pool.len()];
+            text.push(byte);
+            let Ok(Some(after)) = machine.step(state, byte) else {
+                return Err(TestCaseError::fail("a live byte is refused"));
+            };
+            state = after;
+        }
+        if machine.is_accepting(state) {
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            let parsed: Result<Json, _> = serde_json::from_slice(&text);
+            prop_assert!(parsed.is_ok(), "{} is no JSON", shown);
+            // The reference computes in doubles, which long numbers do not fit.
+            let long = text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() > 12);
+            if let (Ok(parsed), false) = (parsed, long) {
+                prop_assert!(reference.is_valid(&parsed), "{} of {}", shown, schema);
+            }
+        }
+    }
+}
+
+#[test]
+fn pitfalls() {
+    let any = Options { order: Order::Any, ..Options::default() };
+    let dead = [
+        (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), "{\"a\":1,\"b\""),
+        (json!({"not": {"properties": {"a": {"type": "string"}}}}), "{}"),
+        (json!({"uniqueItems": true}), "[1,1.0]"),
+        (json!({"items": {"type": "boolean"}, "uniqueItems": true}), "[true,t"),
+        (json!({"contains": {"type": "integer"}, "maxContains": 1}), "[1,2]"),
+        (json!({"multipleOf": 0.01}), "0.005"),
+        (json!({"minimum": 5, "maximum": 7}), "4"),
+        (json!({"minimum": 5, "maximum": 7}), "1"),
+        (json!({"if": {"properties": {"k": {"const": 1}}}, "then": {"required": ["x"]}}), "{}"),
+        (json!({"maxLength": 1}), "\"ab"),
+        (json!({"type": "object"}), "{\"a\":1,\"a\""),
+        (json!({"minimum": 9007199254740993u64}), "9007199254740992"),
+    ];
+    for (schema, text) in dead {
+        let machine = machine(&schema, any).expect("a schema with instances");
+        let read = machine.walk(machine.start(), text.as_bytes()).expect("within limits");
+        let accepted = read.is_ok_and(|state| machine.is_accepting(state));
+        assert!(!accepted, "{schema}: {text}");
+    }
+    let viable = [
+        (json!({"const": {"a": 1, "b": [2]}}), "{\"b\":[2.0],\"a\":1}"),
+        (json!({"uniqueItems": true}), "[1,true]"),
+        (json!({"multipleOf": 0.01}), "19.99"),
+        (json!({"contains": {"type": "integer"}, "maxContains": 1}), "[1,2.5]"),
+    ];
+    for (schema, text) in viable {
+        let machine = machine(&schema, any).expect("a schema with instances");
+        let read = machine.walk(machine.start(), text.as_bytes()).expect("within limits");
+        assert!(read.is_ok_and(|state| machine.is_accepting(state)), "{schema}: {text}");
+    }
+    for schema in [
+        json!({"required": ["r", "l"], "oneOf": [{"required": ["r"]}, {"required": ["l"]}]}),
+        json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}),
+        json!({"allOf": [{"additionalProperties": false}, {"required": ["b"]}], "type": "object"}),
+        json!({"type": "array", "items": {"type": "boolean"}, "uniqueItems": true, "minItems": 3}),
+        json!({"type": "object", "propertyNames": {"pattern": "^[ab]$"}, "minProperties": 3}),
+    ] {
+        assert!(machine(&schema, any).is_none(), "{schema}");
+    }
+}
+
+#[test]
+fn refusals_name_their_place() {
+    for (schema, place) in [
+        (json!({"properties": {"a/b": {"type": "strin"}}}), "#/properties/a~1b/type"),
+        (json!({"items": {"pattern": "("}}), "#/items/pattern"),
+        (json!({"$ref": "#/$defs/none"}), "#/$ref"),
+        (json!({"allOf": [{"$ref": "#"}]}), "#"),
+        (json!({"$ref": "http://example.com/other"}), "http://example.com/other"),
+        (json!({"multipleOf": 0}), "#/multipleOf"),
+    ] {
+        let made = SchemaAutomaton::new(
+            &Document::from(schema.clone()),
+            &[],
+            Options::default(),
+            Limits::default(),
+        );
+        let message = made.map(|_| String::new()).unwrap_or_else(|error| error.to_string());
+        assert!(message.contains(place), "{schema}: {message}");
+    }
+}

@@ -1,0 +1,230 @@
+"""JSON Schemas: the JSON texts of their instances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from formalm import _core
+from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.languages.language import Language
+
+__all__ = ["JsonSchema", "SchemaNote"]
+
+MAX_BLANKS = 255
+
+
+class SchemaNote(NamedTuple):
+    """Something in a schema that means less, or something else, than one may think.
+
+    Attributes
+    ----------
+    place
+        The JSON pointer of the keyword.
+    message
+        One sentence.
+    """
+
+    place: str
+    message: str
+
+
+class JsonSchema(Language):
+    """The JSON texts of the instances of a JSON Schema.
+
+    Drafts 4, 6, 7, 2019-09 and 2020-12 are read, by ``$schema``; without it, 2020-12. All
+    assertions and applicators are enforced, references and recursion included. Whatever is
+    allowed can be completed, except as told below.
+
+    Parameters
+    ----------
+    schema
+        A dictionary (or True or False), the text of a schema, or the path of a file with one.
+        Floats of a dictionary mean the decimals that they print as; :class:`decimal.Decimal` is
+        kept exactly.
+    order
+        ``"schema"``: members come in one fixed order at each place, declared names first, as they
+        are declared. ``"any"``: in any order. No name comes twice in one object.
+    blanks
+        Most blanks (spaces, tabs, line ends) in each gap between the parts of a text; 0 is compact.
+    escapes
+        Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
+        that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
+    formats
+        Whether known formats are enforced, in every draft; otherwise they are annotations.
+    resources
+        Schemas that this one may refer to, by URI. Nothing is ever fetched.
+
+    Raises
+    ------
+    LanguageError
+        For what is no JSON; when the machine is built, with the JSON pointer of the place: for
+        what is no schema, references that lead nowhere, patterns that cannot be read, and schemas
+        without an instance.
+    LimitError
+        For numbers, counts and searches beyond the limits, now or at a later byte.
+    ArgumentError
+        For options of wrong types or values.
+
+    Notes
+    -----
+    Numbers are written without exponents where the schema says anything about them. Where items
+    must be distinct, objects and arrays among them count as plenty, and strings and numbers as
+    plenty from 256 on: with fewer, a text may come to a dead end.
+
+    Examples
+    --------
+    >>> from formalm import JsonSchema
+    >>> point = JsonSchema({
+    ...     "type": "object",
+    ...     "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "minimum": 5}},
+    ...     "required": ["x", "y"],
+    ...     "additionalProperties": False,
+    ... })
+    >>> point.matches('{"x": 1, "y": 7}'), point.matches('{"x": 1, "y": 4}')
+    (True, False)
+    >>> point.is_viable('{"y'), point.shortest()
+    (False, b'{"x":0,"y":5}')
+    >>> point.value('{"x": 1, "y": 7}')
+    {'x': 1, 'y': 7}
+    """
+
+    __slots__ = ("_schema",)
+
+    def __init__(
+        self,
+        schema: Mapping[str, object] | bool | str | Path,
+        *,
+        order: str = "schema",
+        blanks: int = 1,
+        escapes: str = "minimal",
+        formats: bool = True,
+        resources: Mapping[str, object] | None = None,
+    ) -> None:
+        if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
+            raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
+        if type(formats) is not bool:
+            raise ArgumentError(f"formats is True or False, not {formats!r}")
+        for name, value in (("order", order), ("escapes", escapes)):
+            if not isinstance(value, str):
+                raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
+        text = schema_text(schema)
+        others = tuple((str(uri), schema_text(one)) for uri, one in (resources or {}).items())
+        super().__init__(text, order, blanks, escapes, formats, others)
+        self._schema = _core.JsonSchema(
+            text, others, order=order, blanks=blanks, escapes=escapes, formats=formats
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, self._arguments
+
+    @property
+    def schema(self) -> str:
+        """The schema as JSON text."""
+        return str(self._arguments[0])
+
+    @property
+    def notes(self) -> tuple[SchemaNote, ...]:
+        """Formats that are not enforced, and keywords read otherwise than as the draft has them.
+
+        Examples
+        --------
+        >>> from formalm import JsonSchema
+        >>> JsonSchema({"format": "color"}).notes[0].place
+        '#/format'
+        """
+        return tuple(SchemaNote(*remark) for remark in self.automaton().remarks)
+
+    def value(self, text: str | bytes) -> object:
+        """The parsed JSON of a member.
+
+        Raises
+        ------
+        TokenError
+            If ``text`` is not a member.
+        """
+        if not self.matches(text):
+            raise TokenError(
+                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+            )
+        return json.loads(text)
+
+    def _described(self) -> _core.JsonSchema:
+        return self._schema
+
+    def _build(self) -> NoReturn:
+        raise LanguageError(
+            "a schema cannot be combined with other languages yet, nor edited or rewritten",
+            hint="combine schemas by allOf, anyOf and not",
+        )
+
+    def __repr__(self) -> str:
+        parts = [self.schema]
+        names = ("order", "blanks", "escapes", "formats")
+        for name, value, usual in zip(
+            names, self._arguments[1:5], ("schema", 1, "minimal", True), strict=True
+        ):
+            if value != usual:
+                parts.append(f"{name}={value!r}")
+        return f"JsonSchema({', '.join(parts)})"
+
+
+def _again(
+    text: str,
+    order: str,
+    blanks: int,
+    escapes: str,
+    formats: bool,
+    resources: tuple[tuple[str, str], ...],
+) -> JsonSchema:
+    """A schema from its description, for pickles and copies."""
+    return JsonSchema(
+        text,
+        order=order,
+        blanks=blanks,
+        escapes=escapes,
+        formats=formats,
+        resources=dict(resources),
+    )
+
+
+def schema_text(schema: object) -> str:
+    """A schema as JSON text, numbers as they are."""
+    if isinstance(schema, str):
+        return schema
+    if isinstance(schema, Path):
+        try:
+            return schema.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ArgumentError(f"the schema cannot be read: {error}") from error
+    if not isinstance(schema, Mapping | bool):
+        kind = type(schema).__name__
+        raise ArgumentError(
+            f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
+        )
+    return _text(schema, 0)
+
+
+def _text(value: object, depth: int) -> str:
+    if depth > 500:
+        raise ArgumentError("the schema is nested too deeply, or contains itself")
+    if isinstance(value, Mapping):
+        members = []
+        for name, member in value.items():
+            if not isinstance(name, str):
+                raise ArgumentError(f"names of members are texts, not {name!r}")
+            members.append(f"{json.dumps(name)}:{_text(member, depth + 1)}")
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        try:
+            return json.dumps(value, allow_nan=False)
+        except ValueError as error:
+            raise ArgumentError(f"{value!r} is no JSON") from error
+    raise ArgumentError(f"{type(value).__name__} is no JSON")
