@@ -211,6 +211,7 @@ class Encoder:
         """The tokens of a text, no space put in front of it; None if no tokens spell it."""
     def pieces(self, text: str) -> list[tuple[int, bool]]:
         """Where pieces begin, in bytes, and whether each is an added token."""
+    def added_texts(self) -> list[str]: ...
     def borders(self) -> str:
         """Characters beside those that the pre-tokenizer tells apart from them."""
     def crossing(self, first: int, second: int) -> tuple[int, int] | None:

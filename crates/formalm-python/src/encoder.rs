@@ -81,6 +81,11 @@ impl Encoder {
         Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Mark::Added)).collect())
     }
 
+    /// The texts of added tokens.
+    fn added_texts(&self) -> Vec<String> {
+        self.inner.added_texts()
+    }
+
     /// Characters beside those that the pre-tokenizer tells apart from them.
     fn borders(&self) -> String {
         self.inner.splitter().borders().iter().collect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from formalm import _core
 from formalm.errors import VocabularyError
@@ -165,7 +166,17 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
     for _ in range(800):
         ids = [rng.randrange(len(core)) for _ in range(3)]
         texts.append(_spell(core, ids).decode(errors="ignore"))
+    texts += islice(_overlaps(encoder.added_texts(), core.special_tokens), 500)
     for text in texts:
         marked = encoder.marks_spaces and "\u2581" in text
         if not marked and not (encoder.prepends_space and text[:1] in ("", " ")):
             yield text
+
+
+def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
+    """Added tokens that begin within the name of another one, which is not to be read there."""
+    for text in added:
+        for name in (*special, *added):
+            for size in range(1, min(len(text), len(name))):
+                if name.endswith(text[:size]):
+                    yield name + text[size:]

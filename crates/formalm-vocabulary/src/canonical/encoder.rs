@@ -137,6 +137,17 @@ impl Encoder {
                 }
             }
         }
+        let mut texts: Vec<_> = self.by_text.iter().collect();
+        texts.sort_unstable();
+        for (spelled, &token) in texts {
+            if vocabulary.token_bytes(token) != Some(spelled) {
+                let text = String::from_utf8_lossy(spelled);
+                return Err(Error::new(format!(
+                    "token {token} stands for the text {text:?}, but spells other bytes"
+                ))
+                .hint("decoding this added token does not give back its text: use tokenization=\"all\""));
+            }
+        }
         Ok(())
     }
 
@@ -158,6 +169,15 @@ impl Encoder {
             Symbols::Bytes(ids) => Some(ids[usize::from(byte)]),
             Symbols::Characters(..) => None,
         }
+    }
+
+    /// The texts of added tokens, in order.
+    pub fn added_texts(&self) -> Vec<String> {
+        let added = self.by_text.iter().filter(|(_, id)| self.kind(**id) == Kind::Added);
+        let mut texts: Vec<String> =
+            added.map(|(text, _)| String::from_utf8_lossy(text).into_owned()).collect();
+        texts.sort_unstable();
+        texts
     }
 
     /// Where text is cut.
