@@ -162,7 +162,7 @@ def test_batches_fill() -> None:
         {"limits": 3},
         {"limits": Limits(hits=0)},
         {"limits": Limits(seconds=0)},
-        {"tokenization": "canonical"},
+        {"tokenization": "canonical-given"},
         {"given": 3},
         {"prompt": [17]},
         {"bos": "no"},

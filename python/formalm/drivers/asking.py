@@ -35,9 +35,11 @@ def constraint_of(
     One that was handed in is taken where it says the same, since it has masks already.
     """
     wanted = asked.asked if language is None else language
+    # The tokens of `given` are chosen where a query starts; behind it any will do.
+    tokens = "canonical" if asked.tokenization == "canonical" else "all"
     if isinstance(query, Constraint) and query.language == wanted:
-        return compiled(query, vocabulary, asked.tokenization)
-    return compiled(wanted, vocabulary, asked.tokenization)
+        return compiled(query, vocabulary, tokens)
+    return compiled(wanted, vocabulary, tokens)
 
 
 def needs_an_end(session: Session) -> None:

@@ -5,7 +5,8 @@ One that is decided adds its mass to the event or to nothing; one that is evalua
 to its children. What is proven lies between the decided mass and that plus the undecided.
 
 Events but ``complete`` become languages whose members stay members whatever follows, so a node is
-decided as soon as its text is accepted. ``never`` is what ``contains`` leaves over.
+decided as soon as its text is accepted. ``never`` is what ``contains`` leaves over. Where tokens
+are to be canonical, a node is decided once its own tokens are.
 
 Rounding is outward: every sum carries a bound of its own error. A model's row is made to sum to one
 in float64 first, so "the probability" is that of the distribution the model rounds to.
@@ -22,7 +23,7 @@ import numpy as np
 
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
-from formalm.languages import Choice, Language
+from formalm.languages import Choice, Language, Regex
 
 __all__ = ["Bounds", "Classify", "anything", "event_language"]
 
@@ -36,12 +37,19 @@ def anything() -> Language:
     return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
-def event_language(language: Language, event: str) -> Language:
+@lru_cache(maxsize=1)
+def any_text() -> Language:
+    """Every text: what has canonical tokens is UTF-8."""
+    return Regex("(?s:.*)")
+
+
+def event_language(language: Language, event: str, tokenization: str = "all") -> Language:
     """The outputs that decide an event: members, or all that begin with or contain one."""
     if event == "complete":
         return language
-    extended = language + anything()
-    return extended if event == "prefix" else anything() + extended
+    rest = any_text() if tokenization == "canonical" else anything()
+    extended = language + rest
+    return extended if event == "prefix" else rest + extended
 
 
 class Bounds:

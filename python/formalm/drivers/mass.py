@@ -233,7 +233,7 @@ def measured(
     if asked.event == "complete":
         needs_an_end(session)
     kind = "contains" if asked.event == "never" else str(asked.event)
-    language = event_language(asked.asked, kind)
+    language = event_language(asked.asked, kind, asked.tokenization)
     constraint = constraint_of(query, asked, session.vocabulary, language)
     roots = roots_of(session, constraint, asked, prompt, shares=True)
     task = Task(

@@ -13,6 +13,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
 from formalm.drivers.asking import asked_query, needs_an_end
 from formalm.drivers.bounds import Bounds
+from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import chained
 from formalm.drivers.mass import checked_eps
 from formalm.drivers.prompts import Prompt, prefix_token_ids
@@ -78,6 +79,7 @@ def score(
     event: str = "prefix",
     decoding: Decoding | None = None,
     renormalise: bool = False,
+    tokenization: str = "all",
     bos: str | int | None = "auto",
     limits: Limits | None = None,
     eps: float = 0.0,
@@ -96,6 +98,9 @@ def score(
         after them.
     decoding, renormalise
         As in :class:`~formalm.Query`.
+    tokenization
+        ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
+        together are scored and added up.
     limits
         For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
     eps
@@ -129,15 +134,16 @@ def score(
     session = Session(model)
     if event == "complete":
         needs_an_end(session)
-    fields = {"event": event, "decoding": decoding or Decoding(), "renormalise": renormalise}
+    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalise": renormalise}
+    fields |= {"event": event, "tokenization": tokenization}
     queries = [
         asked_query(Literal(text), **fields, bos=bos, unique="tokens", limits=chosen)
         for text in listed
     ]
     if not queries:
         return []
-    ways = [tuple(session.vocabulary.encode(text)) if text else () for text in listed]
     front = prefix_token_ids(session, prompt, bos)
+    ways = [_encoded(session, front, text, tokenization) for text in listed]
     complete = event == "complete"
     asked = _task(session, queries[0], prompt, batch_size)
     rows = chained(session, front, ways, asked.answer, ended=complete, batch_size=batch_size)
@@ -145,6 +151,15 @@ def score(
         _scored(model, text, query, prompt, way, row, eps, batch_size)
         for text, query, way, row in zip(listed, queries, ways, rows, strict=True)
     ]
+
+
+def _encoded(
+    session: Session, front: tuple[int, ...], text: str, tokenization: str
+) -> tuple[int, ...]:
+    """The tokenizer's own tokens: of the text by itself, or of the text behind the prompt."""
+    if tokenization == "canonical":
+        return tuple(canonical_tokens(session.vocabulary, front, text.encode()))
+    return tuple(session.vocabulary.encode(text)) if text else ()
 
 
 def _scored(
@@ -204,7 +219,7 @@ def _witness(
 
 
 def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Task:
-    constraint = Constraint(query.asked, session.vocabulary)
+    constraint = Constraint(query.asked, session.vocabulary, tokenization=query.tokenization)
     return Task(
         session,
         constraint,

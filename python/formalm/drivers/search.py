@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from formalm.constraint import Constraint
@@ -20,7 +20,6 @@ from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
-from formalm.query.prefixes import check_prefixes
 from formalm.query.query import Query
 
 __all__ = ["Hit", "Limits", "Search", "search"]
@@ -197,7 +196,7 @@ def search(
         share of it. Two texts that are closer than that may come in either order; 0 is exact, and
         can cost as many forwards as the text has tokenizations.
     tokenization
-        ``"all"``: any token sequence that spells a member.
+        ``"all"``, ``"canonical"`` or ``"canonical-given"``, as in :class:`~formalm.Query`.
     bos
         ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
 
@@ -229,10 +228,13 @@ def search(
     session = Session(model)
     ids = given_ids(given, session)
     fields = {"tokenization": tokenization, "bos": bos, "limits": limits or UNSET}
-    fields |= {"given": UNSET if ids is not None else given, "max_tokens": max_tokens}
+    start = None if ids is None else given_tokens(session.vocabulary.decode(ids), ids)
+    fields |= {"given": given if start is None else LiteralText(start.data)}
+    fields |= {"max_tokens": max_tokens}
     asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
     check_listing(asked)
-    merge = asked.unique == "strings"
+    # A text has one canonical sequence, so there is nothing to merge.
+    merge = asked.unique == "strings" and asked.tokenization != "canonical"
     if merge and asked.limits.memory_bytes is not None:
         hint = "bound limits.forwards, or ask with duplicates='show'"
         raise ArgumentError("limits.memory_bytes cannot be kept while merging", hint=hint)
@@ -240,11 +242,6 @@ def search(
     if complete:
         needs_an_end(session)
     constraint = constraint_of(query, asked, session.vocabulary)
-    start = None
-    if ids is not None:
-        start = given_tokens(session.vocabulary.decode(ids), ids)
-        asked = replace(asked, given=None)
-        check_prefixes(LiteralText(start.data), asked.asked)
     roots = roots_of(session, constraint, asked, prompt, shares=False, given=start)
     task = Task(
         session,
