@@ -161,6 +161,8 @@ def test_batches_fill() -> None:
         {"tolerance": "x"},
         {"limits": 3},
         {"limits": Limits(hits=0)},
+        {"limits": Limits(beam=0)},
+        {"limits": Limits(beam=2), "duplicates": "merge"},
         {"limits": Limits(seconds=0)},
         {"tokenization": "canonical-given"},
         {"given": 3},

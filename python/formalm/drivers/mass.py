@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds, Classify, event_language
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
@@ -228,8 +228,7 @@ def measured(
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
-    if asked.limits.hits is not None:
-        raise ArgumentError("limits.hits is about listings; a mass has none")
+    refuse_listing_limits(asked.limits, "a mass")
     if asked.event == "complete":
         needs_an_end(session)
     kind = "contains" if asked.event == "never" else str(asked.event)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
@@ -159,8 +159,7 @@ def _checked(
         raise ArgumentError(f"event is 'complete' where members are drawn, not {asked.event!r}")
     if asked.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
-    if asked.limits.hits is not None:
-        raise ArgumentError("limits.hits is about listings; say n")
+    refuse_listing_limits(asked.limits, "a sample of n draws")
     if target == "uniform" and asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)

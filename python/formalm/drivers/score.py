@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.asking import asked_query, needs_an_end
+from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds
 from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import chained
@@ -125,9 +125,10 @@ def score(
     eps = checked_eps(eps)
     chosen = Limits() if limits is None else limits
     handed: object = chosen
-    if not isinstance(handed, Limits) or handed.hits is not None:
+    if not isinstance(handed, Limits):
         what = "limits is Limits(forwards=…, seconds=…, memory_bytes=…)"
         raise ArgumentError(f"{what} for a score, not {limits!r:.60}")
+    refuse_listing_limits(chosen, "a score")
     listed = _checked_texts(texts)
     if event not in ("prefix", "complete"):
         raise ArgumentError(f"event is 'prefix' or 'complete' for a text, not {event!r}")

@@ -9,11 +9,11 @@ from typing import Literal
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
-from formalm.drivers.frontier import by_tokens
 from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
-from formalm.drivers.marginal import by_strings
+from formalm.drivers.marginal import Strings
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import given_tokens, roots_of
+from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.errors import ArgumentError
 from formalm.languages import Language
@@ -66,22 +66,24 @@ class Hit:
 class Search(Iterator[Hit]):
     """The hits of a search, made as they are asked for.
 
-    Stopping at any point leaves a true answer: the hits so far are the best there are.
+    Stopping at any point leaves a true answer: the hits so far are the best there are, unless a
+    beam dropped better ones.
 
     Attributes
     ----------
     status
         ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``, or ``"context"`` if members longer
-        than the model's context were left out; None otherwise.
+        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
+        than the model's context were left out; ``"beam"`` if sequences were dropped; None
+        otherwise.
     hits
         How many hits were returned.
     """
 
     def __init__(self, task: Task, *, merge: bool) -> None:
         self._task = task
-        self._found = by_strings(task) if merge else by_tokens(task)
+        self._found = (Strings(task) if merge else Sequences(task)).run()
         self.status: Literal["running", "exhausted", "truncated"] = "running"
         self.truncated_by: str | None = None
         self.hits = 0
@@ -122,7 +124,8 @@ class Search(Iterator[Hit]):
             self._end(str(reached))
             return None
         except StopIteration:
-            self._end("context" if self._task.cut_by_context else None)
+            by_context = "context" if self._task.cut_by_context else None
+            self._end("beam" if self._task.cut_by_beam else by_context)
             return None
         return None if found is None else self._hit(found)
 
@@ -235,9 +238,9 @@ def search(
     check_listing(asked)
     # A text has one canonical sequence, so there is nothing to merge.
     merge = asked.unique == "strings" and asked.tokenization != "canonical"
-    if merge and asked.limits.memory_bytes is not None:
-        hint = "bound limits.forwards, or ask with duplicates='show'"
-        raise ArgumentError("limits.memory_bytes cannot be kept while merging", hint=hint)
+    if merge and asked.limits.beam is not None:
+        hint = "ask with duplicates='show', or tokenization='canonical'"
+        raise ArgumentError("limits.beam is about listings of token sequences", hint=hint)
     complete = asked.event == "complete"
     if complete:
         needs_an_end(session)

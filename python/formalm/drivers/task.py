@@ -70,6 +70,7 @@ class Task:
     state_bytes: int = STATE_BYTES
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
+    cut_by_beam: bool = False
 
     def room(self) -> int:
         """How many prefixes the next batch may have.

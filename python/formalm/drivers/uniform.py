@@ -52,12 +52,12 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
     for start in range(0, count, size):
         batch = []
         for node in nodes[start : start + size]:
-            root = walks.frontier.root(node)
+            beginning = walks.frontier.root(node)
             if walks.task.constraint.tokenization == "canonical":
-                rest = next(texts[node])[len(root.data) :]
-                ids: Sequence[int] = canonical_tokens(vocabulary, root.token_ids, rest)
+                rest = next(texts[node])[len(beginning.data) :]
+                ids: Sequence[int] = canonical_tokens(vocabulary, beginning.token_ids, rest)
             else:
-                ids = _rest(vocabulary, root.data, next(texts[node]))
+                ids = _rest(vocabulary, beginning.data, next(texts[node]))
             batch.append((node, ids))
         for end in _walked(walks, batch):
             left_out = left_out or end is None
