@@ -3,6 +3,7 @@
 from formalm.drivers.estimate import Estimate
 from formalm.drivers.generate import generate
 from formalm.drivers.mass import Mass, mass, mass_bounds
+from formalm.drivers.progress import Progress
 from formalm.drivers.result import Generation
 from formalm.drivers.sample import sample
 from formalm.drivers.samples import Sample, Samples
@@ -22,6 +23,7 @@ __all__ = [
     "Limits",
     "Mass",
     "MassTable",
+    "Progress",
     "Sample",
     "Samples",
     "Score",

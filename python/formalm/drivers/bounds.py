@@ -25,7 +25,7 @@ from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
 from formalm.languages import Choice, Language, Regex
 
-__all__ = ["Bounds", "Classify", "anything", "event_language"]
+__all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
 
 EPSILON = 2.0**-52
 Classify = Callable[[bytes], object]
@@ -52,6 +52,29 @@ def event_language(language: Language, event: str, tokenization: str = "all") ->
     return extended if event == "prefix" else rest + extended
 
 
+def deciding_member(language: Language, event: str) -> Callable[[bytes], bytes]:
+    """From an output that decides an event to the member that does.
+
+    The output itself with ``"complete"``; the shortest member it begins with, with ``"prefix"``;
+    the member that ends first, the longest of those, with ``"contains"``.
+    """
+    if event == "complete":
+        return lambda data: data
+    extended = event_language(language, event)
+
+    def member(data: bytes) -> bytes:
+        end = len(data)
+        while end and extended.matches(data[: end - 1]):
+            end -= 1
+        if event == "prefix":
+            return data[:end]
+        return next(
+            data[start:end] for start in range(end + 1) if language.matches(data[start:end])
+        )
+
+    return member
+
+
 class Bounds:
     """The bounds of one question.
 
@@ -62,7 +85,7 @@ class Bounds:
     event
         ``"complete"``, ``"prefix"`` or ``"contains"``.
     classify
-        For ``"complete"``: from a member to its cell. The masses of the cells are kept apart.
+        From the text that decided the event to its cell. The masses of the cells are kept apart.
 
     Attributes
     ----------
@@ -176,6 +199,7 @@ class Bounds:
         if self._classify is not None:
             cell = self._classify(self.frontier.root(node).data + self.frontier.data(node))
         mass = math.exp(logprob)
+        self.task.covered = (self.task.covered or 0.0) + mass
         self.cells[cell].append(mass)
         relative = _relative_error(logprob, depth)
         self._error += mass * relative

@@ -74,6 +74,9 @@ class Frontier:
 
     def room(self) -> int:
         """How many prefixes the next batch may have; errors are those of :meth:`Task.room`."""
+        if self.task.progress is not None:
+            best = self.trie.logprob[self.queue.top()] if self.queue else None
+            self.task.report(len(self.trie), len(self.queue), best)
         limit = self.task.limits.memory_bytes
         if limit is not None and self.memory_bytes > limit:
             raise Truncated("memory")

@@ -106,6 +106,9 @@ class Strings:
 
     def room(self) -> int:
         """How many readings the next batch may have; errors are those of :meth:`Task.room`."""
+        if self.task.progress is not None:
+            best = -self.heap[0][0][0] if self.heap else None
+            self.task.report(len(self.frontier.trie), len(self.heap), best)
         limit = self.task.limits.memory_bytes
         if limit is not None and self.memory_bytes > limit:
             raise Truncated("memory")

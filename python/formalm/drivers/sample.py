@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
+from formalm.drivers.bounds import any_text, anything, event_language
+from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
@@ -37,16 +39,19 @@ def sample(
     seed: int | None = None,
     limits: Limits | None = None,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Samples:
-    """Draw complete members of a language.
+    """Draw members of a language, or outputs in which an event happens.
 
     Parameters
     ----------
     model, prompt
         As in :func:`~formalm.search`.
     query
-        What is drawn from; its event is ``"complete"``. With several beginnings in ``given``,
-        one is drawn first, by ``prefix_weights``; members and masses are of the mixture.
+        What is drawn from. Its event is ``"complete"`` unless it says otherwise. ``"prefix"`` and
+        ``"contains"`` draw outputs up to the token with which the event has happened, ``"never"``
+        complete outputs without a member. With several beginnings in ``given``, one is drawn
+        first, by ``prefix_weights``; members and masses are of the mixture.
     n
         How many.
     target
@@ -60,11 +65,13 @@ def sample(
         In place of the query's.
     batch_size
         Most prefixes a call of the model. It does not change what is drawn.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
 
     Returns
     -------
     Samples
-        Fewer than ``n`` if a limit was reached or there are no more members.
+        Fewer than ``n`` if a limit was reached, if there are no more members, or after Ctrl-C.
 
     Raises
     ------
@@ -81,7 +88,9 @@ def sample(
     True
     """
     asked = _checked(query, n, target, limits, batch_size)
-    walks = Walks(_task(model, query, asked, prompt, batch_size))
+    task = _task(model, query, asked, prompt, batch_size)
+    task.progress = checked_progress(progress)
+    walks = Walks(task)
     seed = chosen_seed(seed)
     found: list[Draw] = []
     attempts = 0
@@ -97,6 +106,8 @@ def sample(
                 break
     except Truncated as reached:
         status, limit = "truncated", str(reached)
+    except KeyboardInterrupt:
+        status = "interrupted"
     if target == "without_replacement":
         # The last draw found is the threshold. Without one, all there are were drawn for certain,
         # and weigh their probabilities.
@@ -155,8 +166,14 @@ def _checked(
         known = ", ".join(map(repr, TARGETS))
         raise ArgumentError(f"target is one of {known}, not {target!r:.60}")
     asked = asked_query(query, limits=UNSET if limits is None else limits)
-    if asked.event not in (None, "complete"):
-        raise ArgumentError(f"event is 'complete' where members are drawn, not {asked.event!r}")
+    if target == "uniform" and asked.event not in (None, "complete"):
+        raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
+    if asked.unique is not None and target != "without_replacement":
+        raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
+    if asked.unique == "strings":
+        hint = "unique='tokens', or tokenization='canonical', where a text has one sequence"
+        if asked.tokenization != "canonical":
+            raise ArgumentError("without replacement, token sequences are drawn once", hint=hint)
     if asked.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
     refuse_listing_limits(asked.limits, "a sample of n draws")
@@ -170,15 +187,23 @@ def _task(
     model: LanguageModel, query: object, asked: Query, prompt: Prompt, batch_size: int
 ) -> Task:
     session = Session(model)
-    needs_an_end(session)
-    constraint = constraint_of(query, asked, session.vocabulary)
+    event = "complete" if asked.event is None else asked.event
+    if event in ("complete", "never"):
+        needs_an_end(session)
+    language = event_language(
+        asked.asked, "contains" if event == "never" else event, asked.tokenization
+    )
+    if event == "never":
+        every = any_text() if asked.tokenization == "canonical" else anything()
+        language = every - language
+    constraint = constraint_of(query, asked, session.vocabulary, language)
     return Task(
         session,
         constraint,
         roots_of(session, constraint, asked, prompt, shares=True),
         asked.decoding,
         asked.renormalise,
-        True,
+        event in ("complete", "never"),
         batch_size,
         asked.max_tokens,
         asked.limits,

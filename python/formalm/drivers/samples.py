@@ -58,7 +58,8 @@ class Samples(Sequence[Sample]):
     target
         How they were drawn.
     status
-        ``"done"``; ``"exhausted"``: there are no more members; ``"truncated"``: a limit stopped it.
+        ``"done"``; ``"exhausted"``: there are no more members; ``"truncated"``: a limit stopped it;
+        ``"interrupted"``: the user did.
     truncated_by
         The limit, or ``"context"`` if members beyond the model's context were left out.
     seed

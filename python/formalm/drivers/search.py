@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +12,7 @@ from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
 from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
 from formalm.drivers.marginal import Strings
+from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import given_tokens, roots_of
 from formalm.drivers.sequences import Sequences
@@ -72,7 +74,8 @@ class Search(Iterator[Hit]):
     Attributes
     ----------
     status
-        ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it.
+        ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it;
+        ``"interrupted"``: the user did, with Ctrl-C.
     truncated_by
         ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
         than the model's context were left out; ``"beam"`` if sequences were dropped; None
@@ -84,7 +87,7 @@ class Search(Iterator[Hit]):
     def __init__(self, task: Task, *, merge: bool) -> None:
         self._task = task
         self._found = (Strings(task) if merge else Sequences(task)).run()
-        self.status: Literal["running", "exhausted", "truncated"] = "running"
+        self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
         self.truncated_by: str | None = None
         self.hits = 0
 
@@ -123,6 +126,9 @@ class Search(Iterator[Hit]):
         except Truncated as reached:
             self._end(str(reached))
             return None
+        except KeyboardInterrupt:
+            self.status = "interrupted"
+            return None
         except StopIteration:
             by_context = "context" if self._task.cut_by_context else None
             self._end("beam" if self._task.cut_by_beam else by_context)
@@ -135,6 +141,7 @@ class Search(Iterator[Hit]):
 
     def _hit(self, found: Found) -> Hit:
         self.hits += 1
+        self._task.covered = (self._task.covered or 0.0) + math.exp(found.logprob)
         data = found.given + found.data
         return Hit(
             text=data.decode(errors="replace"),
@@ -162,6 +169,7 @@ def search(
     tolerance: float = 1e-6,
     tokenization: str = UNSET,
     bos: str | int | None = UNSET,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Search:
     """List the members of a language in order of the model's probability.
 
@@ -202,6 +210,8 @@ def search(
         ``"all"``, ``"canonical"`` or ``"canonical-given"``, as in :class:`~formalm.Query`.
     bos
         ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
 
     Returns
     -------
@@ -237,7 +247,7 @@ def search(
     asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
     check_listing(asked)
     # A text has one canonical sequence, so there is nothing to merge.
-    merge = asked.unique == "strings" and asked.tokenization != "canonical"
+    merge = asked.unique != "tokens" and asked.tokenization != "canonical"
     if merge and asked.limits.beam is not None:
         hint = "ask with duplicates='show', or tokenization='canonical'"
         raise ArgumentError("limits.beam is about listings of token sequences", hint=hint)
@@ -257,5 +267,6 @@ def search(
         asked.max_tokens,
         asked.limits,
         tolerance,
+        progress=checked_progress(progress),
     )
     return Search(task, merge=merge)

@@ -23,7 +23,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "decoded": ("suffix", "prefix", "both"),
     "prefix_cost": ("conditional", "joint", "zero"),
     "boundary": ("split",),
-    "unique": ("strings", "tokens"),
+    "unique": (None, "strings", "tokens"),
 }
 
 
@@ -69,6 +69,7 @@ class Query:
         ``"split"``: no token straddles the end of ``given``.
     unique
         What a listing has once: ``"strings"``, with all tokenizations added up, or ``"tokens"``.
+        None leaves it to the driver: searches list strings, samples without replacement tokens.
     edits
         Edits of members that count as members too; a number is that many anywhere after ``given``.
     without
@@ -106,7 +107,7 @@ class Query:
     prefix_weights: Any = "strings"
     bos: str | int | None = "auto"
     boundary: str = "split"
-    unique: str = "strings"
+    unique: str | None = None
     edits: Edits | None = None
     without: Language | None = None
     max_tokens: int | None = None
