@@ -244,7 +244,14 @@ class Strings:
     def found(self, item: String) -> Found:
         """What is yielded."""
         trie = self.frontier.trie
-        best = min(item.exact, key=lambda node: (-trie.logprob[node], trie.path(node)))
+        ways = [node for node in item.exact if node in self.readings.ends] or item.exact
+        best = min(
+            ways if self.task.complete else item.exact,
+            key=lambda node: (-trie.logprob[node], trie.path(node)),
+        )
         given = self.task.roots[item.root].data
-        token_ids = tuple(trie.path(best))
-        return Found(item.data, token_ids, self.total(item), len(item.exact), given)
+        steps = trie.steps(best)
+        if self.task.complete and best in self.readings.ends:
+            steps.append(self.readings.ends[best] - trie.logprob[best])
+        found = (item.data, tuple(trie.path(best)), self.total(item), len(item.exact), given)
+        return Found(*found, root=item.root, token_logprobs=tuple(steps))

@@ -39,12 +39,25 @@ class Root:
         What the beginning counts: its cost in a listing, its share in a mass.
     matcher
         The constraint after ``data``.
+    given_length
+        How many of the tokens are those of ``given``.
     """
 
     token_ids: tuple[int, ...]
     data: bytes
     logprob: float
     matcher: Matcher
+    given_length: int = 0
+
+    @property
+    def prompt_token_ids(self) -> tuple[int, ...]:
+        """The tokens in front of ``given``."""
+        return self.token_ids[: len(self.token_ids) - self.given_length]
+
+    @property
+    def given_token_ids(self) -> tuple[int, ...]:
+        """The tokens of ``given``."""
+        return self.token_ids[len(self.token_ids) - self.given_length :]
 
 
 @dataclass(frozen=True)
@@ -101,7 +114,8 @@ def roots_of(
     for one, logprob in zip(begun, logprobs, strict=True):
         if logprob > -math.inf:
             matcher = _start(constraint, front, one)
-            roots.append(Root((*front, *one.token_ids), one.data, logprob, matcher))
+            ids = (*front, *one.token_ids)
+            roots.append(Root(ids, one.data, logprob, matcher, len(one.token_ids)))
     return roots
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from formalm.constraint import Constraint
@@ -11,6 +12,7 @@ from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, ref
 from formalm.drivers.bounds import any_text, anything, event_language
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.record import Origin
 from formalm.drivers.roots import roots_of
 from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
 from formalm.drivers.samples import Sample, Samples
@@ -117,7 +119,7 @@ def sample(
         limit = "context"
     session = walks.task.session
     counters = (seed, attempts, session.forwards, session.calls)
-    samples = _samples(walks, found)
+    samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
 
@@ -138,10 +140,10 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
     return weighed
 
 
-def _samples(walks: Walks, draws: list[Draw]) -> tuple[Sample, ...]:
+def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...]:
     frontier = walks.frontier
     samples = []
-    for draw in draws:
+    for rank, draw in enumerate(draws, 1):
         root = frontier.root(draw.node)
         data = root.data + frontier.data(draw.node)
         samples.append(
@@ -152,9 +154,29 @@ def _samples(walks: Walks, draws: list[Draw]) -> tuple[Sample, ...]:
                 tuple(frontier.trie.path(draw.node)),
                 walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
                 draw.log_weight,
+                rank,
+                _origin(walks, asked, draw),
             )
         )
     return tuple(samples)
+
+
+def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
+    task, root = walks.task, walks.frontier.root(draw.node)
+    ended = task.complete and draw.log_weight > -math.inf
+    return Origin(
+        "sample",
+        asked,
+        task.session.vocabulary,
+        root.prompt_token_ids,
+        root.given_token_ids,
+        root.logprob,
+        tuple(walks.logprobs(draw.node, ended=ended)),
+        ended,
+        task.session.forwards,
+        task.session.calls,
+        time.monotonic() - task.started,
+    )
 
 
 def _checked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import chained
 from formalm.drivers.mass import checked_eps
 from formalm.drivers.prompts import Prompt, prefix_token_ids
+from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import roots_of
 from formalm.drivers.search import search
 from formalm.drivers.table import Interval
@@ -54,6 +56,10 @@ class Score:
         The most probable such tokenization, or None.
     truncated_by
         The limit that left the bounds apart, or None.
+    rank
+        Its number among the texts, from 1.
+    origin
+        What :meth:`record` is made from.
     """
 
     text: str
@@ -64,6 +70,13 @@ class Score:
     possible: bool | None
     witness: tuple[int, ...] | None = field(repr=False)
     truncated_by: str | None
+    rank: int = field(repr=False)
+    origin: Origin = field(repr=False)
+
+    def record(self) -> Record:
+        """Everything that is known of it, in the tokenizer's own encoding."""
+        data = self.text.encode()
+        return self.origin.record(self.rank, data, b"", self.token_ids, self.logprob)
 
     @property
     def logprob(self) -> float:
@@ -149,8 +162,10 @@ def score(
     asked = _task(session, queries[0], prompt, batch_size)
     rows = chained(session, front, ways, asked.answer, ended=complete, batch_size=batch_size)
     return [
-        _scored(model, text, query, prompt, way, row, eps, batch_size)
-        for text, query, way, row in zip(listed, queries, ways, rows, strict=True)
+        _scored(model, text, query, prompt, front, rank, way, row, eps, batch_size)
+        for rank, (text, query, way, row) in enumerate(
+            zip(listed, queries, ways, rows, strict=True), 1
+        )
     ]
 
 
@@ -168,6 +183,8 @@ def _scored(
     text: str,
     query: Query,
     prompt: Prompt,
+    front: tuple[int, ...],
+    rank: int,
     way: tuple[int, ...],
     logprobs: list[float],
     eps: float,
@@ -205,6 +222,20 @@ def _scored(
         possible,
         witness,
         truncated,
+        rank,
+        Origin(
+            "score",
+            query,
+            session.vocabulary,
+            front,
+            (),
+            0.0,
+            tuple(logprobs),
+            query.event == "complete",
+            session.forwards,
+            session.calls,
+            time.monotonic() - bounds.task.started,
+        ),
     )
 
 

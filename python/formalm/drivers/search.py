@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,6 +15,7 @@ from formalm.drivers.listing import check_listing, check_numbers, given_ids, ren
 from formalm.drivers.marginal import Strings
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import given_tokens, roots_of
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
@@ -49,6 +51,8 @@ class Hit:
         token.
     tokenizations
         How many token sequences were added up.
+    origin
+        What :meth:`record` is made from.
     """
 
     text: str
@@ -58,6 +62,23 @@ class Hit:
     data: bytes = field(repr=False)
     token_ids: tuple[int, ...] = field(repr=False)
     tokenizations: int = field(repr=False)
+    origin: Origin = field(repr=False, compare=False)
+
+    def record(self) -> Record:
+        """Everything that is known of it."""
+        given = self.data[: len(self.data) - self._length]
+        return self.origin.record(
+            self.rank,
+            self.data,
+            given,
+            self.token_ids,
+            self.logprob,
+            tokenizations=self.tokenizations,
+        )
+
+    @property
+    def _length(self) -> int:
+        return sum(len(self.origin.vocabulary.token_bytes(one) or b"") for one in self.token_ids)
 
     @property
     def completion(self) -> str:
@@ -82,9 +103,12 @@ class Search(Iterator[Hit]):
         otherwise.
     hits
         How many hits were returned.
+    query
+        What was asked.
     """
 
-    def __init__(self, task: Task, *, merge: bool) -> None:
+    def __init__(self, task: Task, query: Query, *, merge: bool) -> None:
+        self.query = query
         self._task = task
         self._found = (Strings(task) if merge else Sequences(task)).run()
         self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
@@ -151,6 +175,24 @@ class Search(Iterator[Hit]):
             data=data,
             token_ids=found.token_ids,
             tokenizations=found.tokenizations,
+            origin=self._origin(found),
+        )
+
+    def _origin(self, found: Found) -> Origin:
+        task = self._task
+        root, session = task.roots[found.root], task.session
+        return Origin(
+            "search",
+            self.query,
+            session.vocabulary,
+            root.prompt_token_ids,
+            root.given_token_ids,
+            root.logprob,
+            found.token_logprobs,
+            task.complete,
+            session.forwards,
+            session.calls,
+            time.monotonic() - task.started,
         )
 
 
@@ -269,4 +311,4 @@ def search(
         tolerance,
         progress=checked_progress(progress),
     )
-    return Search(task, merge=merge)
+    return Search(task, asked, merge=merge)

@@ -134,4 +134,6 @@ class Sequences:
         frontier = self.frontier
         token_ids = tuple(token for token in frontier.trie.path(node) if token != END)
         logprob, given = frontier.trie.logprob[node], frontier.root(node).data
-        return Found(frontier.data(node), token_ids, logprob, given=given)
+        root, steps = frontier.trie.root(node), tuple(frontier.trie.steps(node))
+        data = frontier.data(node)
+        return Found(data, token_ids, logprob, given=given, root=root, token_logprobs=steps)

@@ -45,6 +45,10 @@ class Found:
         How many token sequences were added up.
     given
         The beginning it goes on from.
+    root
+        The number of that.
+    token_logprobs
+        Of each of the tokens, and of the end with ``"complete"``.
     """
 
     data: bytes
@@ -52,6 +56,8 @@ class Found:
     logprob: float
     tokenizations: int = 1
     given: bytes = b""
+    root: int = 0
+    token_logprobs: tuple[float, ...] = ()
 
 
 @dataclass

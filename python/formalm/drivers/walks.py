@@ -108,16 +108,22 @@ class Walks:
     def logprob(self, node: int) -> float:
         """The log-probability of ending at a node, the share of its root included."""
         if node not in self._ended:
-            total = _log(self.step(node)[2])
-            trie, at = self.frontier.trie, node
-            while trie.parent[at] >= 0:
-                ids, probabilities, _ = self.step(trie.parent[at])
-                place = int(np.searchsorted(ids, trie.token[at]))
-                possible = place < len(ids) and ids[place] == trie.token[at]
-                total += _log(float(probabilities[place])) if possible else -math.inf
-                at = trie.parent[at]
-            self._ended[node] = total + trie.logprob[at]
+            trie = self.frontier.trie
+            share = trie.logprob[trie.root(node)]
+            self._ended[node] = sum(self.logprobs(node, ended=True)) + share
         return self._ended[node]
+
+    def logprobs(self, node: int, *, ended: bool) -> list[float]:
+        """The log-probability of each token on the way to a node, and of ending there."""
+        found = [_log(self.step(node)[2])] if ended else []
+        trie = self.frontier.trie
+        while trie.parent[node] >= 0:
+            ids, probabilities, _ = self.step(trie.parent[node])
+            place = int(np.searchsorted(ids, trie.token[node]))
+            possible = place < len(ids) and ids[place] == trie.token[node]
+            found.append(_log(float(probabilities[place])) if possible else -math.inf)
+            node = trie.parent[node]
+        return found[::-1]
 
     def _remember(self, node: int, ids: Ids, totals: Floats, end: float) -> Step:
         # Nodes of walks, roots aside, have a total of 0, so that totals are single steps.

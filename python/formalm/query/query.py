@@ -132,6 +132,11 @@ class Query:
     @cached_property
     def asked(self) -> Language:
         """The language with edits applied and ``without`` taken out."""
+        return self.edited if self.without is None else self.edited - self.without
+
+    @cached_property
+    def edited(self) -> Language:
+        """The language with edits applied, before anything is taken out."""
         language = self.language
         if self.edits is not None:
             region = self.edits.region
@@ -143,7 +148,7 @@ class Query:
                 operations=self.edits.operations,
                 region=region,
             )
-        return language if self.without is None else language - self.without
+        return language
 
     def to_data(self) -> dict[str, Any]:
         """The query as tables, lists, strings and numbers; defaults are left out."""
