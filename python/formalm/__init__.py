@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from formalm.drivers.mass import Mass as Mass
     from formalm.drivers.mass import mass as mass
     from formalm.drivers.mass import mass_bounds as mass_bounds
+    from formalm.drivers.progress import Progress as Progress
+    from formalm.drivers.record import Record as Record
+    from formalm.drivers.records import Records as Records
+    from formalm.drivers.records import rescore as rescore
     from formalm.drivers.result import Generation as Generation
     from formalm.drivers.sample import sample as sample
     from formalm.drivers.samples import Sample as Sample
@@ -66,8 +70,8 @@ _ROOMS = {
     "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "continuations": "Continuation continuation",
-    "drivers": "Estimate Generation Hit Interval Mass MassTable Sample Samples Score"
-    " conditional_mass generate mass mass_bounds mass_table sample score search stream",
+    "drivers": "Estimate Generation Hit Interval Mass MassTable Progress Record Records Sample"
+    " Samples Score conditional_mass generate mass mass_bounds mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import Constraint, Regex, TableModel, Vocabulary, generate, search
+from formalm import Constraint, Limits, Regex, TableModel, Vocabulary, generate, search
 from formalm.languages import Language
 
 LANGUAGES = [
@@ -84,6 +84,49 @@ def test_search_is_brute_force_in_order(
     assert all(one.logprob >= two.logprob - 1e-12 for one, two in pairwise(hits))
     batched = list(search(model, language, batch_size=batch_size, **options))
     assert batched == hits
+
+
+@given(
+    models(),
+    st.sampled_from(LANGUAGES),
+    st.sampled_from(["prefix", "complete"]),
+    st.integers(1, 5),
+    st.integers(1, 20),
+)
+def test_a_beam_keeps_the_best_of_each_length(
+    model: TableModel, language: Language, event: str, beam: int, batch_size: int
+) -> None:
+    vocabulary, end = model.vocabulary, model.vocabulary.end_token_ids[0]
+    level, expected, dropped = {(): 0.0}, {}, False
+    for length in range(MAX_TOKENS + 1):
+        kept = sorted(level.items(), key=lambda item: (-item[1], item[0]))
+        dropped = dropped or len(kept) > beam
+        level = {}
+        for ids, logprob in kept[:beam]:
+            row, data = model.next_logprobs([ids])[0], vocabulary.decode(ids)
+            if language.matches(data):
+                expected[ids] = logprob if event == "prefix" else logprob + row[end]
+            for token_id in range(end):
+                if length < MAX_TOKENS and language.is_viable(
+                    data + vocabulary.token_bytes(token_id)
+                ):
+                    level[(*ids, token_id)] = logprob + row[token_id]
+    found = search(
+        model,
+        language,
+        event=event,
+        duplicates="show",
+        max_tokens=MAX_TOKENS,
+        limits=Limits(beam=beam),
+        batch_size=batch_size,
+    )
+    hits = {hit.token_ids: hit.logprob for hit in found}
+    assert set(hits) == set(expected)
+    assert np.allclose([expected[ids] for ids in hits], list(hits.values()), atol=1e-9)
+    assert list(hits.values()) == sorted(hits.values(), reverse=True)
+    assert (found.status, found.truncated_by) == (
+        ("truncated", "beam") if dropped else ("exhausted", None)
+    )
 
 
 @given(models(), st.sampled_from(LANGUAGES), st.sampled_from([1e-6, 1e-2]))

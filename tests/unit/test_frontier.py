@@ -17,9 +17,10 @@ from formalm import (
     search,
 )
 from formalm.constraint import Constraint
-from formalm.drivers.frontier import Frontier, by_tokens
+from formalm.drivers.frontier import Frontier
 from formalm.drivers.queue import Queue
 from formalm.drivers.roots import encodings, roots_of
+from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Task
 from formalm.drivers.trie import Trie
 from formalm.models import Session
@@ -80,7 +81,7 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     roots = roots_of(session, constraint, query, None, shares=False)
     task = Task(session, constraint, roots, Decoding(), False, True, batch_size, None, Limits(None))
     task.state_bytes = budget
-    return [found for found in by_tokens(task) if found is not None], session.forwards
+    return [found for found in Sequences(task).run() if found is not None], session.forwards
 
 
 def test_dropped_answers_are_asked_for_again() -> None:
@@ -112,11 +113,11 @@ def test_a_node_takes_little_memory() -> None:
 
 
 def test_memory_is_limited() -> None:
-    hits = search(MODEL, Regex("[ab]*"), limits=Limits(memory_bytes=5000), duplicates="show")
-    assert len(list(hits)) > 3
-    assert (hits.status, hits.truncated_by) == ("truncated", "memory")
-    with pytest.raises(ArgumentError, match="memory_bytes"):
-        search(MODEL, Regex("[ab]*"), limits=Limits(memory_bytes=5000))
+    for duplicates, most in (("show", 5_000), ("merge", 50_000)):
+        limits = Limits(memory_bytes=most)
+        hits = search(MODEL, Regex("[ab]*"), limits=limits, duplicates=duplicates)
+        assert len(list(hits)) > 3
+        assert (hits.status, hits.truncated_by) == ("truncated", "memory")
 
 
 def brute_force(query: Query, merge: bool) -> dict:

@@ -120,8 +120,12 @@ def test_what_a_mass_has_no_use_for_is_refused() -> None:
         mass_table(MODEL, Regex("(?P<x>a)"), ["z"])
     with pytest.raises(ArgumentError, match="no named groups"):
         mass_table(MODEL, Regex("a"))
-    with pytest.raises(ArgumentError, match="complete"):
-        mass_table(MODEL, Query(Regex("(?P<x>a)"), event="prefix"))
+    with pytest.raises(ArgumentError, match="never"):
+        mass_table(MODEL, Query(Regex("(?P<x>a)"), event="never"))
+    with pytest.raises(ArgumentError, match="unique"):
+        mass(MODEL, Query(Regex("a"), event="prefix", unique="tokens"))
+    with pytest.raises(ArgumentError, match="progress"):
+        mass(MODEL, Regex("a"), event="prefix", progress=3)
     with pytest.raises(ArgumentError, match="no group"):
         mass_table(MODEL, Regex("(?P<x>a)")).mass(y="a")
     with pytest.raises(ArgumentError, match="renormalise"):

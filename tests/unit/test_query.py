@@ -117,7 +117,7 @@ def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None
     ("options", "field"),
     [
         ({"event": "maybe"}, "event"),
-        ({"tokenization": "canonical"}, "tokenization"),
+        ({"tokenization": "canonical-given"}, "tokenization"),
         ({"boundary": "heal", "given": "The"}, "boundary"),
         ({"unique": "bytes"}, "unique"),
         ({"bos": "x"}, "bos"),

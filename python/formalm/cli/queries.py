@@ -20,12 +20,15 @@ FORWARDS = 10_000
 
 @dataclass(frozen=True)
 class QueryOptions(LanguageOptions):
-    """What names a query: a file, or a language; ``--given`` goes with both."""
+    """What names a query: a file, or a language; ``--given`` and the like go with both."""
 
     query: Annotated[
         str | None, typer.Option("--query", "-q", help="A query, as TOML or JSON.")
     ] = None
     given: Annotated[str | None, typer.Option(help="Beginning of members, for granted.")] = None
+    tokenization: Annotated[
+        str | None, typer.Option(help="all, the default, canonical or canonical-given.")
+    ] = None
 
     def asked(self, work: LimitOptions | None = None, **fields: Any) -> Query:
         """The query; an option that was given, and a field that is not None, override a file's."""
@@ -43,7 +46,8 @@ class QueryOptions(LanguageOptions):
             changed = {"forwards": work.forwards, "seconds": work.seconds}
             fields |= {"max_tokens": work.max_tokens}
             fields |= {"limits": replace(asked.limits, **_given(changed))}
-        return replace(asked, **_given({"given": self.given, **fields}))
+        own = {"given": self.given, "tokenization": self.tokenization}
+        return replace(asked, **_given({**own, **fields}))
 
 
 @dataclass(frozen=True)

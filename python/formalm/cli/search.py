@@ -97,6 +97,7 @@ def _print_hit(hit: Hit, json: bool) -> None:
 
 
 def _conclude(found: Search, interrupted: bool, json: bool) -> None:
+    interrupted = interrupted or found.status == "interrupted"
     status = "interrupted" if interrupted else found.status
     if json:
         print_json(

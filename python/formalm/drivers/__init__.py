@@ -3,6 +3,9 @@
 from formalm.drivers.estimate import Estimate
 from formalm.drivers.generate import generate
 from formalm.drivers.mass import Mass, mass, mass_bounds
+from formalm.drivers.progress import Progress
+from formalm.drivers.record import Record
+from formalm.drivers.records import Records, rescore
 from formalm.drivers.result import Generation
 from formalm.drivers.sample import sample
 from formalm.drivers.samples import Sample, Samples
@@ -22,6 +25,9 @@ __all__ = [
     "Limits",
     "Mass",
     "MassTable",
+    "Progress",
+    "Record",
+    "Records",
     "Sample",
     "Samples",
     "Score",
@@ -32,6 +38,7 @@ __all__ = [
     "mass",
     "mass_bounds",
     "mass_table",
+    "rescore",
     "sample",
     "score",
     "search",

@@ -10,10 +10,11 @@ from formalm.drivers.arguments import UNSET, compiled
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import Session
+from formalm.query.limits import Limits
 from formalm.query.query import Query, as_query
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["asked_query", "constraint_of", "needs_an_end"]
+__all__ = ["asked_query", "constraint_of", "needs_an_end", "refuse_listing_limits"]
 
 
 def asked_query(query: object, **options: Any) -> Query:
@@ -35,9 +36,18 @@ def constraint_of(
     One that was handed in is taken where it says the same, since it has masks already.
     """
     wanted = asked.asked if language is None else language
+    # The tokens of `given` are chosen where a query starts; behind it any will do.
+    tokens = "canonical" if asked.tokenization == "canonical" else "all"
     if isinstance(query, Constraint) and query.language == wanted:
-        return compiled(query, vocabulary, asked.tokenization)
-    return compiled(wanted, vocabulary, asked.tokenization)
+        return compiled(query, vocabulary, tokens)
+    return compiled(wanted, vocabulary, tokens)
+
+
+def refuse_listing_limits(limits: Limits, what: str) -> None:
+    """Refuse limits that are about listings."""
+    for name in ("hits", "beam"):
+        if getattr(limits, name) is not None:
+            raise ArgumentError(f"limits.{name} is about listings, and this is {what}")
 
 
 def needs_an_end(session: Session) -> None:

@@ -5,7 +5,8 @@ One that is decided adds its mass to the event or to nothing; one that is evalua
 to its children. What is proven lies between the decided mass and that plus the undecided.
 
 Events but ``complete`` become languages whose members stay members whatever follows, so a node is
-decided as soon as its text is accepted. ``never`` is what ``contains`` leaves over.
+decided as soon as its text is accepted. ``never`` is what ``contains`` leaves over. Where tokens
+are to be canonical, a node is decided once its own tokens are.
 
 Rounding is outward: every sum carries a bound of its own error. A model's row is made to sum to one
 in float64 first, so "the probability" is that of the distribution the model rounds to.
@@ -22,9 +23,9 @@ import numpy as np
 
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
-from formalm.languages import Choice, Language
+from formalm.languages import Choice, Language, Regex
 
-__all__ = ["Bounds", "Classify", "anything", "event_language"]
+__all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
 
 EPSILON = 2.0**-52
 Classify = Callable[[bytes], object]
@@ -36,12 +37,42 @@ def anything() -> Language:
     return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
-def event_language(language: Language, event: str) -> Language:
+@lru_cache(maxsize=1)
+def any_text() -> Language:
+    """Every text: what has canonical tokens is UTF-8."""
+    return Regex("(?s:.*)")
+
+
+def event_language(language: Language, event: str, tokenization: str = "all") -> Language:
     """The outputs that decide an event: members, or all that begin with or contain one."""
     if event == "complete":
         return language
-    extended = language + anything()
-    return extended if event == "prefix" else anything() + extended
+    rest = any_text() if tokenization == "canonical" else anything()
+    extended = language + rest
+    return extended if event == "prefix" else rest + extended
+
+
+def deciding_member(language: Language, event: str) -> Callable[[bytes], bytes]:
+    """From an output that decides an event to the member that does.
+
+    The output itself with ``"complete"``; the shortest member it begins with, with ``"prefix"``;
+    the member that ends first, the longest of those, with ``"contains"``.
+    """
+    if event == "complete":
+        return lambda data: data
+    extended = event_language(language, event)
+
+    def member(data: bytes) -> bytes:
+        end = len(data)
+        while end and extended.matches(data[: end - 1]):
+            end -= 1
+        if event == "prefix":
+            return data[:end]
+        return next(
+            data[start:end] for start in range(end + 1) if language.matches(data[start:end])
+        )
+
+    return member
 
 
 class Bounds:
@@ -54,7 +85,7 @@ class Bounds:
     event
         ``"complete"``, ``"prefix"`` or ``"contains"``.
     classify
-        For ``"complete"``: from a member to its cell. The masses of the cells are kept apart.
+        From the text that decided the event to its cell. The masses of the cells are kept apart.
 
     Attributes
     ----------
@@ -168,6 +199,7 @@ class Bounds:
         if self._classify is not None:
             cell = self._classify(self.frontier.root(node).data + self.frontier.data(node))
         mass = math.exp(logprob)
+        self.task.covered = (self.task.covered or 0.0) + mass
         self.cells[cell].append(mass)
         relative = _relative_error(logprob, depth)
         self._error += mass * relative

@@ -1,10 +1,4 @@
-"""The frontier of a question: what to evaluate next, in a trie of token sequences.
-
-:func:`by_tokens` is best-first search on it. A step never adds probability, so the best entry of
-the queue bounds all that is still to come (Dijkstra's rule), and a finished sequence on top of it
-is the next hit. Nodes further down may be evaluated early to fill a batch: that changes the work
-and never the order.
-"""
+"""The frontier of a question: what to evaluate next, in a trie of token sequences."""
 
 from __future__ import annotations
 
@@ -17,12 +11,12 @@ import numpy.typing as npt
 from formalm.drivers.positions import Positions
 from formalm.drivers.queue import Queue
 from formalm.drivers.roots import Root
-from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.task import Task, Truncated
 from formalm.drivers.trie import END, UNKNOWN, Trie
 from formalm.models import Position
 from formalm.query.states import States
 
-__all__ = ["Expansion", "Frontier", "by_tokens"]
+__all__ = ["Expansion", "Frontier"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -80,6 +74,9 @@ class Frontier:
 
     def room(self) -> int:
         """How many prefixes the next batch may have; errors are those of :meth:`Task.room`."""
+        if self.task.progress is not None:
+            best = self.trie.logprob[self.queue.top()] if self.queue else None
+            self.task.report(len(self.trie), len(self.queue), best)
         limit = self.task.limits.memory_bytes
         if limit is not None and self.memory_bytes > limit:
             raise Truncated("memory")
@@ -127,75 +124,3 @@ class Frontier:
         )
         total = self.trie.logprob[node]
         return ids, total + logprobs, total + end
-
-
-class _Listing:
-    """Best-first search: the hits that wait, and the steps."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.frontier = Frontier(task)
-        self.hits: set[int] = set()
-
-    def run(self) -> Iterator[Found | None]:
-        frontier, queue = self.frontier, self.frontier.queue
-        for node in frontier.root_nodes:
-            queue.push(node)
-        while queue:
-            if queue.top() in self.hits:
-                yield self.found(queue.pop())
-                continue
-            batch = self.collect(frontier.room())
-            for node, ids, totals, end in frontier.evaluate(batch):
-                self.expand(node, ids, totals, end)
-            if batch:
-                yield None
-
-    def collect(self, room: int) -> list[int]:
-        """Take the best nodes to evaluate; those that are hits as well come back as hits."""
-        frontier, task, trie = self.frontier, self.task, self.frontier.trie
-        batch: list[int] = []
-        hits: list[int] = []
-        while frontier.queue and len(batch) < room:
-            node = frontier.queue.pop()
-            if node in self.hits:
-                hits.append(node)
-                continue
-            parent = trie.parent[node]
-            if parent >= 0:
-                frontier.queue_next(parent)
-            state = frontier.state(node)
-            if not task.complete and frontier.states.accepting[state]:
-                self.hits.add(node)
-                hits.append(node)
-            over = frontier.states.finished[state] and not task.complete
-            if not over and task.may_go_on(trie.depth[node], frontier.root(node)):
-                batch.append(node)
-        for node in hits:
-            frontier.queue.push(node)
-        return batch
-
-    def expand(self, node: int, ids: Ids, totals: Floats, end: float) -> None:
-        """Queue what may follow an evaluated sequence: its best child, and its end."""
-        frontier, task = self.frontier, self.task
-        if task.complete and end > -np.inf:
-            ending = frontier.trie.add(node, END, end)
-            self.hits.add(ending)
-            frontier.queue.push(ending)
-        if task.max_tokens is None or frontier.trie.depth[node] < task.max_tokens:
-            frontier.queue_children(node, ids, totals)
-
-    def found(self, node: int) -> Found:
-        self.hits.discard(node)
-        frontier = self.frontier
-        token_ids = tuple(token for token in frontier.trie.path(node) if token != END)
-        logprob, given = frontier.trie.logprob[node], frontier.root(node).data
-        return Found(frontier.data(node), token_ids, logprob, given=given)
-
-
-def by_tokens(task: Task) -> Iterator[Found | None]:
-    """Every token sequence that spells a member, most probable first.
-
-    Ties go to the shorter, then the smaller sequence. None is yielded after each batch.
-    """
-    return _Listing(task).run()

@@ -1,8 +1,8 @@
 """Search over strings: every string once, with all its tokenizations added up.
 
-A *reading* of a string is a token sequence that spells it. The search walks the tree of byte
-strings. A node keeps, for its string ``u``, all readings of prefixes of ``u``, each with its exact
-probability:
+A *reading* of a string is a token sequence that spells it, a node of the frontier's trie. The queue
+has byte strings. An entry keeps, for its string ``u``, all readings of prefixes of ``u``, each with
+its exact probability:
 
 - *evaluated* ones as a fan: the tokens that go on from there in agreement with ``u`` and beyond it;
 - *pending* ones, not yet evaluated, as they are.
@@ -11,7 +11,7 @@ Bound. A reading of a member ``s`` that extends ``u`` either uses a token of som
 begins with a pending reading. Readings in different fans, different tokens of one fan, and
 different pending readings are incompatible beginnings of a token sequence, so the probabilities of
 the readings of ``s`` add up to at most the sum over the fans' tokens and the pending readings.
-That sum is the node's bound; it holds for the total of all members below the node, hence for each.
+That sum is the entry's bound; it holds for the total of all members below ``u``, hence for each.
 
 A candidate ``u``, a member itself, lies between the sum of its readings found so far and that sum
 plus the pending readings that end before ``u``. It is yielded when it is on top of the queue and
@@ -28,167 +28,230 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from formalm._core import Matcher
-from formalm.drivers.readings import Candidate, Fan, Node, Reading
-from formalm.drivers.roots import Root
-from formalm.drivers.spelling import Spelling
-from formalm.drivers.task import Found, Task
+from formalm.drivers.frontier import Frontier
+from formalm.drivers.readings import Readings, String, log_sum
+from formalm.drivers.task import Found, Task, Truncated
 
-__all__ = ["by_strings"]
+__all__ = ["Strings"]
 
-Entry = tuple[tuple[float, int, bytes, int, int], "Node | Candidate"]
+# A pending reading is evaluated before its string is expanded if it is this share of the bound.
+WORTH_EVALUATING = 0.01
+Entry = tuple[tuple[float, int, bytes, int, int], String]
 
 
-class _Strings:
-    """One search: the queue, and the steps on it."""
+class Strings:
+    """One search: the queue, and the steps on it.
+
+    Attributes
+    ----------
+    frontier
+        The trie of readings.
+    readings
+        What is known of them.
+    heap
+        The queue.
+    whole
+        Whether nothing is between two places, so that the search could be put down here.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.spelling = Spelling.of(task.session.vocabulary)
+        self.frontier = Frontier(task)
+        self.readings = Readings(self.frontier)
         self.heap: list[Entry] = []
+        self.whole = True
+        self._bytes = 0
+        trie = self.frontier.trie
+        for number, node in enumerate(self.frontier.root_nodes):
+            pending = [node] if self.goes_on(node) else []
+            self.add(String(b"", trie.state[node], number, exact=[node], pending=pending))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the trie and the queue."""
+        return self.frontier.trie.memory_bytes + self.readings.memory_bytes + self._bytes
 
     def run(self) -> Iterator[Found | None]:
-        """The members, most probable first; None after each batch."""
-        for number, root in enumerate(self.task.roots):
-            first = Reading(None, (), 0, root.logprob, number)
-            pending = [first] if self.goes_on(first) else []
-            self.add(Node(b"", root.matcher, number, [first], pending))
+        """Every member with its total over all tokenizations, most probable first.
+
+        None is yielded after each batch.
+        """
         while self.heap:
-            aside: list[Node | Candidate] = []
-            requests: dict[Reading, None] = {}
+            room = self.room()
+            self.whole = False
+            aside: list[String] = []
+            requests: dict[int, None] = {}
             looked_at = 0
             while self.heap and len(requests) < self.task.batch_size > looked_at // 4:
                 looked_at += 1
-                item = heappop(self.heap)[1]
-                wanted = item.wanted()
-                if not wanted and isinstance(item, Node):
+                item = self.pop()
+                wanted = self.wanted(item)
+                if not wanted and not item.member:
                     self.expand(item)
                 elif not wanted and not aside:
-                    assert isinstance(item, Candidate)
-                    yield item.hit(self.task.roots[item.node.root].data)
+                    self.whole = True
+                    yield self.found(item)
+                    self.whole = False
                 else:
                     requests.update(dict.fromkeys(wanted))
                     aside.append(item)
-            if requests:
-                self.evaluate(list(requests)[: self.task.room()])
-            for item in aside:
-                self.push(item)
+            try:
+                if requests:
+                    self.readings.evaluate(list(requests)[:room])
+            finally:
+                for item in aside:
+                    self.push(item)
+                self.whole = True
             yield None
 
-    def add(self, node: Node) -> None:
+    def room(self) -> int:
+        """How many readings the next batch may have; errors are those of :meth:`Task.room`."""
+        if self.task.progress is not None:
+            best = -self.heap[0][0][0] if self.heap else None
+            self.task.report(len(self.frontier.trie), len(self.heap), best)
+        limit = self.task.limits.memory_bytes
+        if limit is not None and self.memory_bytes > limit:
+            raise Truncated("memory")
+        return self.task.room()
+
+    def add(self, item: String) -> None:
         """Queue a string that was just reached: what is below it, and itself if it is a member."""
-        if node.matcher.is_accepting:
-            own = Node(node.data, node.matcher, node.root, list(node.exact), list(node.pending))
-            self.push(Candidate(own, self.task.complete, self.task.tolerance))
-        if not node.matcher.is_finished:
-            self.push(node)
+        states = self.frontier.states
+        if states.accepting[item.state]:
+            exact, pending = list(item.exact), list(item.pending)
+            self.push(String(item.data, item.state, item.root, True, exact, pending))
+        if not states.finished[item.state]:
+            self.push(item)
 
-    def push(self, item: Node | Candidate) -> None:
+    def push(self, item: String) -> None:
         """Queue by bound; ties go to the shorter, then the smaller string."""
-        node = item if isinstance(item, Node) else item.node
-        self.absorb(node, fans=isinstance(item, Node))
-        bound = item.bound()
+        self.absorb(item)
+        bound = self.bound(item)
         if bound > -math.inf:
-            kind = int(isinstance(item, Node)) + len(node.done)
-            key = (-bound, len(node.data), node.data, node.root, kind)
+            kind = int(not item.member) + len(item.done)
+            key = (-bound, len(item.data), item.data, item.root, kind)
             heappush(self.heap, (key, item))
+            self._bytes += item.memory_bytes
 
-    def absorb(self, node: Node, *, fans: bool) -> None:
+    def pop(self) -> String:
+        """Take the entry with the largest bound."""
+        item = heappop(self.heap)[1]
+        self._bytes -= item.memory_bytes
+        return item
+
+    def absorb(self, item: String) -> None:
         """Replace pending readings that have been evaluated by what they lead to."""
-        waiting, node.pending = node.pending, []
+        readings, size = self.readings, len(item.data)
+        waiting, item.pending = item.pending, []
         while waiting:
-            reading = waiting.pop()
-            if reading.fan is None:
-                node.pending.append(reading)
+            node = waiting.pop()
+            if node not in readings.ends:
+                item.pending.append(node)
                 continue
-            rest = node.data[reading.length :]
-            low, high, inside = self.spelling.narrow(reading.fan.rows, rest)
+            ranks, totals = readings.rows(node)
+            rest = item.data[readings.length[node] :]
+            low, high, inside = readings.spelling.narrow(ranks, rest)
             for row in inside:
-                child = self.child(reading, reading.fan, row)
-                if child.length == len(node.data):
-                    node.exact.append(child)
+                child = readings.child(node, int(ranks[row]), float(totals[row]))
+                if readings.length[child] == size:
+                    item.exact.append(child)
                 if self.goes_on(child):
                     waiting.append(child)
-            if fans and low < high:
-                node.fans.append((reading, low, high))
-        node.pending.sort(key=lambda reading: (-reading.logprob, reading.token_ids))
+            if not item.member and low < high:
+                self.fan(item, node, low, high)
+        logprob, path = self.frontier.trie.logprob, self.frontier.trie.path
+        item.pending.sort(key=lambda node: (-logprob[node], path(node)))
 
-    def expand(self, node: Node) -> None:
+    def fan(self, item: String, node: int, low: int, high: int) -> None:
+        """Note where an evaluated reading goes beyond a string."""
+        ranks, totals = self.readings.rows(node)
+        together = float(np.logaddexp.reduce(totals[low:high]))
+        item.fans.append((node, int(ranks[low]), int(ranks[high - 1]) + 1, together))
+
+    def expand(self, item: String) -> None:
         """Queue the strings one byte longer."""
-        found: dict[int, Node] = {}
-        for reading, low, high in node.fans:
-            fan, depth = reading.fan, len(node.data) - reading.length
-            if fan is None:
-                continue
-            for byte, start, middle, end in self.spelling.split(fan.rows, low, high, depth):
-                if byte in node.done:
+        readings, spelling = self.readings, self.readings.spelling
+        found: dict[int, String] = {}
+        for fan in item.fans:
+            node = fan[0]
+            ranks, totals, low, high = readings.slice(fan)
+            depth = len(item.data) - readings.length[node]
+            for byte, start, middle, end in spelling.split(ranks, low, high, depth):
+                if byte in item.done:
                     continue
                 if byte not in found:
-                    matcher = node.matcher.fork()
-                    matcher.advance_bytes(bytes([byte]))
-                    found[byte] = Node(node.data + bytes([byte]), matcher, node.root)
+                    state = self.frontier.states.step_bytes(item.state, bytes([byte]))
+                    found[byte] = String(item.data + bytes([byte]), state, item.root)
                 longer = found[byte]
-                ending = [self.child(reading, fan, row) for row in range(start, middle)]
-                longer.exact += ending
-                longer.pending += [child for child in ending if self.goes_on(child)]
+                for row in range(start, middle):
+                    child = readings.child(node, int(ranks[row]), float(totals[row]))
+                    longer.exact.append(child)
+                    if self.goes_on(child):
+                        longer.pending.append(child)
                 if middle < end:
-                    longer.fans.append((reading, middle, end))
+                    self.fan(longer, node, middle, end)
         for longer in found.values():
-            longer.pending += node.pending
+            longer.pending += item.pending
             self.add(longer)
-        if node.pending:
-            done = node.done.union(found)
-            rest = Node(node.data, node.matcher, node.root, pending=node.pending, done=done)
+        if item.pending:
+            done = item.done.union(found)
+            rest = String(item.data, item.state, item.root, pending=item.pending, done=done)
             self.push(rest)
 
-    def evaluate(self, readings: list[Reading]) -> None:
-        """Ask the model what follows some readings, in one call."""
-        session = self.task.session
-        first = [reading for reading in readings if reading.parent is None]
-        readings = [*first, *(reading for reading in readings if reading.parent is not None)]
-        positions = session.start_many([self.root(reading).token_ids for reading in first])
-        before = [r.parent.position for r in readings if r.parent and r.parent.position]
-        positions += session.extend(before, [r.token_ids[-1] for r in readings[len(first) :]])
-        for reading, position in zip(readings, positions, strict=True):
-            reading.position = position
-            reading.matcher = self.matcher_of(reading)
-            ids, logprobs, end = self.task.step(position, reading.matcher)
-            if self.task.max_tokens is not None and len(reading.token_ids) >= self.task.max_tokens:
-                ids, logprobs = ids[:0], logprobs[:0]
-            ranks = self.spelling.ranks(ids)
-            order = np.argsort(ranks)
-            reading.fan = Fan(ranks[order], reading.logprob + logprobs[order], end)
-
-    def matcher_of(self, reading: Reading) -> Matcher:
-        if reading.parent is None or reading.parent.matcher is None:
-            return self.root(reading).matcher
-        matcher = reading.parent.matcher.fork()
-        matcher.advance(reading.token_ids[-1])
-        return matcher
-
-    def child(self, reading: Reading, fan: Fan, row: int) -> Reading:
-        """The reading that goes on with a token of a fan."""
-        known = reading.children.get(row)
-        if known is None:
-            rank = int(fan.rows[row])
-            known = Reading(
-                reading,
-                (*reading.token_ids, int(self.spelling.token_ids[rank])),
-                reading.length + int(self.spelling.lengths[rank]),
-                float(fan.logprobs[row]),
-                reading.root,
-            )
-            reading.children[row] = known
-        return known
-
-    def goes_on(self, reading: Reading) -> bool:
+    def goes_on(self, node: int) -> bool:
         """Whether the model can be asked what follows."""
-        return self.task.may_go_on(len(reading.token_ids), self.root(reading))
+        return self.task.may_go_on(self.frontier.trie.depth[node], self.frontier.root(node))
 
-    def root(self, reading: Reading) -> Root:
-        return self.task.roots[reading.root]
+    def bound(self, item: String) -> float:
+        """Log of the most that a member, or all members below a string together, can have."""
+        logprob = self.frontier.trie.logprob
+        if item.member:
+            waiting = [logprob[node] for node in self.open_readings(item)]
+            return log_sum([self.total(item), *waiting])
+        fans = [together for *_, together in item.fans]
+        return log_sum([*(logprob[node] for node in item.pending), *fans])
 
+    def wanted(self, item: String) -> list[int]:
+        """The readings to evaluate before it is worth going on; largest first."""
+        logprob = self.frontier.trie.logprob
+        if not item.member:
+            if not item.pending:
+                return []
+            least = self.bound(item) + math.log(WORTH_EVALUATING)
+            worth = [node for node in item.pending if logprob[node] >= least]
+            return worth or ([] if item.fans else item.pending[:1])
+        waiting = self.open_readings(item)
+        if not waiting or self.task.tolerance == 0.0:
+            return waiting
+        spare = self.total(item) + math.log(self.task.tolerance)
+        if log_sum(logprob[node] for node in waiting) <= spare:
+            return []
+        least = spare - math.log(len(waiting))
+        return [node for node in waiting if logprob[node] > least]
 
-def by_strings(task: Task) -> Iterator[Found | None]:
-    """Every member with its total over all tokenizations, most probable first."""
-    return _Strings(task).run()
+    def total(self, item: String) -> float:
+        """Log of the sum over a member's readings found so far."""
+        logprob, ends = self.frontier.trie.logprob, self.readings.ends
+        if not self.task.complete:
+            return log_sum(logprob[node] for node in item.exact)
+        return log_sum(ends[node] for node in item.exact if node in ends)
+
+    def open_readings(self, item: String) -> list[int]:
+        """Those whose evaluation can still add to a member."""
+        size, length = len(item.data), self.readings.length
+        return [node for node in item.pending if length[node] < size or self.task.complete]
+
+    def found(self, item: String) -> Found:
+        """What is yielded."""
+        trie = self.frontier.trie
+        ways = [node for node in item.exact if node in self.readings.ends] or item.exact
+        best = min(
+            ways if self.task.complete else item.exact,
+            key=lambda node: (-trie.logprob[node], trie.path(node)),
+        )
+        given = self.task.roots[item.root].data
+        steps = trie.steps(best)
+        if self.task.complete and best in self.readings.ends:
+            steps.append(self.readings.ends[best] - trie.logprob[best])
+        found = (item.data, tuple(trie.path(best)), self.total(item), len(item.exact), given)
+        return Found(*found, root=item.root, token_logprobs=tuple(steps))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds, Classify, event_language
+from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task, Truncated
@@ -73,6 +74,7 @@ def mass(
     limits: Limits | None = None,
     eps: float = 1e-3,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Mass:
     """Bound the probability of an event: P(event | given).
 
@@ -99,6 +101,8 @@ def mass(
         The width that is enough; 0 goes on until nothing is undecided or a limit is reached.
     batch_size
         Most prefixes a call of the model.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
 
     Raises
     ------
@@ -130,6 +134,7 @@ def mass(
             limits=limits,
             eps=eps,
             batch_size=batch_size,
+            progress=progress,
         ):
             pass
     except KeyboardInterrupt:
@@ -149,10 +154,17 @@ def mass_bounds(
     limits: Limits | None = None,
     eps: float = 1e-3,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Mass]:
     """The bounds of :func:`mass` as they close: one interval for each batch, each in the last."""
     question = measured(
-        model, query, prompt=prompt, event=event, limits=limits, batch_size=batch_size
+        model,
+        query,
+        prompt=prompt,
+        event=event,
+        limits=limits,
+        batch_size=batch_size,
+        progress=progress,
     )
     return _closing(question, checked_eps(eps))
 
@@ -214,6 +226,7 @@ def measured(
     limits: Limits | None,
     batch_size: int,
     classify: Classify | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Measured:
     """Check a question about a mass and set it up."""
     positive("batch_size", batch_size, optional=False)
@@ -228,12 +241,13 @@ def measured(
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
-    if asked.limits.hits is not None:
-        raise ArgumentError("limits.hits is about listings; a mass has none")
+    refuse_listing_limits(asked.limits, "a mass")
+    if asked.unique is not None:
+        raise ArgumentError("unique is about listings, and this is a mass")
     if asked.event == "complete":
         needs_an_end(session)
     kind = "contains" if asked.event == "never" else str(asked.event)
-    language = event_language(asked.asked, kind)
+    language = event_language(asked.asked, kind, asked.tokenization)
     constraint = constraint_of(query, asked, session.vocabulary, language)
     roots = roots_of(session, constraint, asked, prompt, shares=True)
     task = Task(
@@ -247,6 +261,7 @@ def measured(
         asked.max_tokens,
         asked.limits,
         normalise=True,
+        progress=checked_progress(progress),
     )
     return Measured(Bounds(task, kind, classify), session, asked.event == "never")
 

@@ -1,4 +1,4 @@
-"""What a search over strings knows of a string: its readings, and what they add up to.
+"""What follows the evaluated readings of strings, in order of bytes, and the strings themselves.
 
 The terms are those of :mod:`formalm.drivers.marginal`.
 """
@@ -6,121 +6,152 @@ The terms are those of :mod:`formalm.drivers.marginal`.
 from __future__ import annotations
 
 import math
+from array import array
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from formalm._core import Matcher
-from formalm.drivers.task import Found
-from formalm.models import Position
+from formalm.drivers.frontier import Frontier
+from formalm.drivers.spelling import Spelling
 
-__all__ = ["Candidate", "Fan", "Node", "Reading", "log_sum"]
+__all__ = ["Fan", "Readings", "String", "log_sum"]
 
-# A pending reading is evaluated before its string is expanded if it is this share of the bound.
-WORTH_EVALUATING = 0.01
-
-
-@dataclass(eq=False)
-class Fan:
-    """The tokens after an evaluated reading, in order of their bytes."""
-
-    rows: npt.NDArray[np.int64]
-    logprobs: npt.NDArray[np.float64]
-    end: float
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+Fan = tuple[int, int, int, float]
+"""A reading, the first rank and the one behind the last of the tokens after it that go beyond a
+string, and the log of what these tokens have together."""
+FAN_BYTES = 64 << 20
 
 
 @dataclass(eq=False)
-class Reading:
-    """A token sequence that spells the first ``length`` bytes of a string.
+class String:
+    """An entry of the queue: a byte string and its readings, as nodes of the trie.
 
-    There is one object a sequence: strings that share it share its evaluation.
-    """
-
-    parent: Reading | None
-    token_ids: tuple[int, ...]
-    length: int
-    logprob: float
-    root: int = 0
-    position: Position | None = None
-    matcher: Matcher | None = None
-    fan: Fan | None = None
-    children: dict[int, Reading] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class Node:
-    """A byte string, its readings, and the fans that reach beyond it.
-
-    ``done`` are the bytes whose strings are queued already; they have taken the pending readings
-    along, and what stays here is what those may still open up elsewhere.
+    Attributes
+    ----------
+    data, state, root
+        The bytes, the state of the language behind them, and the number of their beginning.
+    member
+        Whether the string itself is asked about, as a member, rather than what is below it.
+    exact
+        Readings that spell all of it.
+    pending
+        Readings of beginnings of it that were not evaluated.
+    fans
+        Where evaluated readings go beyond it.
+    done
+        The bytes whose strings are queued already; they have taken the pending readings along, and
+        what stays here is what those may still open up elsewhere.
     """
 
     data: bytes
-    matcher: Matcher
-    root: int = 0
-    exact: list[Reading] = field(default_factory=list)
-    pending: list[Reading] = field(default_factory=list)
-    fans: list[tuple[Reading, int, int]] = field(default_factory=list)
+    state: int
+    root: int
+    member: bool = False
+    exact: list[int] = field(default_factory=list)
+    pending: list[int] = field(default_factory=list)
+    fans: list[Fan] = field(default_factory=list)
     done: frozenset[int] = frozenset()
 
-    def bound(self) -> float:
-        """Log of the most that all members strictly below can have together."""
-        parts = [reading.logprob for reading in self.pending]
-        for reading, low, high in self.fans:
-            if reading.fan is not None:
-                parts.append(float(np.logaddexp.reduce(reading.fan.logprobs[low:high])))
-        return log_sum(parts)
-
-    def wanted(self) -> list[Reading]:
-        """The readings to evaluate before it is worth going on; largest first."""
-        if not self.pending:
-            return []
-        least = self.bound() + math.log(WORTH_EVALUATING)
-        worth = [reading for reading in self.pending if reading.logprob >= least]
-        return worth or ([] if self.fans else self.pending[:1])
+    @property
+    def memory_bytes(self) -> int:
+        """About what it takes, with its place in the queue."""
+        lists = len(self.exact) + len(self.pending) + len(self.done)
+        return 640 + len(self.data) + 8 * lists + 120 * len(self.fans)
 
 
-@dataclass(eq=False)
-class Candidate:
-    """A string that is a member, with readings of its own to keep count of."""
+class Readings:
+    """The nodes of a frontier's trie as readings, and the tokens after those that were evaluated.
 
-    node: Node
-    complete: bool
-    tolerance: float
+    Parameters
+    ----------
+    frontier
+        The trie; its queue stays empty.
+    budget_bytes
+        Most memory for the tokens kept. What is let go is asked for again.
 
-    def found(self) -> float:
-        """Log of the sum over the readings found so far."""
-        readings = self.node.exact
-        if not self.complete:
-            return log_sum(reading.logprob for reading in readings)
-        return log_sum(r.logprob + r.fan.end for r in readings if r.fan is not None)
+    Attributes
+    ----------
+    length
+        Of each node: how many bytes it spells.
+    ends
+        Of each evaluated node: the log-probability of ending there.
+    """
 
-    def open_readings(self) -> list[Reading]:
-        """Those whose evaluation can still add to it."""
-        size = len(self.node.data)
-        return [r for r in self.node.pending if r.length < size or self.complete]
+    def __init__(self, frontier: Frontier, budget_bytes: int = FAN_BYTES) -> None:
+        self.frontier = frontier
+        self.spelling = Spelling.of(frontier.task.session.vocabulary)
+        self.length = array("i", [0] * len(frontier.trie))
+        self.ends: dict[int, float] = {}
+        self._children: dict[tuple[int, int], int] = {}
+        self._kept: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
+        self._bytes = 0
+        self._budget = budget_bytes
 
-    def bound(self) -> float:
-        """Log of the most that the string can have."""
-        return log_sum([self.found(), *(reading.logprob for reading in self.open_readings())])
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of what is known of nodes, the trie aside."""
+        return 4 * len(self.length) + 160 * len(self._children) + 100 * len(self.ends)
 
-    def wanted(self) -> list[Reading]:
-        """The readings to evaluate until the rest is within the tolerance; none if it is."""
-        readings = self.open_readings()
-        if not readings or self.tolerance == 0.0:
-            return readings
-        spare = self.found() + math.log(self.tolerance)
-        if log_sum(reading.logprob for reading in readings) <= spare:
-            return []
-        least = spare - math.log(len(readings))
-        return [reading for reading in readings if reading.logprob > least]
+    def evaluate(self, nodes: list[int]) -> None:
+        """Ask the model what follows some readings, in one call if it can be."""
+        for node, ids, totals, end in self.frontier.evaluate(nodes):
+            self._keep(node, ids, totals)
+            self.ends[node] = end
 
-    def hit(self, given: bytes) -> Found:
-        """What is yielded."""
-        best = min(self.node.exact, key=lambda reading: (-reading.logprob, reading.token_ids))
-        return Found(self.node.data, best.token_ids, self.found(), len(self.node.exact), given)
+    def rows(self, node: int) -> tuple[Ids, Floats]:
+        """The ranks of the tokens after an evaluated reading, rising, and the totals with them."""
+        known = self._kept.get(node)
+        if known is None:
+            position = self.frontier.positions.recall(node)
+            ids, totals, _ = self.frontier.follow(node, position)
+            return self._keep(node, ids, totals)
+        self._kept.move_to_end(node)
+        return known
+
+    def slice(self, fan: Fan) -> tuple[Ids, Floats, int, int]:
+        """The rows of a fan's reading, and where the fan's own begin and end."""
+        node, low, high, _ = fan
+        ranks, totals = self.rows(node)
+        first, last = np.searchsorted(ranks, (low, high)).tolist()
+        return ranks, totals, first, last
+
+    def child(self, node: int, rank: int, total: float) -> int:
+        """The reading that goes on with a token."""
+        token_id = int(self.spelling.token_ids[rank])
+        known = self._children.get((node, token_id))
+        if known is None:
+            known = self.frontier.trie.add(node, token_id, total)
+            self.length.append(self.length[node] + int(self.spelling.lengths[rank]))
+            self._children[node, token_id] = known
+        return known
+
+    def restore(self, ends: dict[int, float]) -> None:
+        """Take over what is known of nodes that the trie already has."""
+        trie, spelling = self.frontier.trie, self.spelling
+        self.ends = ends
+        for node in range(len(self.length), len(trie)):
+            rank = int(spelling.ranks(np.array([trie.token[node]]))[0])
+            self.length.append(self.length[trie.parent[node]] + int(spelling.lengths[rank]))
+            self._children[trie.parent[node], trie.token[node]] = node
+
+    def _keep(self, node: int, ids: Ids, totals: Floats) -> tuple[Ids, Floats]:
+        limit = self.frontier.task.max_tokens
+        if limit is not None and self.frontier.trie.depth[node] >= limit:
+            ids, totals = ids[:0], totals[:0]
+        ranks = self.spelling.ranks(ids)
+        order = np.argsort(ranks)
+        rows = ranks[order], totals[order]
+        self._kept[node] = rows
+        self._bytes += rows[0].nbytes + rows[1].nbytes
+        while self._bytes > self._budget and len(self._kept) > 1:
+            _, (old, values) = self._kept.popitem(last=False)
+            self._bytes -= old.nbytes + values.nbytes
+        return rows
 
 
 def log_sum(values: Iterable[float]) -> float:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
+from formalm.drivers.canonical import canonical_start, canonical_tokens
 from formalm.drivers.chains import chained
 from formalm.drivers.prompts import prefix_token_ids
-from formalm.errors import ArgumentError, LimitError, ModelError
+from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.models import Position, Session
 from formalm.query.prefixes import PREFIX_LIMIT, members
 from formalm.query.query import Query
@@ -38,12 +39,25 @@ class Root:
         What the beginning counts: its cost in a listing, its share in a mass.
     matcher
         The constraint after ``data``.
+    given_length
+        How many of the tokens are those of ``given``.
     """
 
     token_ids: tuple[int, ...]
     data: bytes
     logprob: float
     matcher: Matcher
+    given_length: int = 0
+
+    @property
+    def prompt_token_ids(self) -> tuple[int, ...]:
+        """The tokens in front of ``given``."""
+        return self.token_ids[: len(self.token_ids) - self.given_length]
+
+    @property
+    def given_token_ids(self) -> tuple[int, ...]:
+        """The tokens of ``given``."""
+        return self.token_ids[len(self.token_ids) - self.given_length :]
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,8 @@ def roots_of(
         If a context does not fit into the model.
     LimitError
         If there are too many beginnings.
+    TokenError
+        If tokens are to be canonical and no member goes on behind the prompt or a beginning.
     """
     front = prefix_token_ids(session, prompt, query.bos)
     every = query.prefix_weights == "encodings" if shares else query.prefix_cost == "zero"
@@ -87,7 +103,9 @@ def roots_of(
     elif query.given is None:
         begun = [_Beginning(b"", ())]
     else:
-        begun = _beginnings(query, session.vocabulary, every=every)
+        begun = _beginnings(query, session.vocabulary, front, every=every)
+    if given is not None and query.tokenization == "canonical-given":
+        _check_canonical(session.vocabulary, front, given)
     _check_context(session, front, begun)
     logprobs = (
         _shares(session, front, query, begun) if shares else _costs(session, front, query, begun)
@@ -95,10 +113,28 @@ def roots_of(
     roots = []
     for one, logprob in zip(begun, logprobs, strict=True):
         if logprob > -math.inf:
-            matcher = constraint.core.matcher()
-            matcher.advance_bytes(one.data)
-            roots.append(Root((*front, *one.token_ids), one.data, logprob, matcher))
+            matcher = _start(constraint, front, one)
+            ids = (*front, *one.token_ids)
+            roots.append(Root(ids, one.data, logprob, matcher, len(one.token_ids)))
     return roots
+
+
+def _start(constraint: Constraint, front: tuple[int, ...], begun: _Beginning) -> Matcher:
+    """The constraint after a beginning."""
+    if constraint.tokenization == "canonical":
+        return canonical_start(constraint, front, begun.data, begun.token_ids)
+    matcher = constraint.core.matcher()
+    matcher.advance_bytes(begun.data)
+    return matcher
+
+
+def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], begun: _Beginning) -> None:
+    """Refuse tokens of ``given`` that the caller chose and the tokenizer would not."""
+    if tuple(canonical_tokens(vocabulary, front, begun.data)) != begun.token_ids:
+        raise TokenError(
+            f"the tokens of given are not those that the tokenizer makes of {begun.data!r} there",
+            hint="give the text, or use tokenization='all'",
+        )
 
 
 def given_tokens(data: bytes, token_ids: Sequence[int]) -> _Beginning:
@@ -128,12 +164,16 @@ def encodings(data: bytes, vocabulary: Vocabulary, limit: int = PREFIX_LIMIT) ->
     return sorted(ways[0])
 
 
-def _beginnings(query: Query, vocabulary: Vocabulary, *, every: bool) -> list[_Beginning]:
+def _beginnings(
+    query: Query, vocabulary: Vocabulary, front: tuple[int, ...], *, every: bool
+) -> list[_Beginning]:
     assert query.given is not None
     begun = []
     for data in members(query.given):
         if every:
             ways = encodings(data, vocabulary)
+        elif query.tokenization != "all":
+            ways = [canonical_tokens(vocabulary, front, data)]
         else:
             try:
                 text = data.decode()

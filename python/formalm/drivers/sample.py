@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
+from formalm.drivers.bounds import any_text, anything, event_language
+from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.record import Origin
 from formalm.drivers.roots import roots_of
 from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
 from formalm.drivers.samples import Sample, Samples
@@ -37,16 +41,19 @@ def sample(
     seed: int | None = None,
     limits: Limits | None = None,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Samples:
-    """Draw complete members of a language.
+    """Draw members of a language, or outputs in which an event happens.
 
     Parameters
     ----------
     model, prompt
         As in :func:`~formalm.search`.
     query
-        What is drawn from; its event is ``"complete"``. With several beginnings in ``given``,
-        one is drawn first, by ``prefix_weights``; members and masses are of the mixture.
+        What is drawn from. Its event is ``"complete"`` unless it says otherwise. ``"prefix"`` and
+        ``"contains"`` draw outputs up to the token with which the event has happened, ``"never"``
+        complete outputs without a member. With several beginnings in ``given``, one is drawn
+        first, by ``prefix_weights``; members and masses are of the mixture.
     n
         How many.
     target
@@ -60,11 +67,13 @@ def sample(
         In place of the query's.
     batch_size
         Most prefixes a call of the model. It does not change what is drawn.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
 
     Returns
     -------
     Samples
-        Fewer than ``n`` if a limit was reached or there are no more members.
+        Fewer than ``n`` if a limit was reached, if there are no more members, or after Ctrl-C.
 
     Raises
     ------
@@ -81,7 +90,9 @@ def sample(
     True
     """
     asked = _checked(query, n, target, limits, batch_size)
-    walks = Walks(_task(model, query, asked, prompt, batch_size))
+    task = _task(model, query, asked, prompt, batch_size)
+    task.progress = checked_progress(progress)
+    walks = Walks(task)
     seed = chosen_seed(seed)
     found: list[Draw] = []
     attempts = 0
@@ -97,6 +108,8 @@ def sample(
                 break
     except Truncated as reached:
         status, limit = "truncated", str(reached)
+    except KeyboardInterrupt:
+        status = "interrupted"
     if target == "without_replacement":
         # The last draw found is the threshold. Without one, all there are were drawn for certain,
         # and weigh their probabilities.
@@ -106,7 +119,7 @@ def sample(
         limit = "context"
     session = walks.task.session
     counters = (seed, attempts, session.forwards, session.calls)
-    samples = _samples(walks, found)
+    samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
 
@@ -127,10 +140,10 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
     return weighed
 
 
-def _samples(walks: Walks, draws: list[Draw]) -> tuple[Sample, ...]:
+def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...]:
     frontier = walks.frontier
     samples = []
-    for draw in draws:
+    for rank, draw in enumerate(draws, 1):
         root = frontier.root(draw.node)
         data = root.data + frontier.data(draw.node)
         samples.append(
@@ -141,9 +154,29 @@ def _samples(walks: Walks, draws: list[Draw]) -> tuple[Sample, ...]:
                 tuple(frontier.trie.path(draw.node)),
                 walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
                 draw.log_weight,
+                rank,
+                _origin(walks, asked, draw),
             )
         )
     return tuple(samples)
+
+
+def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
+    task, root = walks.task, walks.frontier.root(draw.node)
+    ended = task.complete and draw.log_weight > -math.inf
+    return Origin(
+        "sample",
+        asked,
+        task.session.vocabulary,
+        root.prompt_token_ids,
+        root.given_token_ids,
+        root.logprob,
+        tuple(walks.logprobs(draw.node, ended=ended)),
+        ended,
+        task.session.forwards,
+        task.session.calls,
+        time.monotonic() - task.started,
+    )
 
 
 def _checked(
@@ -155,12 +188,17 @@ def _checked(
         known = ", ".join(map(repr, TARGETS))
         raise ArgumentError(f"target is one of {known}, not {target!r:.60}")
     asked = asked_query(query, limits=UNSET if limits is None else limits)
-    if asked.event not in (None, "complete"):
-        raise ArgumentError(f"event is 'complete' where members are drawn, not {asked.event!r}")
+    if target == "uniform" and asked.event not in (None, "complete"):
+        raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
+    if asked.unique is not None and target != "without_replacement":
+        raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
+    if asked.unique == "strings":
+        hint = "unique='tokens', or tokenization='canonical', where a text has one sequence"
+        if asked.tokenization != "canonical":
+            raise ArgumentError("without replacement, token sequences are drawn once", hint=hint)
     if asked.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
-    if asked.limits.hits is not None:
-        raise ArgumentError("limits.hits is about listings; say n")
+    refuse_listing_limits(asked.limits, "a sample of n draws")
     if target == "uniform" and asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
@@ -171,15 +209,23 @@ def _task(
     model: LanguageModel, query: object, asked: Query, prompt: Prompt, batch_size: int
 ) -> Task:
     session = Session(model)
-    needs_an_end(session)
-    constraint = constraint_of(query, asked, session.vocabulary)
+    event = "complete" if asked.event is None else asked.event
+    if event in ("complete", "never"):
+        needs_an_end(session)
+    language = event_language(
+        asked.asked, "contains" if event == "never" else event, asked.tokenization
+    )
+    if event == "never":
+        every = any_text() if asked.tokenization == "canonical" else anything()
+        language = every - language
+    constraint = constraint_of(query, asked, session.vocabulary, language)
     return Task(
         session,
         constraint,
         roots_of(session, constraint, asked, prompt, shares=True),
         asked.decoding,
         asked.renormalise,
-        True,
+        event in ("complete", "never"),
         batch_size,
         asked.max_tokens,
         asked.limits,

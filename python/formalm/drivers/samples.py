@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.estimate import Estimate, bounded_mean, effective_size
+from formalm.drivers.record import Origin, Record
 from formalm.errors import ArgumentError
 
 __all__ = ["Sample", "Samples"]
@@ -37,6 +38,10 @@ class Sample:
         What it counts, in nats. Local: the log of the model's probability over that of the draw.
         Posterior and uniform: 0. Without replacement: the log of its probability over that of being
         drawn.
+    rank
+        Its number among the draws, from 1.
+    origin
+        What :meth:`record` is made from.
     """
 
     text: str
@@ -45,6 +50,25 @@ class Sample:
     token_ids: tuple[int, ...] = field(repr=False)
     logprob: float
     log_weight: float
+    rank: int = field(repr=False, compare=False)
+    origin: Origin = field(repr=False, compare=False)
+
+    def record(self) -> Record:
+        """Everything that is known of it."""
+        return self.origin.record(
+            self.rank,
+            self.data,
+            self.data[: self.given_bytes],
+            self.token_ids,
+            self.logprob,
+            log_weight=self.log_weight,
+        )
+
+    @property
+    def given_bytes(self) -> int:
+        """How many bytes were given."""
+        token_bytes = self.origin.vocabulary.token_bytes
+        return len(self.data) - sum(len(token_bytes(one) or b"") for one in self.token_ids)
 
 
 @dataclass(frozen=True)
@@ -58,7 +82,8 @@ class Samples(Sequence[Sample]):
     target
         How they were drawn.
     status
-        ``"done"``; ``"exhausted"``: there are no more members; ``"truncated"``: a limit stopped it.
+        ``"done"``; ``"exhausted"``: there are no more members; ``"truncated"``: a limit stopped it;
+        ``"interrupted"``: the user did.
     truncated_by
         The limit, or ``"context"`` if members beyond the model's context were left out.
     seed

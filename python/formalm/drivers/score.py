@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,11 +12,13 @@ import numpy.typing as npt
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.asking import asked_query, needs_an_end
+from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds
+from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import chained
 from formalm.drivers.mass import checked_eps
 from formalm.drivers.prompts import Prompt, prefix_token_ids
+from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import roots_of
 from formalm.drivers.search import search
 from formalm.drivers.table import Interval
@@ -53,6 +56,10 @@ class Score:
         The most probable such tokenization, or None.
     truncated_by
         The limit that left the bounds apart, or None.
+    rank
+        Its number among the texts, from 1.
+    origin
+        What :meth:`record` is made from.
     """
 
     text: str
@@ -63,6 +70,13 @@ class Score:
     possible: bool | None
     witness: tuple[int, ...] | None = field(repr=False)
     truncated_by: str | None
+    rank: int = field(repr=False)
+    origin: Origin = field(repr=False)
+
+    def record(self) -> Record:
+        """Everything that is known of it, in the tokenizer's own encoding."""
+        data = self.text.encode()
+        return self.origin.record(self.rank, data, b"", self.token_ids, self.logprob)
 
     @property
     def logprob(self) -> float:
@@ -78,6 +92,7 @@ def score(
     event: str = "prefix",
     decoding: Decoding | None = None,
     renormalise: bool = False,
+    tokenization: str = "all",
     bos: str | int | None = "auto",
     limits: Limits | None = None,
     eps: float = 0.0,
@@ -96,6 +111,9 @@ def score(
         after them.
     decoding, renormalise
         As in :class:`~formalm.Query`.
+    tokenization
+        ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
+        together are scored and added up.
     limits
         For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
     eps
@@ -120,31 +138,44 @@ def score(
     eps = checked_eps(eps)
     chosen = Limits() if limits is None else limits
     handed: object = chosen
-    if not isinstance(handed, Limits) or handed.hits is not None:
+    if not isinstance(handed, Limits):
         what = "limits is Limits(forwards=…, seconds=…, memory_bytes=…)"
         raise ArgumentError(f"{what} for a score, not {limits!r:.60}")
+    refuse_listing_limits(chosen, "a score")
     listed = _checked_texts(texts)
     if event not in ("prefix", "complete"):
         raise ArgumentError(f"event is 'prefix' or 'complete' for a text, not {event!r}")
     session = Session(model)
     if event == "complete":
         needs_an_end(session)
-    fields = {"event": event, "decoding": decoding or Decoding(), "renormalise": renormalise}
+    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalise": renormalise}
+    fields |= {"event": event, "tokenization": tokenization}
     queries = [
         asked_query(Literal(text), **fields, bos=bos, unique="tokens", limits=chosen)
         for text in listed
     ]
     if not queries:
         return []
-    ways = [tuple(session.vocabulary.encode(text)) if text else () for text in listed]
     front = prefix_token_ids(session, prompt, bos)
+    ways = [_encoded(session, front, text, tokenization) for text in listed]
     complete = event == "complete"
     asked = _task(session, queries[0], prompt, batch_size)
     rows = chained(session, front, ways, asked.answer, ended=complete, batch_size=batch_size)
     return [
-        _scored(model, text, query, prompt, way, row, eps, batch_size)
-        for text, query, way, row in zip(listed, queries, ways, rows, strict=True)
+        _scored(model, text, query, prompt, front, rank, way, row, eps, batch_size)
+        for rank, (text, query, way, row) in enumerate(
+            zip(listed, queries, ways, rows, strict=True), 1
+        )
     ]
+
+
+def _encoded(
+    session: Session, front: tuple[int, ...], text: str, tokenization: str
+) -> tuple[int, ...]:
+    """The tokenizer's own tokens: of the text by itself, or of the text behind the prompt."""
+    if tokenization == "canonical":
+        return tuple(canonical_tokens(session.vocabulary, front, text.encode()))
+    return tuple(session.vocabulary.encode(text)) if text else ()
 
 
 def _scored(
@@ -152,6 +183,8 @@ def _scored(
     text: str,
     query: Query,
     prompt: Prompt,
+    front: tuple[int, ...],
+    rank: int,
     way: tuple[int, ...],
     logprobs: list[float],
     eps: float,
@@ -189,6 +222,20 @@ def _scored(
         possible,
         witness,
         truncated,
+        rank,
+        Origin(
+            "score",
+            query,
+            session.vocabulary,
+            front,
+            (),
+            0.0,
+            tuple(logprobs),
+            query.event == "complete",
+            session.forwards,
+            session.calls,
+            time.monotonic() - bounds.task.started,
+        ),
     )
 
 
@@ -204,7 +251,7 @@ def _witness(
 
 
 def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Task:
-    constraint = Constraint(query.asked, session.vocabulary)
+    constraint = Constraint(query.asked, session.vocabulary, tokenization=query.tokenization)
     return Task(
         session,
         constraint,

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
-from formalm.drivers.frontier import by_tokens
 from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
-from formalm.drivers.marginal import by_strings
+from formalm.drivers.marginal import Strings
+from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import given_tokens, roots_of
+from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
-from formalm.query.prefixes import check_prefixes
 from formalm.query.query import Query
 
 __all__ = ["Hit", "Limits", "Search", "search"]
@@ -48,6 +51,8 @@ class Hit:
         token.
     tokenizations
         How many token sequences were added up.
+    origin
+        What :meth:`record` is made from.
     """
 
     text: str
@@ -57,6 +62,23 @@ class Hit:
     data: bytes = field(repr=False)
     token_ids: tuple[int, ...] = field(repr=False)
     tokenizations: int = field(repr=False)
+    origin: Origin = field(repr=False, compare=False)
+
+    def record(self) -> Record:
+        """Everything that is known of it."""
+        given = self.data[: len(self.data) - self._length]
+        return self.origin.record(
+            self.rank,
+            self.data,
+            given,
+            self.token_ids,
+            self.logprob,
+            tokenizations=self.tokenizations,
+        )
+
+    @property
+    def _length(self) -> int:
+        return sum(len(self.origin.vocabulary.token_bytes(one) or b"") for one in self.token_ids)
 
     @property
     def completion(self) -> str:
@@ -67,23 +89,29 @@ class Hit:
 class Search(Iterator[Hit]):
     """The hits of a search, made as they are asked for.
 
-    Stopping at any point leaves a true answer: the hits so far are the best there are.
+    Stopping at any point leaves a true answer: the hits so far are the best there are, unless a
+    beam dropped better ones.
 
     Attributes
     ----------
     status
-        ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it.
+        ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it;
+        ``"interrupted"``: the user did, with Ctrl-C.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``, or ``"context"`` if members longer
-        than the model's context were left out; None otherwise.
+        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
+        than the model's context were left out; ``"beam"`` if sequences were dropped; None
+        otherwise.
     hits
         How many hits were returned.
+    query
+        What was asked.
     """
 
-    def __init__(self, task: Task, *, merge: bool) -> None:
+    def __init__(self, task: Task, query: Query, *, merge: bool) -> None:
+        self.query = query
         self._task = task
-        self._found = by_strings(task) if merge else by_tokens(task)
-        self.status: Literal["running", "exhausted", "truncated"] = "running"
+        self._found = (Strings(task) if merge else Sequences(task)).run()
+        self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
         self.truncated_by: str | None = None
         self.hits = 0
 
@@ -122,8 +150,12 @@ class Search(Iterator[Hit]):
         except Truncated as reached:
             self._end(str(reached))
             return None
+        except KeyboardInterrupt:
+            self.status = "interrupted"
+            return None
         except StopIteration:
-            self._end("context" if self._task.cut_by_context else None)
+            by_context = "context" if self._task.cut_by_context else None
+            self._end("beam" if self._task.cut_by_beam else by_context)
             return None
         return None if found is None else self._hit(found)
 
@@ -133,6 +165,7 @@ class Search(Iterator[Hit]):
 
     def _hit(self, found: Found) -> Hit:
         self.hits += 1
+        self._task.covered = (self._task.covered or 0.0) + math.exp(found.logprob)
         data = found.given + found.data
         return Hit(
             text=data.decode(errors="replace"),
@@ -142,6 +175,24 @@ class Search(Iterator[Hit]):
             data=data,
             token_ids=found.token_ids,
             tokenizations=found.tokenizations,
+            origin=self._origin(found),
+        )
+
+    def _origin(self, found: Found) -> Origin:
+        task = self._task
+        root, session = task.roots[found.root], task.session
+        return Origin(
+            "search",
+            self.query,
+            session.vocabulary,
+            root.prompt_token_ids,
+            root.given_token_ids,
+            root.logprob,
+            found.token_logprobs,
+            task.complete,
+            session.forwards,
+            session.calls,
+            time.monotonic() - task.started,
         )
 
 
@@ -160,6 +211,7 @@ def search(
     tolerance: float = 1e-6,
     tokenization: str = UNSET,
     bos: str | int | None = UNSET,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Search:
     """List the members of a language in order of the model's probability.
 
@@ -197,9 +249,11 @@ def search(
         share of it. Two texts that are closer than that may come in either order; 0 is exact, and
         can cost as many forwards as the text has tokenizations.
     tokenization
-        ``"all"``: any token sequence that spells a member.
+        ``"all"``, ``"canonical"`` or ``"canonical-given"``, as in :class:`~formalm.Query`.
     bos
         ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
 
     Returns
     -------
@@ -229,22 +283,20 @@ def search(
     session = Session(model)
     ids = given_ids(given, session)
     fields = {"tokenization": tokenization, "bos": bos, "limits": limits or UNSET}
-    fields |= {"given": UNSET if ids is not None else given, "max_tokens": max_tokens}
+    start = None if ids is None else given_tokens(session.vocabulary.decode(ids), ids)
+    fields |= {"given": given if start is None else LiteralText(start.data)}
+    fields |= {"max_tokens": max_tokens}
     asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
     check_listing(asked)
-    merge = asked.unique == "strings"
-    if merge and asked.limits.memory_bytes is not None:
-        hint = "bound limits.forwards, or ask with duplicates='show'"
-        raise ArgumentError("limits.memory_bytes cannot be kept while merging", hint=hint)
+    # A text has one canonical sequence, so there is nothing to merge.
+    merge = asked.unique != "tokens" and asked.tokenization != "canonical"
+    if merge and asked.limits.beam is not None:
+        hint = "ask with duplicates='show', or tokenization='canonical'"
+        raise ArgumentError("limits.beam is about listings of token sequences", hint=hint)
     complete = asked.event == "complete"
     if complete:
         needs_an_end(session)
     constraint = constraint_of(query, asked, session.vocabulary)
-    start = None
-    if ids is not None:
-        start = given_tokens(session.vocabulary.decode(ids), ids)
-        asked = replace(asked, given=None)
-        check_prefixes(LiteralText(start.data), asked.asked)
     roots = roots_of(session, constraint, asked, prompt, shares=False, given=start)
     task = Task(
         session,
@@ -257,5 +309,6 @@ def search(
         asked.max_tokens,
         asked.limits,
         tolerance,
+        progress=checked_progress(progress),
     )
-    return Search(task, merge=merge)
+    return Search(task, asked, merge=merge)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from formalm.constraint import Constraint
 from formalm.drivers.asking import asked_query
-from formalm.drivers.bounds import Classify
+from formalm.drivers.bounds import Classify, deciding_member
 from formalm.drivers.mass import checked_eps, measured
+from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.task import Truncated
 from formalm.errors import ArgumentError
@@ -142,14 +143,17 @@ def mass_table(
     limits: Limits | None = None,
     eps: float = 1e-3,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> MassTable:
     """Bound the probability of each combination of named groups, in one pass over the language.
 
-    The event is ``"complete"``: a member says what its groups are when it ends.
+    The event is ``"complete"`` unless the query says ``"prefix"`` or ``"contains"``. Then the
+    groups are those of the shortest member that the output begins with, or of the member in it
+    that ends first, the longest of several. ``"never"`` has no member and no groups.
 
     Parameters
     ----------
-    model, prompt, limits, batch_size
+    model, prompt, limits, batch_size, progress
         As in :func:`~formalm.mass`.
     query
         What is asked; the groups are those of its language.
@@ -189,7 +193,15 @@ def mass_table(
         return tuple(values.get(name) for name in names)
 
     return _tabulated(
-        model, query, names, classify, prompt=prompt, limits=limits, eps=eps, batch_size=batch_size
+        model,
+        query,
+        names,
+        classify,
+        prompt=prompt,
+        limits=limits,
+        eps=eps,
+        batch_size=batch_size,
+        progress=progress,
     )
 
 
@@ -202,16 +214,18 @@ def conditional_mass(
     limits: Limits | None = None,
     eps: float = 1e-3,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Interval:
     """Bound P(of | query): how probable one language is among the members of another.
 
-    Both are about complete outputs, and are measured in one pass over ``query``.
+    Both are measured in one pass over ``query``. The members are complete outputs, or, with the
+    events ``"prefix"`` and ``"contains"``, those that :func:`mass_table` tells apart.
 
     Parameters
     ----------
     of
         The language whose share is asked for.
-    model, query, prompt, limits, eps, batch_size
+    model, query, prompt, limits, eps, batch_size, progress
         As in :func:`mass_table`.
 
     Examples
@@ -237,6 +251,7 @@ def conditional_mass(
         limits=limits,
         eps=eps,
         batch_size=batch_size,
+        progress=progress,
     )
     return table.share({"part": "in"})
 
@@ -251,18 +266,23 @@ def _tabulated(
     limits: Limits | None,
     eps: float,
     batch_size: int,
+    progress: Callable[[Progress], None] | None,
 ) -> MassTable:
     checked_eps(eps)
-    if asked_query(query).event not in (None, "complete"):
-        raise ArgumentError("event is 'complete' where members are told apart")
+    asked = asked_query(query)
+    event = "complete" if asked.event is None else asked.event
+    if event == "never":
+        raise ArgumentError("event='never' leaves no members to tell apart")
+    member = deciding_member(asked.asked, event)
     question = measured(
         model,
         query,
         prompt=prompt,
-        event="complete",
+        event=event,
         limits=limits,
         batch_size=batch_size,
-        classify=classify,
+        classify=lambda data: classify(member(data)),
+        progress=progress,
     )
     bounds = question.bounds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from formalm._core import Matcher
 from formalm.constraint import Constraint
 from formalm.drivers.positions import STATE_BYTES
+from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
@@ -43,6 +45,10 @@ class Found:
         How many token sequences were added up.
     given
         The beginning it goes on from.
+    root
+        The number of that.
+    token_logprobs
+        Of each of the tokens, and of the end with ``"complete"``.
     """
 
     data: bytes
@@ -50,6 +56,8 @@ class Found:
     logprob: float
     tokenizations: int = 1
     given: bytes = b""
+    root: int = 0
+    token_logprobs: tuple[float, ...] = ()
 
 
 @dataclass
@@ -70,6 +78,16 @@ class Task:
     state_bytes: int = STATE_BYTES
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
+    cut_by_beam: bool = False
+    progress: Callable[[Progress], None] | None = None
+    covered: float | None = None
+
+    def report(self, nodes: int, frontier: int, best_logprob: float | None) -> None:
+        """Tell who asked how far it has come."""
+        if self.progress is not None:
+            work = (self.session.forwards, self.session.calls)
+            seconds = time.monotonic() - self.started
+            self.progress(Progress(*work, nodes, frontier, best_logprob, self.covered, seconds))
 
     def room(self) -> int:
         """How many prefixes the next batch may have.

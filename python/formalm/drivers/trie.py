@@ -88,6 +88,15 @@ class Trie:
             node = parent[node]
         return ids[::-1]
 
+    def steps(self, node: int) -> list[float]:
+        """The log-probability of each token from the root to a node."""
+        found = []
+        while self.parent[node] >= 0:
+            above = self.parent[node]
+            found.append(self.logprob[node] - self.logprob[above])
+            node = above
+        return found[::-1]
+
     def root(self, node: int) -> int:
         """The root above a node."""
         while self.parent[node] >= 0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from formalm.automata import Automaton
 from formalm.drivers.bounds import anything
+from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.sampler import Draw, drawn_root
 from formalm.drivers.sampling import random_numbers
 from formalm.drivers.task import Truncated
@@ -32,6 +33,8 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
         If there are infinitely many members, or the tokenizer cannot write one.
     LimitError
         If the automaton of the language is too large.
+    TokenError
+        If tokens are to be canonical, and those of a text straddle the end of what is given.
     Truncated
         If a limit is reached, or at the end if the model's context left something out.
     """
@@ -49,8 +52,13 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
     for start in range(0, count, size):
         batch = []
         for node in nodes[start : start + size]:
-            given = walks.frontier.root(node).data
-            batch.append((node, _rest(vocabulary, given, next(texts[node]))))
+            beginning = walks.frontier.root(node)
+            if walks.task.constraint.tokenization == "canonical":
+                rest = next(texts[node])[len(beginning.data) :]
+                ids: Sequence[int] = canonical_tokens(vocabulary, beginning.token_ids, rest)
+            else:
+                ids = _rest(vocabulary, beginning.data, next(texts[node]))
+            batch.append((node, ids))
         for end in _walked(walks, batch):
             left_out = left_out or end is None
             yield None if end is None else Draw(end, 0.0)

@@ -23,6 +23,8 @@ Ids = npt.NDArray[np.int64]
 Step = tuple[Ids, Floats, float]
 """The tokens that may follow, their probabilities, and the probability of an end."""
 STEP_BYTES = 64 << 20
+NO_IDS: Ids = np.empty(0, np.int64)
+NO_MASSES: Floats = np.empty(0)
 
 
 class Walks:
@@ -59,6 +61,8 @@ class Walks:
 
     def can_be_evaluated(self, node: int) -> bool:
         """Whether the model can read so far; members beyond its context have no probability."""
+        if self._is_decided(node):
+            return True
         return self.task.fits(self.frontier.trie.depth[node], self.frontier.root(node))
 
     def evaluate(self, nodes: list[int]) -> None:
@@ -69,7 +73,15 @@ class Walks:
         Truncated
             If a limit is reached.
         """
-        wanted = [node for node in dict.fromkeys(nodes) if node not in self.alive]
+        wanted = []
+        for node in dict.fromkeys(nodes):
+            if node in self.alive:
+                continue
+            if self._is_decided(node):
+                self.alive[node] = 1.0
+                self._steps[node] = (NO_IDS, NO_MASSES, 1.0)
+            else:
+                wanted.append(node)
         while wanted:
             batch = wanted[: self.frontier.room()]
             wanted = wanted[len(batch) :]
@@ -80,25 +92,38 @@ class Walks:
     def step(self, node: int) -> Step:
         """What may follow an evaluated node."""
         step = self._steps.get(node)
+        if step is None and self._is_decided(node):
+            return NO_IDS, NO_MASSES, 1.0
         if step is None:
             position = self.frontier.positions.recall(node)
             return self._remember(node, *self.frontier.follow(node, position))
         self._steps.move_to_end(node)
         return step
 
+    def _is_decided(self, node: int) -> bool:
+        """Whether the event has happened, whatever follows: the walk is over without asking."""
+        frontier = self.frontier
+        return not self.task.complete and frontier.states.accepting[frontier.state(node)]
+
     def logprob(self, node: int) -> float:
         """The log-probability of ending at a node, the share of its root included."""
         if node not in self._ended:
-            total = _log(self.step(node)[2])
-            trie, at = self.frontier.trie, node
-            while trie.parent[at] >= 0:
-                ids, probabilities, _ = self.step(trie.parent[at])
-                place = int(np.searchsorted(ids, trie.token[at]))
-                possible = place < len(ids) and ids[place] == trie.token[at]
-                total += _log(float(probabilities[place])) if possible else -math.inf
-                at = trie.parent[at]
-            self._ended[node] = total + trie.logprob[at]
+            trie = self.frontier.trie
+            share = trie.logprob[trie.root(node)]
+            self._ended[node] = sum(self.logprobs(node, ended=True)) + share
         return self._ended[node]
+
+    def logprobs(self, node: int, *, ended: bool) -> list[float]:
+        """The log-probability of each token on the way to a node, and of ending there."""
+        found = [_log(self.step(node)[2])] if ended else []
+        trie = self.frontier.trie
+        while trie.parent[node] >= 0:
+            ids, probabilities, _ = self.step(trie.parent[node])
+            place = int(np.searchsorted(ids, trie.token[node]))
+            possible = place < len(ids) and ids[place] == trie.token[node]
+            found.append(_log(float(probabilities[place])) if possible else -math.inf)
+            node = trie.parent[node]
+        return found[::-1]
 
     def _remember(self, node: int, ids: Ids, totals: Floats, end: float) -> Step:
         # Nodes of walks, roots aside, have a total of 0, so that totals are single steps.

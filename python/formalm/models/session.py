@@ -102,6 +102,18 @@ class Session:
         self._check(answers, len(rows))
         return [Position(row, answer, None) for row, answer in zip(rows, answers, strict=True)]
 
+    def plain(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
+        """The answers to prefixes in one plain call, ``(len(prefixes), width)``; no state."""
+        rows = [self._checked_ids(prefix) for prefix in prefixes]
+        if not rows:
+            return np.empty((0, self.width or 0))
+        self._checked_length(max(map(len, rows)))
+        self.calls += 1
+        self.forwards += len(rows)
+        answers = np.asarray(self.model.next_logprobs(rows))
+        self._check(answers, len(rows))
+        return answers
+
     def extend(self, positions: Sequence[Position], token_ids: Sequence[int]) -> list[Position]:
         """Read one more token after each position, in one call."""
         return self.extend_many(positions, [(token_id,) for token_id in token_ids])

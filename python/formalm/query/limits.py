@@ -26,7 +26,10 @@ class Limits:
         Most time, looked at between batches.
     memory_bytes
         Most memory for the frontier: the sequences reached so far, without what the model keeps.
-        A search that merges the tokenizations of a text cannot count it and refuses the limit.
+    beam
+        Of each length in tokens, a listing of token sequences keeps only so many, the most probable
+        continuations of those it kept of the length before. 1 is greedy. What it drops may be
+        better than what it finds.
 
     Raises
     ------
@@ -38,10 +41,11 @@ class Limits:
     forwards: int | None = 100_000
     seconds: float | None = None
     memory_bytes: int | None = None
+    beam: int | None = None
 
     def check(self) -> None:
         """Refuse numbers that are no limits."""
-        for name in ("hits", "forwards", "memory_bytes"):
+        for name in ("hits", "forwards", "memory_bytes", "beam"):
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")

@@ -160,8 +160,12 @@ def plan(
         notes.append(f"the number of members is not known: {error.message}")
     if vocabulary is not None and not query.asked.is_empty():
         limits = {"state_limit": state_limit, "edge_limit": edge_limit}
+        kind = "canonical" if query.tokenization == "canonical" else "all"
+        if query.tokenization == "canonical-given":
+            notes.append("token sequences are counted with any tokens for given, not its own only")
         try:
-            tokens = Counts.of(Constraint(query.asked, vocabulary).to_automaton(**limits))
+            constraint = Constraint(query.asked, vocabulary, tokenization=kind)
+            tokens = Counts.of(constraint.to_automaton(**limits))
         except LimitError as error:
             notes.append(f"the number of token sequences is not known: {error.message}")
     return Plan(query, given, texts, tokens, tuple(notes))

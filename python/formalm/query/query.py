@@ -19,11 +19,11 @@ __all__ = ["Edits", "Event", "Query", "as_query"]
 Event = Literal["complete", "prefix", "contains", "never"]
 CHOICES: dict[str, tuple[object, ...]] = {
     "event": (None, "complete", "prefix", "contains", "never"),
-    "tokenization": ("all",),
+    "tokenization": ("all", "canonical", "canonical-given"),
     "decoded": ("suffix", "prefix", "both"),
     "prefix_cost": ("conditional", "joint", "zero"),
     "boundary": ("split",),
-    "unique": ("strings", "tokens"),
+    "unique": (None, "strings", "tokens"),
 }
 
 
@@ -43,7 +43,9 @@ class Query:
         with one. ``"contains"``: there is one in it. ``"never"``: there is none. None leaves it to
         the driver; :func:`~formalm.mass` has to be told.
     tokenization
-        ``"all"``: any token sequence that spells a member.
+        Which token sequences spell a member. ``"all"``: any. ``"canonical"``: the one that the
+        tokenizer itself makes of it, prompt and ``given`` together. ``"canonical-given"``: any
+        behind ``given``, which has the tokens that the tokenizer makes of it and the prompt.
     decoding
         How the model's distribution is changed before it is asked.
     decoded
@@ -67,6 +69,7 @@ class Query:
         ``"split"``: no token straddles the end of ``given``.
     unique
         What a listing has once: ``"strings"``, with all tokenizations added up, or ``"tokens"``.
+        None leaves it to the driver: searches list strings, samples without replacement tokens.
     edits
         Edits of members that count as members too; a number is that many anywhere after ``given``.
     without
@@ -104,7 +107,7 @@ class Query:
     prefix_weights: Any = "strings"
     bos: str | int | None = "auto"
     boundary: str = "split"
-    unique: str = "strings"
+    unique: str | None = None
     edits: Edits | None = None
     without: Language | None = None
     max_tokens: int | None = None
@@ -129,6 +132,11 @@ class Query:
     @cached_property
     def asked(self) -> Language:
         """The language with edits applied and ``without`` taken out."""
+        return self.edited if self.without is None else self.edited - self.without
+
+    @cached_property
+    def edited(self) -> Language:
+        """The language with edits applied, before anything is taken out."""
         language = self.language
         if self.edits is not None:
             region = self.edits.region
@@ -140,7 +148,7 @@ class Query:
                 operations=self.edits.operations,
                 region=region,
             )
-        return language if self.without is None else language - self.without
+        return language
 
     def to_data(self) -> dict[str, Any]:
         """The query as tables, lists, strings and numbers; defaults are left out."""
@@ -205,14 +213,7 @@ class Query:
 
     def _check_together(self) -> None:
         """Refuse what cannot apply."""
-        if self.given is None:
-            for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
-                if getattr(self, name) != default:
-                    raise ArgumentError(f"{name} is about given, and nothing is given")
-            if self.decoded != "suffix":
-                raise ArgumentError(
-                    f"decoded={self.decoded!r} is about given, and nothing is given"
-                )
+        self._check_given()
         if self.decoding.is_plain and (self.renormalise or self.decoded != "suffix"):
             name = "renormalise" if self.renormalise else "decoded"
             raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
@@ -231,6 +232,28 @@ class Query:
             for text, _ in self.prefix_weights:
                 if not self.given.matches(text):
                     raise ArgumentError(f"prefix_weights has {text!r}, which is not in given")
+
+    def _check_given(self) -> None:
+        """Refuse what cannot apply to what is given, or to nothing."""
+        if self.given is None:
+            for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
+                if getattr(self, name) != default:
+                    raise ArgumentError(f"{name} is about given, and nothing is given")
+            if self.decoded != "suffix":
+                raise ArgumentError(
+                    f"decoded={self.decoded!r} is about given, and nothing is given"
+                )
+            if self.tokenization == "canonical-given":
+                raise ArgumentError(
+                    "tokenization='canonical-given' is about given, and nothing is given"
+                )
+        if self.tokenization != "all":
+            for name, value in (("prefix_cost", "zero"), ("prefix_weights", "encodings")):
+                if getattr(self, name) == value:
+                    raise ArgumentError(
+                        f"{name}={value!r} is about all tokenizations of given, and"
+                        f" tokenization={self.tokenization!r} leaves one"
+                    )
 
     def __repr__(self) -> str:
         parts = [repr(self.language)]

@@ -66,6 +66,12 @@ class States:
         matcher.advance(token_id)
         return self._number(matcher)
 
+    def step_bytes(self, state: int, data: bytes) -> int:
+        """The state after some bytes, wherever tokens end, with which some member goes on."""
+        matcher = self._matchers[state].fork()
+        matcher.advance_bytes(data)
+        return self._number(matcher)
+
     def allowed(self, state: int) -> Ids:
         """The tokens that may follow, end tokens aside, in rising order."""
         known = self._allowed.get(state)

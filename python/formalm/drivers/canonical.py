@@ -1,0 +1,66 @@
+"""Where a query on canonical tokens starts: behind the tokens of the prompt and what is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formalm import _core
+from formalm.constraint import Constraint
+from formalm.errors import TokenError
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["canonical_start", "canonical_tokens"]
+
+
+def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) -> list[int]:
+    """What the tokenizer makes of a text behind tokens: of both together, from the last special
+    token on.
+
+    Raises
+    ------
+    TokenError
+        If it makes other tokens of what stands in front, or none of this text.
+    VocabularyError
+        If the vocabulary does not know its canonical tokens.
+    """
+    before: list[int] = []
+    for token_id in front:
+        special = vocabulary.token_bytes(token_id) is None
+        before = [] if special else [*before, token_id]
+    encoder = vocabulary.encoder()
+    try:
+        ids = list(encoder.encode((vocabulary.decode(before) + data).decode()))
+    except UnicodeDecodeError:
+        raise TokenError(
+            f"{data!r} ends within a character, and has no canonical tokens",
+            hint="use tokenization='all', or let given end with a whole character",
+        ) from None
+    if ids[: len(before)] != before:
+        raise TokenError(
+            f"the tokenizer writes other tokens for what stands in front of {data!r}",
+            hint="let it end where a token ends, or use tokenization='all'",
+        )
+    if vocabulary.decode(ids[len(before) :]) != data:
+        raise TokenError(f"the tokenizer writes no tokens for {data!r}")
+    return ids[len(before) :]
+
+
+def canonical_start(
+    constraint: Constraint, front: Sequence[int], data: bytes, token_ids: Sequence[int]
+) -> _core.Matcher:
+    """The matcher of a canonical constraint behind a prompt and the tokens of what is given.
+
+    Raises
+    ------
+    TokenError
+        If no member goes on there in canonical tokens.
+    """
+    matcher = constraint.matcher(after=front).core
+    for token_id in token_ids:
+        if not matcher.allows(token_id):
+            raise TokenError(
+                f"no member goes on after {data!r} in canonical tokens, cut there into tokens",
+                hint="let given end where a token ends: without the space before a word",
+            )
+        matcher.advance(token_id)
+    return matcher

@@ -1,0 +1,139 @@
+"""Search over token sequences, best first.
+
+A step never adds probability, so the best entry of the queue bounds all that is still to come
+(Dijkstra's rule), and a finished sequence on top of it is the next hit. Nodes further down may be
+evaluated early to fill a batch: that changes the work and never the order.
+
+A beam keeps of each length the sequences that come first out of the queue. Those are the best of
+that length: what extends kept sequences comes after them, and nothing better is still to come. That
+holds in a batch too, as long as none of it is longer than what was taken before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.frontier import Frontier
+from formalm.drivers.task import Found, Task
+from formalm.drivers.trie import END
+
+__all__ = ["Sequences"]
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+
+class Sequences:
+    """One search: every token sequence that spells a member, most probable first.
+
+    Ties go to the shorter, then the smaller sequence.
+
+    Attributes
+    ----------
+    frontier
+        The trie and the queue.
+    hits
+        The nodes in the queue that are to be yielded.
+    kept
+        Of each length, how many sequences came out of the queue; only counted with a beam.
+    whole
+        Whether nothing is between two places, so that the search could be put down here.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.frontier = Frontier(task)
+        self.hits: set[int] = set()
+        self.kept: Counter[int] = Counter()
+        self.whole = True
+        for node in self.frontier.root_nodes:
+            self.frontier.queue.push(node)
+
+    def run(self) -> Iterator[Found | None]:
+        """The hits; None after each batch."""
+        frontier, queue = self.frontier, self.frontier.queue
+        while queue:
+            if queue.top() in self.hits:
+                yield self.found(queue.pop())
+                continue
+            room = frontier.room()
+            self.whole = False
+            batch = self.collect(room)
+            try:
+                positions = frontier.positions.evaluate(batch)
+            except BaseException:
+                self.put_back(batch)
+                self.whole = True
+                raise
+            for node, position in zip(batch, positions, strict=True):
+                self.expand(node, *frontier.follow(node, position))
+            self.whole = True
+            if batch:
+                yield None
+
+    def collect(self, room: int) -> list[int]:
+        """Take the best nodes to evaluate; those that are hits as well come back as hits."""
+        frontier, task, trie = self.frontier, self.task, self.frontier.trie
+        beam, longest = task.limits.beam, None
+        batch: list[int] = []
+        hits: list[int] = []
+        while frontier.queue and len(batch) < room:
+            if longest is not None and trie.depth[frontier.queue.top()] > longest:
+                break
+            node = frontier.queue.pop()
+            if node in self.hits:
+                hits.append(node)
+                continue
+            depth, parent = trie.depth[node], trie.parent[node]
+            if beam is not None:
+                if self.kept[depth] >= beam:
+                    task.cut_by_beam = True
+                    continue  # and so are its siblings, which are worse
+                self.kept[depth] += 1
+            if parent >= 0:
+                frontier.queue_next(parent)
+            state = frontier.state(node)
+            if not task.complete and frontier.states.accepting[state]:
+                self.hits.add(node)
+                hits.append(node)
+            over = frontier.states.finished[state] and not task.complete
+            if not over and task.may_go_on(depth, frontier.root(node)):
+                batch.append(node)
+                longest = None if beam is None else depth
+        for node in hits:
+            frontier.queue.push(node)
+        return batch
+
+    def put_back(self, batch: list[int]) -> None:
+        """Undo what :meth:`collect` did with nodes that were not evaluated."""
+        for node in batch:
+            if self.task.limits.beam is not None:
+                self.kept[self.frontier.trie.depth[node]] -= 1
+            if node in self.hits:
+                self.hits.discard(node)  # it is in the queue
+            else:
+                self.frontier.queue.push(node)
+
+    def expand(self, node: int, ids: Ids, totals: Floats, end: float) -> None:
+        """Queue what may follow an evaluated sequence: its best child, and its end."""
+        frontier, task = self.frontier, self.task
+        if task.complete and end > -np.inf:
+            ending = frontier.trie.add(node, END, end)
+            self.hits.add(ending)
+            frontier.queue.push(ending)
+        if task.max_tokens is None or frontier.trie.depth[node] < task.max_tokens:
+            frontier.queue_children(node, ids, totals)
+
+    def found(self, node: int) -> Found:
+        """What is yielded for a node."""
+        self.hits.discard(node)
+        frontier = self.frontier
+        token_ids = tuple(token for token in frontier.trie.path(node) if token != END)
+        logprob, given = frontier.trie.logprob[node], frontier.root(node).data
+        root, steps = frontier.trie.root(node), tuple(frontier.trie.steps(node))
+        data = frontier.data(node)
+        return Found(data, token_ids, logprob, given=given, root=root, token_logprobs=steps)

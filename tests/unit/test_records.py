@@ -1,0 +1,155 @@
+"""Records: what every result says of itself, in memory, as JSON, as Arrow; scored again."""
+
+import math
+
+import nanoarrow
+import numpy as np
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Decoding,
+    Limits,
+    Query,
+    Records,
+    Regex,
+    TableModel,
+    Vocabulary,
+    rescore,
+    sample,
+    score,
+    search,
+)
+from formalm.models.canary import canary
+
+TOKENS = [b"a", b"b", b"ab", b" ", b"\xff", None]
+VOCABULARY = Vocabulary.from_tokens(
+    TOKENS, end_token_ids=[5], encode=lambda text: [{"a": 0, "b": 1, " ": 3}[c] for c in text]
+)
+MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
+GIVEN = Query(
+    Regex("(?P<first>ab?) (?P<second>[ab]{1,2})"),
+    given=Choice(["a ", "ab "]),
+    prefix_cost="joint",
+    event="complete",
+    decoding=Decoding(0.8, top_k=5),
+    renormalise=True,
+)
+
+
+def results() -> dict[str, list]:
+    weighed = Query(GIVEN.language, given=GIVEN.given, prefix_weights="model")
+    return {
+        "show": list(search(MODEL, GIVEN, prompt="b", duplicates="show")),
+        "merge": list(search(MODEL, GIVEN, prompt="b", tolerance=0)),
+        "prefix": list(search(MODEL, Regex("(?P<x>a|b)b?"), tolerance=0)),
+        "posterior": list(sample(MODEL, weighed, 20, prompt=[1], seed=1)),
+        "local": list(sample(MODEL, weighed, 20, target="local", seed=1)),
+        "contains": list(sample(MODEL, Query(Regex("ab"), event="contains", max_tokens=3), 9)),
+        "uniform": list(sample(MODEL, Choice(["ab", "b"]), 9, target="uniform", seed=1)),
+        "score": score(MODEL, ["ab", "b"], event="complete"),
+    }
+
+
+@pytest.mark.parametrize("name", results())
+def test_records_are_scored_again_alike(name: str) -> None:
+    records = Records(results()[name])
+    assert len(records)
+    for record, logprobs in zip(records, rescore(MODEL, records), strict=True):
+        assert record.token_logprobs == pytest.approx(logprobs, abs=1e-9)
+        assert len(logprobs) == len(record.token_ids) + record.ended
+        if name not in ("merge", "prefix") and record.log_weight != -math.inf:
+            whole = record.prefix_logprob + record.suffix_logprob
+            assert record.logprob == pytest.approx(whole, abs=1e-9)
+        elif record.log_weight is None:
+            assert record.logprob >= record.prefix_logprob + record.suffix_logprob - 1e-9
+        assert record.data.startswith(record.given)
+        spelled = VOCABULARY.decode([*record.given_token_ids, *record.token_ids])
+        assert record.data == spelled
+    assert [record.rank for record in records] == list(range(1, len(records) + 1))
+
+
+def test_a_record_says_everything() -> None:
+    hit = next(search(MODEL, GIVEN, prompt="b"))
+    record = hit.record()
+    assert (record.text, record.given.decode()) == (hit.text, hit.given)
+    assert record.completion == hit.completion
+    assert record.prompt_token_ids == (1,)
+    assert record.groups == GIVEN.asked.captures(record.data).groupdict()
+    assert record.canonical is None
+    assert record.edits is None
+    assert record.forwards > 0
+    assert record.kind == "search"
+
+
+def test_edits_are_told() -> None:
+    query = Query(Choice(["abba"]), edits=1, without=Choice(["abba"]), unique="tokens")
+    for record in Records(search(MODEL, query, limits=Limits(hits=30))):
+        script = query.edited.script(record.text)
+        assert record.edits == script.count == 1
+        assert record.edit_script == script.edits
+        assert record.edited == "abba"
+
+
+def test_canonical_or_not() -> None:
+    model = canary()
+    hits = search(
+        model, Regex(" the"), prompt="In", duplicates="show", limits=Limits(hits=3, forwards=200)
+    )
+    records = Records(hits)
+    assert [record.canonical for record in records].count(True) == 1
+    for record, logprobs in zip(records, rescore(model, records), strict=True):
+        assert record.token_logprobs == pytest.approx(logprobs, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", results())
+def test_jsonl_is_read_back(name: str, tmp_path) -> None:
+    records = Records(results()[name])
+    records.write_jsonl(tmp_path / "records.jsonl")
+    assert Records.read_jsonl(tmp_path / "records.jsonl") == records
+
+
+def test_bytes_that_are_no_text_are_kept() -> None:
+    (hit,) = search(MODEL, Choice([b"\xff"]))
+    record = Records.from_jsonl(Records([hit]).to_jsonl())[0]
+    assert (record.text, record.data) == ("\ufffd", b"\xff")
+
+
+def test_wrong_lines_are_named(tmp_path) -> None:
+    good = Records(search(MODEL, Regex("a"))).to_jsonl()
+    for bad in ("{", "3", good.replace('"version": 1', '"version": 9'), "{}", '{"format": []}'):
+        with pytest.raises(ArgumentError, match="line 2"):
+            Records.from_jsonl(good + bad)
+    with pytest.raises(ArgumentError, match="has none"):
+        Records([3])
+    with pytest.raises(ArgumentError, match="cannot read"):
+        Records.read_jsonl(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", results())
+def test_arrow_has_the_same_columns(name: str) -> None:
+    records = Records(results()[name])
+    for source in (nanoarrow.Array(records), nanoarrow.ArrayStream(records).read_all()):
+        rows = list(source.iter_py())
+        assert len(rows) == len(records)
+        for row, record in zip(rows, records, strict=True):
+            for field in ("text", "data", "given", "rank", "logprob", "ended", "canonical"):
+                assert row[field] == getattr(record, field)
+            for field in ("log_weight", "edits", "edited", "forwards", "tokenizations"):
+                assert row[field] == getattr(record, field)
+            for field in ("prompt_token_ids", "given_token_ids", "token_ids", "token_logprobs"):
+                assert tuple(row[field]) == getattr(record, field)
+            assert row["suffix_logprob"] == record.suffix_logprob
+    assert nanoarrow.Schema(records).n_fields == len(rows[0])
+
+
+def test_no_records_are_a_table_too() -> None:
+    assert len(nanoarrow.Array(Records())) == 0
+    assert Records.from_jsonl("") == Records()
+
+
+def test_a_slice_is_records() -> None:
+    records = Records(results()["show"])
+    assert records[1:3] == Records(list(records)[1:3])
+    assert np.isfinite(records[0].logprob)
