@@ -40,6 +40,11 @@ class Frontier:
         Its parts.
     root_nodes
         The nodes of the task's roots.
+    unseen
+        Of nodes that a partial model was asked about: what its allowed children that were not
+        shown have together, at most.
+    best_unseen
+        The log-probability that no sequence through any such child exceeds.
     """
 
     def __init__(self, task: Task) -> None:
@@ -53,6 +58,8 @@ class Frontier:
         prefixes = [root.token_ids for root in task.roots]
         self.positions = Positions(task.session, self.trie, prefixes, task.state_bytes)
         tokens = task.session.vocabulary.tokens()
+        self.unseen: dict[int, float] = {}
+        self.best_unseen = -np.inf
         self._recent: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
         self._recent_bytes = 0
         self._bytes = [b"" if token is None else token for token in tokens]
@@ -122,10 +129,15 @@ class Frontier:
     def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""
         state = self.state(node)
-        ids, logprobs, end = self.task.split(
-            self.task.answer(position), self.states.allowed(state), self.states.accepting[state]
-        )
+        row = self.task.answer(position)
+        allowed, accepting = self.states.allowed(state), self.states.accepting[state]
+        ids, logprobs, end = self.task.split(row, allowed, accepting)
         total = self.trie.logprob[node]
+        if position.unseen:
+            together, each = self.task.unseen(position, row, allowed, accepting)
+            if each > 0:
+                self.unseen[node] = np.exp(total) * together
+                self.best_unseen = max(self.best_unseen, total + np.log(each))
         return ids, total + logprobs, total + end
 
 
@@ -143,6 +155,8 @@ class _Listing:
             queue.push(node)
         while queue:
             if queue.top() in self.hits:
+                if frontier.best_unseen > frontier.trie.logprob[queue.top()]:
+                    raise Truncated("unseen")
                 yield self.found(queue.pop())
                 continue
             batch = self.collect(frontier.room())
@@ -150,6 +164,8 @@ class _Listing:
                 self.expand(node, ids, totals, end)
             if batch:
                 yield None
+        if frontier.best_unseen > -np.inf:
+            raise Truncated("unseen")
 
     def collect(self, room: int) -> list[int]:
         """Take the best nodes to evaluate; those that are hits as well come back as hits."""
@@ -198,4 +214,7 @@ def by_tokens(task: Task) -> Iterator[Found | None]:
 
     Ties go to the shorter, then the smaller sequence. None is yielded after each batch.
     """
+    if task.complete and len(task.session.vocabulary.end_token_ids) > 1:
+        # One end that was shown says too little of them all.
+        task.needs_all("a listing of complete texts, with several ends of sequence,")
     return _Listing(task).run()

@@ -191,4 +191,5 @@ class _Strings:
 
 def by_strings(task: Task) -> Iterator[Found | None]:
     """Every member with its total over all tokenizations, most probable first."""
+    task.needs_all("a listing of strings")
     return _Strings(task).run()

@@ -74,8 +74,9 @@ class Search(Iterator[Hit]):
     status
         ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``, or ``"context"`` if members longer
-        than the model's context were left out; None otherwise.
+        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
+        than the model's context were left out; ``"unseen"`` if one that the model did not show may
+        come next; None otherwise.
     hits
         How many hits were returned.
     """

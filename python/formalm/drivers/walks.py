@@ -37,6 +37,7 @@ class Walks:
     """
 
     def __init__(self, task: Task) -> None:
+        task.needs_all("a sample")
         self.task = task
         self.frontier = Frontier(task)
         self.alive: dict[int, float] = {}

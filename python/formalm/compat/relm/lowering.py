@@ -58,7 +58,7 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
     string = query.query_string
     drawn = query.search_strategy is QuerySearchStrategy.RANDOM_SAMPLING
     given = pattern_of(string.prefix_str) if string.prefix_str else None
-    language = pattern_of(string.query_str)
+    language: Language = pattern_of(string.query_str)
     without = None
     if query.preprocessors is not None:
         for one in query.preprocessors.automata_preprocessors or ():
