@@ -97,6 +97,7 @@ def distortion(
     *,
     prompt: Prompt = None,
     event: Event = UNSET,
+    exact: bool | None = None,
     draws: int = 2000,
     confidence: float = 0.95,
     seed: int | None = None,
@@ -121,12 +122,14 @@ def distortion(
     event
         ``"complete"``, the default: the output is a member and ends. ``"prefix"``: the output
         begins with the member's tokens; no member may then begin another.
+    exact
+        True computes or fails, False estimates. None computes what fits into ``limits``.
     draws, seed
         For estimates.
     confidence
         Of each interval that is estimated.
     limits
-        In place of the query's. ``forwards`` decides between exact and estimated.
+        In place of the query's.
     batch_size
         Most prefixes a call of the model.
 
@@ -150,6 +153,8 @@ def distortion(
     >>> round(shares["true"], 3), round(shares["local"], 3)
     (0.494, 0.222)
     """
+    if exact not in (None, True, False):
+        raise ArgumentError(f"exact is True, False or None, not {exact!r:.60}")
     asked = _checked(query, event, draws, batch_size, limits)
     session = Session(model)
     complete = asked.event != "prefix"
@@ -165,14 +170,17 @@ def distortion(
             if way == "all":
                 raise
             notes.append(f"nothing canonical is compared: {error.message}")
-    if _is_small(tasks["all"], notes):
+    if exact is not False and _is_small(tasks, notes, must=bool(exact)):
         try:
             return _exact(tasks, session, notes)
         except Truncated as reached:
-            notes.append(f"not exact: {reached} ran out")
+            if exact or str(reached) != "context":
+                raise _limit_error(asked.limits, reached, session) from None
+            notes.append("not exact: some members are longer than the model's context")
     if not complete:
         raise ArgumentError(
-            f"event='prefix' is compared exactly or not at all, and {notes[-1]}",
+            "event='prefix' is compared exactly or not at all"
+            + ("" if exact is False else f", and this is {notes[-1]}"),
             hint="event='complete', or higher limits",
         )
     return _estimated(tasks, session, notes, draws, confidence, chosen_seed(seed))
@@ -239,11 +247,7 @@ def _weights(task: Task, draws: int, seed: int) -> Floats:
     try:
         found = list(local_draws(Walks(task), draws, seed))
     except Truncated as reached:
-        allowed = getattr(task.limits, str(reached), None)
-        if not isinstance(allowed, int):
-            raise LimitError(f"{reached} for {draws:,} draws", draws, 0) from None
-        hint = "fewer draws, or higher limits"
-        raise LimitError(str(reached), allowed + 1, allowed, hint) from None
+        raise _limit_error(task.limits, reached, task.session) from None
     return np.minimum(1.0, np.exp([draw.log_weight for draw in found]))
 
 
@@ -251,19 +255,33 @@ def _row(table: dict[bytes, list[float]], order: list[bytes]) -> Floats:
     return np.array([math.fsum(table.get(data, ())) for data in order])
 
 
-def _is_small(task: Task, notes: list[str]) -> bool:
+def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
     """Whether the whole language can be walked within the limits."""
-    allowed = task.limits.forwards
+    allowed = tasks["all"].limits.forwards
+    needed: int | None
     try:
-        needed = Counts.of(task.constraint.to_automaton(state_limit=100_000)).prefixes
+        needed = Counts.of(tasks["all"].constraint.to_automaton(state_limit=100_000)).prefixes
     except LimitError as error:
+        if must:
+            raise
         notes.append(f"not exact: {error.message}")
         return False
-    if needed is None or (allowed is not None and needed > allowed):
-        many = "infinitely many" if needed is None else f"{needed:,}"
-        notes.append(f"not exact: members have {many} beginnings in tokens")
-        return False
-    return True
+    if needed is not None and (allowed is None or needed * len(tasks) <= allowed):
+        return True
+    if must and needed is None:
+        raise ArgumentError("an infinite language is not compared exactly: leave out exact=True")
+    if must and needed is not None and allowed is not None:
+        raise LimitError("forwards", needed * len(tasks), allowed)
+    many = "infinitely many" if needed is None else f"{needed:,}"
+    notes.append(f"not exact: members have {many} beginnings in tokens")
+    return False
+
+
+def _limit_error(limits: Limits, reached: Truncated, session: Session) -> LimitError:
+    name = "memory_bytes" if str(reached) == "memory" else str(reached)
+    allowed = getattr(limits, name, None) or session.model.context_length or 0
+    hint = "fewer draws, or higher limits"
+    return LimitError(str(reached), math.floor(allowed) + 1, math.floor(allowed), hint)
 
 
 def _task(
