@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from formalm.constraint import new_bitmask as new_bitmask
     from formalm.continuations import Continuation as Continuation
     from formalm.continuations import continuation as continuation
+    from formalm.drivers.distortion import Distortion as Distortion
+    from formalm.drivers.distortion import distortion as distortion
+    from formalm.drivers.divergence import Divergence as Divergence
     from formalm.drivers.estimate import Estimate as Estimate
     from formalm.drivers.generate import generate as generate
     from formalm.drivers.mass import Mass as Mass
@@ -70,8 +73,9 @@ _ROOMS = {
     "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "continuations": "Continuation continuation",
-    "drivers": "Estimate Generation Hit Interval Mass MassTable Progress Record Records Sample"
-    " Samples Score conditional_mass generate mass mass_bounds mass_table rescore sample score search stream",
+    "drivers": "Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
+    " Record Records Sample Samples Score conditional_mass distortion generate mass mass_bounds"
+    " mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",

@@ -282,7 +282,6 @@ def test_means() -> None:
         {"seed": -1},
         {"batch_size": 0},
         {"limits": Limits(hits=1)},
-        {"query": Query(Regex("a"), event="prefix")},
         {"query": Query(Regex("a"), given="a", prefix_cost="joint")},
     ],
 )

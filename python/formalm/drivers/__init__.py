@@ -1,5 +1,7 @@
 """Drivers: what is done with a language and a model."""
 
+from formalm.drivers.distortion import Distortion, distortion
+from formalm.drivers.divergence import Divergence
 from formalm.drivers.estimate import Estimate
 from formalm.drivers.generate import generate
 from formalm.drivers.mass import Mass, mass, mass_bounds
@@ -18,6 +20,8 @@ from formalm.query.limits import Limits
 
 __all__ = [
     "Decoding",
+    "Distortion",
+    "Divergence",
     "Estimate",
     "Generation",
     "Hit",
@@ -34,6 +38,7 @@ __all__ = [
     "Search",
     "Stream",
     "conditional_mass",
+    "distortion",
     "generate",
     "mass",
     "mass_bounds",

@@ -61,6 +61,7 @@ class Sample:
         """Draw the next token."""
         outlook = self.draft.look()
         if outlook is not None:
+            outlook.check(1 if self._decoding.temperature == 0 else self._decoding.top_k)
             self.draft.take(self._decoding.choose(outlook.logprobs, self._random), outlook)
             self._skip()
         if self.draft.reason is not None:

@@ -60,6 +60,8 @@ class Beam:
         """Replace the live drafts by the best that go one token further."""
         outlooks = [(draft, draft.look()) for draft in self._live]
         open_ones = [(draft, outlook) for draft, outlook in outlooks if outlook is not None]
+        for _, outlook in open_ones:
+            outlook.check(None)
         self._ended += [draft for draft, outlook in outlooks if outlook is None]
         self._live = self._chosen(_Candidates(open_ones, self.rows))
         self._ended = sorted(self._ended, key=_order)[: self.count]

@@ -93,6 +93,8 @@ class Bounds:
         Of each cell, the decided masses.
     relative_error
         How far rounding may have taken any sum of them from the truth, as a share of it.
+    hidden
+        Whether something stays undecided because the model does not show all tokens.
     """
 
     def __init__(self, task: Task, event: str, classify: Classify | None = None) -> None:
@@ -108,6 +110,7 @@ class Bounds:
         self._finished = False
         self._parked: list[float] = []
         self._parked_error = 0.0
+        self.hidden = False
         for node in self.frontier.root_nodes:
             self._gain(math.exp(self.frontier.trie.logprob[node]))
             self.frontier.queue.push(node)
@@ -152,6 +155,8 @@ class Bounds:
                 if self.task.max_tokens is None or depth < self.task.max_tokens:
                     self._gain(float(np.exp(totals).sum()))
                     self.frontier.queue_children(node, ids, totals)
+                if self.frontier.unseen:
+                    self._park_unseen(node, depth)
             yield None
         self._finished = True
 
@@ -193,6 +198,15 @@ class Bounds:
             self._gain(mass)
             self._parked.append(mass)
             self._parked_error += mass * _relative_error(logprob, depth)
+
+    def _park_unseen(self, node: int, depth: int) -> None:
+        """Leave open what a partial model did not show."""
+        mass = self.frontier.unseen.get(node, 0.0)
+        if mass:
+            self.hidden = True
+            self._gain(mass)
+            self._parked.append(mass)
+            self._parked_error += mass * _relative_error(self.frontier.trie.logprob[node], depth)
 
     def _decide(self, node: int, logprob: float, depth: int) -> None:
         cell: object = None

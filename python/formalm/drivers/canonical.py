@@ -29,7 +29,7 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
         before = [] if special else [*before, token_id]
     encoder = vocabulary.encoder()
     try:
-        ids = list(encoder.encode((vocabulary.decode(before) + data).decode()))
+        ids = encoder.encode((vocabulary.decode(before) + data).decode()) or []
     except UnicodeDecodeError:
         raise TokenError(
             f"{data!r} ends within a character, and has no canonical tokens",

@@ -22,6 +22,7 @@ def chained(
     answer: Callable[[Position], Floats],
     *,
     ended: bool = False,
+    certain: bool = False,
     batch_size: int = 64,
 ) -> list[list[float]]:
     """The log-probability of each token of some sequences, after a common front.
@@ -36,6 +37,9 @@ def chained(
         From a position to the distribution after it.
     ended
         Whether the probability of an end is added as a last entry.
+    certain
+        Whether minus infinity means what it says. Else a partial model that did not show a token
+        is asked for the sequence's own log-probabilities.
     batch_size
         Most prefixes a call of the model.
 
@@ -46,6 +50,7 @@ def chained(
     """
     ends = list(session.vocabulary.end_token_ids)
     found: list[list[float]] = [[] for _ in ways]
+    hidden: list[tuple[int, int]] = []
     level: dict[tuple[int, ...], Position] = {}
     if ended or any(ways):
         level = {(): session.start(front)}
@@ -53,7 +58,12 @@ def chained(
     while level:
         answers = {prefix: answer(position) for prefix, position in level.items()}
         wanted: dict[tuple[int, ...], None] = {}
-        for way, logprobs in zip(ways, found, strict=True):
+        for number, (way, logprobs) in enumerate(zip(ways, found, strict=True)):
+            before = way[:depth]
+            if depth <= len(way) and not certain and level.get(before) and level[before].unseen:
+                wanted_ids = ends if len(way) == depth else [way[depth]]
+                if np.any(answers[before][wanted_ids] == -np.inf) and (ended or len(way) > depth):
+                    hidden.append((number, depth))
             if len(way) > depth:
                 logprobs.append(float(answers[way[:depth]][way[depth]]))
                 if ended or len(way) > depth + 1:
@@ -62,7 +72,19 @@ def chained(
                 logprobs.append(float(np.logaddexp.reduce(answers[way][ends])))
         level = _extended(session, level, list(wanted), batch_size)
         depth += 1
+    for number, depth in hidden:
+        found[number][depth] = _told(session, front, ways[number], depth, ends)
     return found
+
+
+def _told(
+    session: Session, front: tuple[int, ...], way: tuple[int, ...], depth: int, ends: list[int]
+) -> float:
+    """The log-probability of a token that was not shown, or of an end after all of them."""
+    before = (*front, *way[:depth])
+    last = [way[depth]] if depth < len(way) else ends
+    rows = session.sequence_logprobs([(*before, token_id) for token_id in last])
+    return float(np.logaddexp.reduce([row[len(before)] for row in rows]))
 
 
 def _extended(

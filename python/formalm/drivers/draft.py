@@ -12,6 +12,7 @@ from formalm.constraint import Matcher
 from formalm.drivers.finish import Finish
 from formalm.drivers.result import Generation, Reason
 from formalm.drivers.stopping import Scan
+from formalm.errors import ModelError
 from formalm.languages import Language
 from formalm.models import Position
 from formalm.vocabulary import Vocabulary
@@ -79,11 +80,30 @@ class Outlook:
         The logarithm of their sum.
     log_byte_mass
         The same over all tokens that spell the language's members; NaN if it was not asked for.
+    unsure
+        The position, if the model did not show all allowed tokens: they have minus infinity, and
+        the masses are NaN.
     """
 
     logprobs: npt.NDArray[np.float64]
     log_allowed_mass: float
     log_byte_mass: float = np.nan
+    unsure: Position | None = None
+
+    def check(self, count: int | None) -> None:
+        """Refuse to choose among the ``count`` most probable tokens if they are not known.
+
+        None chooses among all.
+        """
+        if self.unsure is None:
+            return
+        if count is None or not self.unsure.surely_best(self.logprobs, count):
+            shown = int(np.count_nonzero(self.unsure.logprobs > -np.inf))
+            raise ModelError(
+                f"the model showed {shown} tokens, and what may be chosen here depends on others",
+                hint="temperature=0 or a small top_k need few, everything else needs all: let the"
+                " server show more",
+            )
 
 
 UNASKED = Outlook(np.empty(0), np.nan)
@@ -144,9 +164,15 @@ class Draft:
         size = len(self.plan.vocabulary)
         logprobs = np.array(self.position.logprobs[:size], dtype=np.float64)
         byte_mass = np.nan
-        if self.byte_matcher is not None:
+        if self.byte_matcher is not None and not self.position.unseen:
             byte_mass = _log_mass(logprobs[self.byte_matcher.mask()[:size]])
         mask = self._mask()
+        if self.position.unseen:
+            hidden = logprobs == -np.inf
+            if np.any(hidden if mask is None else hidden & mask):
+                if mask is not None:
+                    logprobs[~mask] = -np.inf
+                return Outlook(logprobs, np.nan, np.nan, self.position)
         if mask is not None:
             logprobs[~mask] = -np.inf
         mass = _log_mass(logprobs)

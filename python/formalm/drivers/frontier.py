@@ -34,6 +34,11 @@ class Frontier:
         Its parts.
     root_nodes
         The nodes of the task's roots.
+    unseen
+        Of nodes that a partial model was asked about: what its allowed children that were not
+        shown have together, at most.
+    best_unseen
+        The log-probability that no sequence through any such child exceeds.
     """
 
     def __init__(self, task: Task) -> None:
@@ -47,6 +52,8 @@ class Frontier:
         prefixes = [root.token_ids for root in task.roots]
         self.positions = Positions(task.session, self.trie, prefixes, task.state_bytes)
         tokens = task.session.vocabulary.tokens()
+        self.unseen: dict[int, float] = {}
+        self.best_unseen = -np.inf
         self._recent: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
         self._recent_bytes = 0
         self._bytes = [b"" if token is None else token for token in tokens]
@@ -119,8 +126,13 @@ class Frontier:
     def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""
         state = self.state(node)
-        ids, logprobs, end = self.task.split(
-            self.task.answer(position), self.states.allowed(state), self.states.accepting[state]
-        )
+        row = self.task.answer(position)
+        allowed, accepting = self.states.allowed(state), self.states.accepting[state]
+        ids, logprobs, end = self.task.split(row, allowed, accepting)
         total = self.trie.logprob[node]
+        if position.unseen:
+            together, each = self.task.unseen(position, row, allowed, accepting)
+            if each > 0:
+                self.unseen[node] = np.exp(total) * together
+                self.best_unseen = max(self.best_unseen, total + np.log(each))
         return ids, total + logprobs, total + end

@@ -55,6 +55,7 @@ class Strings:
     """
 
     def __init__(self, task: Task) -> None:
+        task.needs_all("a listing of strings")
         self.task = task
         self.frontier = Frontier(task)
         self.readings = Readings(self.frontier)

@@ -37,7 +37,8 @@ class Mass:
         ``"running"``: on the way.
     truncated_by
         ``"forwards"``, ``"seconds"``, ``"memory"``; ``"length"``, if what is undecided is longer
-        than the context or than ``max_tokens``; None otherwise.
+        than the context or than ``max_tokens``; ``"unseen"``, if the model does not show all
+        tokens; None otherwise.
     forwards, calls
         What the model did.
     nodes
@@ -208,8 +209,10 @@ class Measured:
         return max(0.0, math.nextafter(1 - high, -1)), min(1.0, math.nextafter(1 - low, 2))
 
     def length_limit(self) -> str | None:
-        """``"length"`` if something is undecided that cannot be evaluated."""
-        return "length" if self.bounds.undecided else None
+        """Why something stays undecided, if something does."""
+        if not self.bounds.undecided:
+            return None
+        return "unseen" if self.bounds.hidden else "length"
 
     def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
         """A record of where it stands."""

@@ -240,4 +240,5 @@ def _logprobs(
         return query.decoding.distribution(logprobs, renormalise=query.renormalise)
 
     ways = [one.token_ids for one in begun]
-    return [math.fsum(row) for row in chained(session, front, ways, answer)]
+    certain = query.decoded != "suffix" and not query.decoding.is_plain
+    return [math.fsum(row) for row in chained(session, front, ways, answer, certain=certain)]

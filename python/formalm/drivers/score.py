@@ -160,7 +160,15 @@ def score(
     ways = [_encoded(session, front, text, tokenization) for text in listed]
     complete = event == "complete"
     asked = _task(session, queries[0], prompt, batch_size)
-    rows = chained(session, front, ways, asked.answer, ended=complete, batch_size=batch_size)
+    rows = chained(
+        session,
+        front,
+        ways,
+        asked.answer,
+        ended=complete,
+        certain=not asked.decoding.is_plain,
+        batch_size=batch_size,
+    )
     return [
         _scored(model, text, query, prompt, front, rank, way, row, eps, batch_size)
         for rank, (text, query, way, row) in enumerate(
@@ -208,7 +216,7 @@ def _scored(
     except Truncated as reached:
         truncated = str(reached)
     if truncated is None and bounds.undecided > eps:
-        truncated = "length"
+        truncated = "unseen" if bounds.hidden else "length"
     decided = bounds.low(None)
     slack = bounds.relative_error + 1e-15
     low, high = decided * (1 - slack), min(1.0, decided * (1 + slack) + bounds.undecided)

@@ -99,8 +99,8 @@ class Search(Iterator[Hit]):
         ``"interrupted"``: the user did, with Ctrl-C.
     truncated_by
         ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
-        than the model's context were left out; ``"beam"`` if sequences were dropped; None
-        otherwise.
+        than the model's context were left out; ``"beam"`` if sequences were dropped; ``"unseen"``
+        if one that the model did not show may come next; None otherwise.
     hits
         How many hits were returned.
     query

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.task import Found, Task
+from formalm.drivers.task import Found, Task, Truncated
 from formalm.drivers.trie import END
 
 __all__ = ["Sequences"]
@@ -50,6 +50,9 @@ class Sequences:
         self.hits: set[int] = set()
         self.kept: Counter[int] = Counter()
         self.whole = True
+        if task.complete and len(task.session.vocabulary.end_token_ids) > 1:
+            # One end that was shown says too little of them all.
+            task.needs_all("a listing of complete texts, with several ends of sequence,")
         for node in self.frontier.root_nodes:
             self.frontier.queue.push(node)
 
@@ -58,6 +61,8 @@ class Sequences:
         frontier, queue = self.frontier, self.frontier.queue
         while queue:
             if queue.top() in self.hits:
+                if frontier.best_unseen > frontier.trie.logprob[queue.top()]:
+                    raise Truncated("unseen")
                 yield self.found(queue.pop())
                 continue
             room = frontier.room()
@@ -74,6 +79,8 @@ class Sequences:
             self.whole = True
             if batch:
                 yield None
+        if frontier.best_unseen > -np.inf:
+            raise Truncated("unseen")
 
     def collect(self, room: int) -> list[int]:
         """Take the best nodes to evaluate; those that are hits as well come back as hits."""

@@ -14,6 +14,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.positions import STATE_BYTES
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
+from formalm.errors import ArgumentError, ModelError
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
 from formalm.query.decoding import Decoding
@@ -89,6 +90,28 @@ class Task:
             seconds = time.monotonic() - self.started
             self.progress(Progress(*work, nodes, frontier, best_logprob, self.covered, seconds))
 
+    def __post_init__(self) -> None:
+        shown, rules = self.session.shown_tokens, self.decoding
+        if shown is None or rules.is_plain or rules.temperature == 0:
+            return
+        known = rules.temperature == 1 or self.renormalise
+        if rules.top_k is None or rules.top_k > shown or not known:
+            raise ArgumentError(
+                f"the model shows its {shown} most probable tokens, and {rules} needs more",
+                hint="top_k up to that, with renormalise=True if there is a temperature",
+            )
+
+    def needs_all(self, what: str) -> None:
+        """Refuse a partial model, unless ``decoding`` leaves what it shows and nothing else."""
+        shown = self.session.shown_tokens
+        if shown is not None and self.decoding.is_plain:
+            raise ArgumentError(
+                f"{what} needs every token's probability, the model shows its {shown} most"
+                " probable ones",
+                hint=f"decoding=Decoding(top_k={shown}) asks about these alone; mass, score and"
+                " search with duplicates='show' keep the rest apart",
+            )
+
     def room(self) -> int:
         """How many prefixes the next batch may have.
 
@@ -128,9 +151,39 @@ class Task:
         to one first, which float32 models miss by about 1e-7.
         """
         logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        if self.normalise:
+        if position.unseen:
+            self._check_shown(position, logprobs)
+        elif self.normalise:
             logprobs = log_softmax(logprobs)
         return self.decoding.distribution(logprobs, renormalise=self.renormalise)
+
+    def _check_shown(self, position: Position, logprobs: Floats) -> None:
+        """Refuse a row that has not all that ``decoding`` chooses among."""
+        if self.decoding.is_plain:
+            return
+        wanted = 1 if self.decoding.temperature == 0 else self.decoding.top_k or 0
+        if not position.surely_best(logprobs, wanted):
+            raise ModelError(
+                f"of the {wanted} most probable tokens the model did not show all",
+                hint="a server that names token ids, and shows as many as it is asked for",
+            )
+
+    def unseen(
+        self, position: Position, answer: Floats, allowed: Ids, accepting: bool
+    ) -> tuple[float, float]:
+        """Of allowed tokens that were not shown: what they have together, and any one, at most.
+
+        ``allowed`` has no end tokens.
+        """
+        if not position.unseen or not self.decoding.is_plain:
+            return 0.0, 0.0
+        missing = int(np.count_nonzero(answer[allowed] == -np.inf))
+        if accepting and self.complete:
+            ends = list(self.session.vocabulary.end_token_ids)
+            missing += int(np.count_nonzero(answer[ends] == -np.inf))
+        if not missing:
+            return 0.0, 0.0
+        return min(position.unseen, missing * position.unseen_each), position.unseen_each
 
     def split(self, answer: Floats, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
         """The tokens that may follow, their logprobs, and the logprob of the end.

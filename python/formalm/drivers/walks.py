@@ -39,6 +39,7 @@ class Walks:
     """
 
     def __init__(self, task: Task) -> None:
+        task.needs_all("a sample")
         self.task = task
         self.frontier = Frontier(task)
         self.alive: dict[int, float] = {}

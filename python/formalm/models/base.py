@@ -29,6 +29,12 @@ class LanguageModel(Protocol):
 
     A model that cannot start from nothing, and whose texts have no token in front, may also name an
     ``empty_prompt_token_id``: with ``bos="auto"`` it is put in front of an empty prompt.
+
+    A model that shows a part of each distribution only is *partial*: it names the number of tokens
+    as ``shown_tokens``, and a row has minus infinity for what was not shown and sums to what was. A
+    row with that many tokens has the most probable ones; one with fewer may have any. Drivers keep
+    what was not shown apart, or refuse. It may tell the log-probabilities of given tokens by
+    ``sequence_logprobs(sequences)``, as :class:`~formalm.models.http.HttpModel` does.
     """
 
     @property

@@ -19,6 +19,9 @@ from formalm.models.base import (
 
 __all__ = ["Position", "Session"]
 
+SERVED_ERROR = 1e-6
+"""How far the rounding of a served row may take its sum."""
+
 
 @dataclass(frozen=True, eq=False)
 class Position:
@@ -32,11 +35,30 @@ class Position:
         ``(width,)``, the next token after it, as the model gave them.
     state
         What an incremental model goes on from.
+    unseen
+        What the tokens that a partial model did not show have together, at most.
+    unseen_each
+        What any one of them has, at most.
     """
 
     token_ids: tuple[int, ...]
     logprobs: LogProbs
     state: ModelState | None
+    unseen: float = 0.0
+    unseen_each: float = 0.0
+
+    def surely_best(self, logprobs: LogProbs, count: int) -> bool:
+        """Whether the ``count`` largest of these tokens are above all that was not shown.
+
+        ``logprobs`` ``(width,)`` may have minus infinity for tokens that are not considered.
+        """
+        known = logprobs[logprobs > -np.inf]
+        if not self.unseen or count <= 0:
+            return not self.unseen
+        if len(known) < count:
+            return False
+        least = np.partition(known, len(known) - count)[len(known) - count]
+        return bool(np.exp(least) >= self.unseen_each)
 
 
 class Session:
@@ -56,6 +78,8 @@ class Session:
         Prefixes evaluated so far.
     calls
         Batches of them.
+    shown_tokens
+        How many tokens a partial model shows of each distribution; None if the model is whole.
 
     Raises
     ------
@@ -73,6 +97,7 @@ class Session:
         self.vocabulary = model.vocabulary
         self._check_facts()
         self.incremental = isinstance(model, IncrementalModel)
+        self.shown_tokens: int | None = getattr(model, "shown_tokens", None)
         self.width: int | None = None
         self.forwards = 0
         self.calls = 0
@@ -100,7 +125,7 @@ class Session:
         self.calls += 1
         answers = np.asarray(self.model.next_logprobs(rows))
         self._check(answers, len(rows))
-        return [Position(row, answer, None) for row, answer in zip(rows, answers, strict=True)]
+        return [self._position(row, answer) for row, answer in zip(rows, answers, strict=True)]
 
     def plain(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
         """The answers to prefixes in one plain call, ``(len(prefixes), width)``; no state."""
@@ -137,7 +162,7 @@ class Session:
             self.forwards += len(prefixes)
             answers = np.asarray(self.model.next_logprobs(prefixes))
             self._check(answers, len(prefixes))
-            return [Position(p, row, None) for p, row in zip(prefixes, answers, strict=True)]
+            return [self._position(p, row) for p, row in zip(prefixes, answers, strict=True)]
         states = [position.state for position in positions if position.state is not None]
         if isinstance(self.model, RunModel):
             states = self._answered(self.model.extend_many(states, rows), len(rows))
@@ -152,6 +177,30 @@ class Session:
             Position(p, state.logprobs, state) for p, state in zip(prefixes, states, strict=True)
         ]
 
+    def sequence_logprobs(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
+        """What a partial model says of each token of some sequences, the first one aside."""
+        told = getattr(self.model, "sequence_logprobs", None)
+        if told is None:
+            raise ModelError(
+                f"{type(self.model).__name__} shows {self.shown_tokens} next tokens, and has no"
+                " sequence_logprobs to tell of others"
+            )
+        self.calls += 1
+        self.forwards += len(sequences)
+        answers: list[list[float]] = told(sequences)
+        return answers
+
+    def _position(self, token_ids: tuple[int, ...], row: LogProbs) -> Position:
+        if self.shown_tokens is None:
+            return Position(token_ids, row, None)
+        shown = np.exp(row[row > -np.inf], dtype=np.float64)
+        if len(shown) >= len(self.vocabulary):
+            return Position(token_ids, row, None)
+        # Servers write float32, or digits of it.
+        unseen = max(0.0, 1.0 - float(shown.sum())) + SERVED_ERROR
+        each = float(shown.min()) if len(shown) >= self.shown_tokens else unseen
+        return Position(token_ids, row, None, unseen, min(unseen, each))
+
     def _answered(self, states: Sequence[ModelState], count: int) -> list[ModelState]:
         """The states that an incremental model made of as many, checked and counted."""
         self.calls += 1
@@ -163,6 +212,11 @@ class Session:
 
     def _check_facts(self) -> None:
         """Refuse what a model says of itself if it cannot be: both end up among token ids."""
+        shown: object = getattr(self.model, "shown_tokens", None)
+        if shown is not None and (type(shown) is not int or shown < 1):
+            raise ModelError(f"shown_tokens is an integer from 1 or None, not {shown!r}")
+        if shown is not None and isinstance(self.model, IncrementalModel):
+            raise ModelError("a model that shows a part of each distribution cannot be incremental")
         first: Any = self.model.bos_token_id
         size = len(self.vocabulary)
         wrong = isinstance(first, bool) or not hasattr(first, "__index__")
@@ -207,6 +261,8 @@ class Session:
             raise ModelError(f"the model changed its width from {self.width} to {width}")
         mass = np.exp(rows, dtype=np.promote_types(rows.dtype, np.float32)).sum(axis=1)
         tolerance = 2e-2 if rows.dtype.itemsize < 4 else 1e-3
+        if self.shown_tokens is not None and np.all(mass <= 1.0 + tolerance):
+            return
         if not np.all(np.abs(mass - 1.0) <= tolerance):
             worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]
             hint = "wrap logits in FunctionModel, which normalises them"

@@ -1,0 +1,1 @@
+"""Other libraries' interfaces on ours, for code that was written for them."""

@@ -1,0 +1,192 @@
+"""From ReLM's query to ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from formalm.compat.relm.queries import (
+    LevenshteinTransformer,
+    QueryPreprocessors,
+    QuerySearchStrategy,
+    QueryString,
+    QueryTokenizationStrategy,
+    SimpleSearchQuery,
+)
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages import Choice, Language, Regex, Region
+from formalm.query import Decoding, Limits, Query
+from formalm.query.prefixes import members
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["lowered", "pattern_of"]
+
+TOKENIZATIONS = {
+    QueryTokenizationStrategy.ALL_TOKENS: "all",
+    QueryTokenizationStrategy.CANONICAL_TOKENS: "canonical",
+    QueryTokenizationStrategy.PREFIX_CANONICAL_TOKENS: "canonical-given",
+}
+# What Rust's regex crate, ReLM's parser, means by them; in Python's syntax they are other letters.
+CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
+    """The query in our words.
+
+    Raises
+    ------
+    ArgumentError
+        For a field of a wrong type, or a combination that has no meaning here.
+    LanguageError
+        For a pattern that is wrong, or a prefix that no member begins with.
+    """
+    _check(query)
+    string = query.query_string
+    drawn = query.search_strategy is QuerySearchStrategy.RANDOM_SAMPLING
+    given = pattern_of(string.prefix_str) if string.prefix_str else None
+    language: Language = pattern_of(string.query_str)
+    without = None
+    if query.preprocessors is not None:
+        for one in query.preprocessors.automata_preprocessors or ():
+            language = _edited(language, one, given)
+        if query.preprocessors.filter_str is not None:
+            without = pattern_of(query.preprocessors.filter_str)
+    ends = drawn or bool(string.add_eos)
+    temperature = 1.0 if query.temperature is None else query.temperature
+    decoding = Decoding(temperature=temperature, top_k=query.top_k_sampling)
+    fields: dict[str, Any] = {
+        "given": given,
+        "event": "complete" if ends else "prefix",
+        "tokenization": TOKENIZATIONS[query.tokenization_strategy],
+        "decoding": decoding,
+        "renormalise": not decoding.is_plain,
+        "prefix_cost": "joint" if given is not None and not drawn else "conditional",
+        "unique": "tokens",
+        "without": without,
+        "max_tokens": _room(query, given, vocabulary, ends),
+        "limits": Limits(forwards=None),
+    }
+    return Query(language, **fields)
+
+
+def pattern_of(pattern: str) -> Regex:
+    """A pattern in ReLM's syntax: Python's here, and POSIX classes such as ``[[:alnum:]]``."""
+    if not isinstance(pattern, str):
+        raise ArgumentError(f"a pattern is a str, not {type(pattern).__name__}")
+    parts: list[str] = []
+    place, opened = 0, False
+    while place < len(pattern):
+        end = pattern.find(":]", place + 2)
+        if pattern[place] == "\\":
+            parts.append(pattern[place : place + 2])
+        elif opened and pattern.startswith("[:", place) and end > 0:
+            name = pattern[place + 2 : end]
+            if name not in CLASSES:
+                raise LanguageError(
+                    f"there is no class [:{name}:]", source=pattern, span=(place, end + 2)
+                )
+            parts.append(CLASSES[name])
+            place = end + 2
+            continue
+        else:
+            # The first letter of a class may be a closing bracket.
+            if pattern[place] == "[" and not opened:
+                opened = True
+                first = pattern[place : place + 2] == "[^"
+                skipped = pattern[place : place + 1 + first]
+                if pattern[place + len(skipped) : place + len(skipped) + 1] == "]":
+                    skipped += "]"
+                parts.append(skipped)
+                place += len(skipped)
+                continue
+            opened = opened and pattern[place] != "]"
+            parts.append(pattern[place])
+        place += len(parts[-1])
+    return Regex("".join(parts))
+
+
+def _edited(language: Language, edits: object, given: Language | None) -> Language:
+    if not isinstance(edits, LevenshteinTransformer):
+        raise ArgumentError(
+            f"a preprocessor is a LevenshteinTransformer, not {type(edits).__name__}"
+        )
+    operations = {
+        "insert": edits.allow_inserts,
+        "delete": edits.allow_deletes,
+        "substitute": edits.allow_substitutions,
+    }
+    symbols = "".join(chr(code) for code in range(32, 127))
+    if edits.symbol_set is not None:
+        symbols = "".join(edits.symbol_set)
+    if edits.allow_deletes and not edits.allow_passthrough_deletes:
+        _only(language, symbols, "deletes")
+    if edits.allow_substitutions and not edits.allow_passthrough_substitutions:
+        _only(language, symbols, "substitutions")
+    return language.edits(
+        edits.num_edits,
+        alphabet=symbols,
+        operations=tuple(name for name, allowed in operations.items() if allowed),
+        region=Region(after=given),
+    )
+
+
+def _only(language: Language, symbols: str, name: str) -> None:
+    """Refuse members with characters that must stay as they are."""
+    if not language.is_subset(Choice(sorted(set(symbols))).star()):
+        raise ArgumentError(
+            f"members have characters outside symbol_set, and allow_passthrough_{name} is False",
+            hint=f"write allow_passthrough_{name}=True, or allow_{name}=False",
+        )
+
+
+def _room(
+    query: SimpleSearchQuery, given: Language | None, vocabulary: Vocabulary, ends: bool
+) -> int | None:
+    """Most tokens after the prefix, where all prefixes leave as many."""
+    if query.sequence_length is None:
+        return None
+    lengths = {0}
+    if given is not None:
+        lengths = {len(vocabulary.encode(text.decode())) for text in members(given)}
+    if len(lengths) > 1:
+        raise ArgumentError(
+            f"prefixes have from {min(lengths)} to {max(lengths)} tokens, and sequence_length"
+            " leaves them different room",
+            hint="ask for each prefix by itself",
+        )
+    room = query.sequence_length - max(lengths) - ends
+    if room < 0:
+        raise ArgumentError(f"sequence_length={query.sequence_length} has no room for the prefix")
+    return room
+
+
+def _check(query: SimpleSearchQuery) -> None:
+    kinds = {
+        "query_string": QueryString,
+        "search_strategy": QuerySearchStrategy,
+        "tokenization_strategy": QueryTokenizationStrategy,
+        "preprocessors": (QueryPreprocessors, type(None)),
+    }
+    for name, kind in kinds.items():
+        if not isinstance(getattr(query, name), kind):  # type: ignore[arg-type]
+            raise ArgumentError(f"{name} cannot be {getattr(query, name)!r:.60}")
+    for name in ("sequence_length", "num_samples"):
+        value = getattr(query, name)
+        if value is not None and (type(value) is not int or value < 1):
+            raise ArgumentError(f"{name} is an integer from 1 or None, not {value!r:.60}")
+    if query.progress_bar is not False:
+        raise ArgumentError("progress_bar is not drawn here: leave it out")

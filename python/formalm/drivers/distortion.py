@@ -1,0 +1,320 @@
+"""distortion: how far masks move a model from its own distribution over a language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.constraint import Constraint
+from formalm.drivers.arguments import UNSET, compiled, positive
+from formalm.drivers.asking import asked_query, needs_an_end
+from formalm.drivers.divergence import Divergence, between, estimated_kl, estimated_variation
+from formalm.drivers.estimate import bounded_mean
+from formalm.drivers.lattice import tally
+from formalm.drivers.prompts import Prompt, prefix_token_ids
+from formalm.drivers.roots import Root
+from formalm.drivers.sampler import local_draws
+from formalm.drivers.sampling import chosen_seed
+from formalm.drivers.table import Interval
+from formalm.drivers.task import Task, Truncated
+from formalm.drivers.walks import Walks
+from formalm.errors import ArgumentError, LimitError, TokenError, VocabularyError
+from formalm.languages import Language
+from formalm.models import LanguageModel, Session
+from formalm.query.limits import Limits
+from formalm.query.plan import Counts
+from formalm.query.query import Event, Query
+
+__all__ = ["Distortion", "distortion"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """The distributions that ways of keeping to a language have over it, and how far they are off.
+
+    Attributes
+    ----------
+    exact
+        Whether all of it was computed; else it was estimated from draws, see :func:`distortion`.
+    divergences
+        From the model's own conditional distribution, by way: ``"local"``, a mask of all
+        tokenizations, renormalised at every step; ``"canonical_local"``, the same with canonical
+        tokens only; ``"canonical"``, the model's own distribution over canonical sequences.
+    mass, canonical_mass
+        What the model gives to the language: to all token sequences, and to canonical ones.
+    texts
+        The members, most probable first; empty if not exact.
+    shares
+        Of each way, and of ``"true"``, the model's own: ``(len(texts),)``.
+    notes
+        What could not be had, and why.
+    forwards
+        What the model did.
+    seed
+        What the draws depended on; None if exact.
+    """
+
+    exact: bool
+    divergences: dict[str, Divergence]
+    mass: Interval
+    canonical_mass: Interval | None
+    texts: tuple[str, ...] = field(repr=False)
+    shares: dict[str, Floats] = field(repr=False)
+    notes: tuple[str, ...]
+    forwards: int
+    seed: int | None
+
+    def share(self, text: str) -> dict[str, float]:
+        """The share of a member, by way.
+
+        Raises
+        ------
+        ArgumentError
+            If it is none, or the shares were not computed.
+        """
+        if text not in self.texts:
+            raise ArgumentError(f"no share of {text!r} was computed")
+        place = self.texts.index(text)
+        return {way: float(shares[place]) for way, shares in self.shares.items()}
+
+    def __str__(self) -> str:
+        lines = ["exact" if self.exact else "estimated, over token sequences"]
+        for way, found in self.divergences.items():
+            kl = "" if found.kl is None else f", KL {_shown(found.kl)}"
+            lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def distortion(
+    model: LanguageModel,
+    query: Query | Language | Constraint | Sequence[str],
+    *,
+    prompt: Prompt = None,
+    event: Event = UNSET,
+    exact: bool | None = None,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    limits: Limits | None = None,
+    batch_size: int = 64,
+) -> Distortion:
+    """Measure how far masks move a model from its own distribution over a language.
+
+    The model's own distribution is P(text | text is a member), with all tokenizations added up. A
+    mask that is renormalised at every step has another, and a mask of canonical tokens a third.
+    All of them are compared over texts if the language is finite and small enough for ``limits``.
+
+    Otherwise the distances are estimated from ``draws`` of each mask, for complete outputs and over
+    token sequences. They are then at least those over texts, as two sequences may spell one text.
+
+    Parameters
+    ----------
+    model, prompt
+        As in :func:`~formalm.sample`.
+    query
+        What is kept to. ``decoding`` changes the model first. ``given`` belongs in the prompt.
+    event
+        ``"complete"``, the default: the output is a member and ends. ``"prefix"``: the output
+        begins with the member's tokens; no member may then begin another.
+    exact
+        True computes or fails, False estimates. None computes what fits into ``limits``.
+    draws, seed
+        For estimates.
+    confidence
+        Of each interval that is estimated.
+    limits
+        In place of the query's.
+    batch_size
+        Most prefixes a call of the model.
+
+    Raises
+    ------
+    ArgumentError
+        For an option out of range, or a field of the query that has no use here.
+    LimitError
+        If a limit was reached before there was anything to tell.
+
+    Examples
+    --------
+    A mask allows ``a`` as a beginning of ``ab``, though the model means another text by it:
+
+    >>> from formalm import TableModel, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", None], end_token_ids=[4])
+    >>> table = {(): [0.5, 0.1, 0.2, 0.2, 0], (0,): [0.99, 0.01, 0, 0, 0]}
+    >>> model = TableModel(vocabulary, table, default={4: 1.0})
+    >>> found = distortion(model, ["ab", "c"])
+    >>> shares = found.share("c")
+    >>> round(shares["true"], 3), round(shares["local"], 3)
+    (0.494, 0.222)
+    """
+    if exact not in (None, True, False):
+        raise ArgumentError(f"exact is True, False or None, not {exact!r:.60}")
+    asked = _checked(query, event, draws, batch_size, limits)
+    session = Session(model)
+    complete = asked.event != "prefix"
+    if complete:
+        needs_an_end(session)
+    front = prefix_token_ids(session, prompt, asked.bos)
+    tasks: dict[str, Task] = {}
+    notes: list[str] = []
+    for way in ("all", "canonical"):
+        try:
+            tasks[way] = _task(session, asked, front, way, complete, batch_size)
+        except (VocabularyError, TokenError) as error:
+            if way == "all":
+                raise
+            notes.append(f"nothing canonical is compared: {error.message}")
+    if exact is not False and _is_small(tasks, notes, must=bool(exact)):
+        try:
+            return _exact(tasks, session, notes)
+        except Truncated as reached:
+            if exact or str(reached) != "context":
+                raise _limit_error(asked.limits, reached, session) from None
+            notes.append("not exact: some members are longer than the model's context")
+    if not complete:
+        raise ArgumentError(
+            "event='prefix' is compared exactly or not at all"
+            + ("" if exact is False else f", and this is {notes[-1]}"),
+            hint="event='complete', or higher limits",
+        )
+    return _estimated(tasks, session, notes, draws, confidence, chosen_seed(seed))
+
+
+def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distortion:
+    found = {way: tally(task) for way, task in tasks.items()}
+    totals = {data: math.fsum(terms) for data, terms in found["all"].model.items()}
+    mass = math.fsum(totals.values())
+    if mass <= 0:
+        raise ArgumentError("the model gives no probability to any member")
+    order = sorted(totals, key=lambda data: (-totals[data], data))
+    shares = {
+        "true": np.array([totals[data] for data in order]) / mass,
+        "local": _row(found["all"].local, order),
+    }
+    canonical_mass = None
+    if "canonical" in found:
+        own = _row(found["canonical"].model, order)
+        total = math.fsum(own)
+        canonical_mass = Interval(total, total)
+        shares["canonical_local"] = _row(found["canonical"].local, order)
+        if total > 0:
+            shares["canonical"] = own / total
+        else:
+            notes.append("the model gives no probability to any canonical sequence")
+    ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
+    texts = tuple(data.decode(errors="replace") for data in order)
+    counts = (texts, shares, tuple(notes), session.forwards, None)
+    return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts)
+
+
+def _estimated(
+    tasks: dict[str, Task],
+    session: Session,
+    notes: list[str],
+    draws: int,
+    confidence: float,
+    seed: int,
+) -> Distortion:
+    """Half of the draws bound the masses, the other half the distances, given those bounds."""
+    weights = {way: _weights(task, draws, seed) for way, task in tasks.items()}
+    # Up to four intervals have to hold together, at the worst, for any one that is returned.
+    each = 1 - (1 - confidence) / 4
+    masses = {way: Interval(*bounded_mean(row[::2], each)) for way, row in weights.items()}
+    mass = masses["all"]
+    ways: dict[str, Divergence] = {}
+    for way, row in weights.items():
+        name = "local" if way == "all" else "canonical_local"
+        kl = estimated_kl(row[1::2], mass, each) if way == "all" else None
+        ways[name] = Divergence(estimated_variation(row[1::2], mass, each), kl)
+    if "canonical" in masses:
+        own = masses["canonical"]
+        low = 1 - own.high / mass.low if mass.low > 0 else 0.0
+        high = 1 - own.low / mass.high if mass.high > 0 else 1.0
+        ways["canonical"] = Divergence(Interval(max(0.0, low), min(1.0, high)), None)
+    canonical_mass = masses.get("canonical")
+    return Distortion(
+        False, ways, mass, canonical_mass, (), {}, tuple(notes), session.forwards, seed
+    )
+
+
+def _weights(task: Task, draws: int, seed: int) -> Floats:
+    try:
+        found = list(local_draws(Walks(task), draws, seed))
+    except Truncated as reached:
+        raise _limit_error(task.limits, reached, task.session) from None
+    return np.minimum(1.0, np.exp([draw.log_weight for draw in found]))
+
+
+def _row(table: dict[bytes, list[float]], order: list[bytes]) -> Floats:
+    return np.array([math.fsum(table.get(data, ())) for data in order])
+
+
+def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
+    """Whether the whole language can be walked within the limits."""
+    allowed = tasks["all"].limits.forwards
+    needed: int | None
+    try:
+        needed = Counts.of(tasks["all"].constraint.to_automaton(state_limit=100_000)).prefixes
+    except LimitError as error:
+        if must:
+            raise
+        notes.append(f"not exact: {error.message}")
+        return False
+    if needed is not None and (allowed is None or needed * len(tasks) <= allowed):
+        return True
+    if must and needed is None:
+        raise ArgumentError("an infinite language is not compared exactly: leave out exact=True")
+    if must and needed is not None and allowed is not None:
+        raise LimitError("forwards", needed * len(tasks), allowed)
+    many = "infinitely many" if needed is None else f"{needed:,}"
+    notes.append(f"not exact: members have {many} beginnings in tokens")
+    return False
+
+
+def _limit_error(limits: Limits, reached: Truncated, session: Session) -> LimitError:
+    name = "memory_bytes" if str(reached) == "memory" else str(reached)
+    allowed = getattr(limits, name, None) or session.model.context_length or 0
+    hint = "fewer draws, or higher limits"
+    return LimitError(str(reached), math.floor(allowed) + 1, math.floor(allowed), hint)
+
+
+def _task(
+    session: Session, asked: Query, front: tuple[int, ...], way: str, complete: bool, size: int
+) -> Task:
+    constraint = compiled(asked.asked, session.vocabulary, way)
+    root = Root(front, b"", 0.0, constraint.matcher(after=front).core)
+    rules = (asked.decoding, asked.renormalise, complete, size, None, asked.limits)
+    return Task(session, constraint, [root], *rules, normalise=True)
+
+
+def _checked(
+    query: object, event: object, draws: int, batch_size: int, limits: Limits | None
+) -> Query:
+    positive("draws", draws, least=2, optional=False)
+    positive("batch_size", batch_size, optional=False)
+    asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
+    if asked.event not in (None, "complete", "prefix"):
+        raise ArgumentError(f"event is 'complete' or 'prefix' here, not {asked.event!r}")
+    if asked.given is not None:
+        raise ArgumentError("given has no use here", hint="write it into the prompt")
+    if asked.tokenization != "all":
+        raise ArgumentError("tokenization is what is compared: leave it out")
+    if asked.unique != "strings":
+        raise ArgumentError("unique is about listings; texts are compared")
+    if asked.max_tokens is not None:
+        hint = "bound the texts: language & Regex('(?s).{0,20}')"
+        raise ArgumentError("max_tokens would cut members off", hint=hint)
+    if asked.limits.hits is not None:
+        raise ArgumentError("limits.hits is about listings; say draws")
+    return asked
+
+
+def _shown(interval: Interval) -> str:
+    low, high = interval
+    return f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"

@@ -1,0 +1,103 @@
+"""How far two distributions are apart: exactly from shares, or estimated from weighted draws.
+
+Local draws come from q, a mask's distribution, and weigh w, the model's probability over that of
+the draw. With Z the sum of what the model gives to the language, p = w q / Z is the model's own
+conditional distribution, and both distances are means of bounded numbers under q::
+
+    TV(p, q) = 1 - E[min(1, w / Z)]        KL(p ‖ q) = -log Z - E[-w log w] / Z
+
+so they have intervals that assume nothing but independent draws. Z is bounded by other draws than
+those that the first mean is taken of, since that mean is taken of a function of the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.estimate import bounded_mean
+from formalm.drivers.table import Interval
+
+__all__ = ["Divergence", "between", "estimated_kl", "estimated_variation"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """How far a distribution is from the model's own.
+
+    Attributes
+    ----------
+    total_variation
+        Half the sum of the differences: the largest error in the probability of anything. From 0 to
+        1; its ends are equal where it is exact.
+    kl
+        The Kullback-Leibler divergence of the model's own from it, in nats; None where nothing is
+        known of it.
+    """
+
+    total_variation: Interval
+    kl: Interval | None
+
+
+def between(p: Floats, q: Floats) -> Divergence:
+    """The distances of shares, ``(texts,)`` each.
+
+    What ``q`` lacks to one is taken as an outcome that ``p`` does not have.
+
+    Examples
+    --------
+    >>> between(np.array([0.5, 0.5]), np.array([0.75, 0.25])).total_variation.low
+    0.25
+    """
+    variation = (float(np.abs(p - q).sum()) + max(0.0, float(1 - q.sum()))) / 2
+    at = p > 0
+    with np.errstate(divide="ignore"):
+        # Near 0 the terms cancel; log1p of the difference keeps the digits that are left.
+        kl = float(-(p[at] * np.log1p((q[at] - p[at]) / p[at])).sum()) if at.any() else 0.0
+    kl = max(0.0, kl)
+    return Divergence(Interval(variation, variation), Interval(kl, kl))
+
+
+def estimated_variation(weights: Floats, mass: Interval, confidence: float) -> Interval:
+    """Total variation of p from q, from weights of draws from q.
+
+    Parameters
+    ----------
+    weights
+        ``(draws,)``, from 0 to 1; 0 for those that left the language.
+    mass
+        Where Z is, from other draws.
+    confidence
+        Of the interval, if Z is there.
+    """
+    if mass.high <= 0:
+        return Interval(0.0, 1.0)
+    each = (1 + confidence) / 2
+    least = bounded_mean(np.minimum(1.0, weights / mass.high), each)[0]
+    most = bounded_mean(np.minimum(1.0, weights / mass.low), each)[1] if mass.low > 0 else 1.0
+    return Interval(max(0.0, 1 - most), min(1.0, 1 - least))
+
+
+def estimated_kl(weights: Floats, mass: Interval, confidence: float) -> Interval:
+    """KL(p ‖ q) in nats, from weights of draws from q; parameters as in the function above."""
+    if mass.low <= 0:
+        return Interval(0.0, math.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weights > 0, -weights * np.log(weights), 0.0)
+    # -w log w is at most 1/e.
+    low, high = (
+        bound / math.e for bound in bounded_mean(np.clip(terms * math.e, 0, 1), confidence)
+    )
+
+    def value(z: float, h: float) -> float:
+        return -math.log(z) - h / z
+
+    # It falls with h; along z it rises up to z = h and falls from there.
+    peak = min(max(low, mass.low), mass.high)
+    least = min(value(mass.low, high), value(mass.high, high))
+    return Interval(max(0.0, least), max(0.0, value(peak, low)))

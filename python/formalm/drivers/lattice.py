@@ -1,0 +1,126 @@
+"""All token sequences that spell the members of a finite language, walked level by level."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formalm._core import Matcher
+from formalm.drivers.roots import Root
+from formalm.drivers.task import Task, Truncated
+from formalm.errors import ArgumentError
+from formalm.models import Position
+
+__all__ = ["Tally", "tally"]
+
+
+@dataclass
+class Tally:
+    """What the walk found of each member, by its bytes.
+
+    Attributes
+    ----------
+    model
+        The probabilities that the model gives to its token sequences.
+    local
+        The probabilities of the same under a mask that is renormalised at every step.
+    lost
+        The probabilities of where such a mask leaves nothing that the model finds possible.
+    """
+
+    model: dict[bytes, list[float]] = field(default_factory=lambda: defaultdict(list))
+    local: dict[bytes, list[float]] = field(default_factory=lambda: defaultdict(list))
+    lost: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A token sequence: its bytes, its probability, and how much of it masks allowed."""
+
+    data: bytes
+    before: Position | None
+    token_id: int
+    matcher: Matcher
+    logprob: float
+    log_allowed: float
+
+
+def tally(task: Task) -> Tally:
+    """Walk a task's language, which has to be finite.
+
+    Raises
+    ------
+    Truncated
+        If a limit is reached, or a sequence does not fit into the model.
+    ArgumentError
+        If a member begins another and the event is not that it is complete.
+    """
+    task.needs_all("an exact comparison")
+    found = Tally()
+    (root,) = task.roots
+    level = [_Node(b"", None, 0, root.matcher, 0.0, 0.0)]
+    depth = 0
+    while level:
+        if not task.complete:
+            level = [node for node in level if not _settled(found, node)]
+        if level and not task.fits(depth, root):
+            raise Truncated("context")
+        longer: list[_Node] = []
+        while level:
+            batch = level[: task.room()]
+            level = level[len(batch) :]
+            for node, position in zip(batch, _evaluated(task, root, batch), strict=True):
+                longer += _children(task, found, node, position)
+        level = longer
+        depth += 1
+    return found
+
+
+def _settled(found: Tally, node: _Node) -> bool:
+    """Whether a node is a member that the model need not be asked about."""
+    if not node.matcher.is_accepting:
+        return False
+    if not node.matcher.is_finished:
+        raise ArgumentError(
+            f"{node.data.decode(errors='replace')!r} begins another member, so that both can"
+            " happen at once",
+            hint="event='complete'",
+        )
+    found.model[node.data].append(math.exp(node.logprob))
+    found.local[node.data].append(math.exp(node.logprob - node.log_allowed))
+    return True
+
+
+def _evaluated(task: Task, root: Root, batch: list[_Node]) -> list[Position]:
+    if batch[0].before is None:
+        return [task.session.start(root.token_ids)]
+    before = [node.before for node in batch if node.before is not None]
+    return task.session.extend(before, [node.token_id for node in batch])
+
+
+def _children(task: Task, found: Tally, node: _Node, position: Position) -> list[_Node]:
+    ids, logprobs, end = task.step(position, node.matcher)
+    allowed = float(np.logaddexp(np.logaddexp.reduce(logprobs, initial=-np.inf), end))
+    reached = node.logprob - node.log_allowed
+    finished = node.matcher.is_finished
+    if node.matcher.is_accepting:
+        found.model[node.data].append(math.exp(node.logprob + end))
+        # Where nothing but an end may follow, a text is over without asking the model.
+        share = 0.0 if finished else end - allowed if allowed > -math.inf else -math.inf
+        found.local[node.data].append(math.exp(reached + share))
+    if allowed == -math.inf:
+        if not finished:
+            found.lost.append(math.exp(reached))
+        return []
+    spelled = task.session.vocabulary.token_bytes
+    children = []
+    for token_id, logprob in zip(ids.tolist(), logprobs.tolist(), strict=True):
+        matcher = node.matcher.fork()
+        matcher.advance(token_id)
+        data = node.data + (spelled(token_id) or b"")
+        total, mask = node.logprob + logprob, node.log_allowed + allowed
+        children.append(_Node(data, position, token_id, matcher, total, mask))
+    return children

@@ -1,0 +1,214 @@
+"""A language model behind an OpenAI-compatible completions server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from formalm.errors import ArgumentError, ModelError
+from formalm.models.arguments import check_model_arguments
+from formalm.models.base import LogProbs
+from formalm.models.http.replies import Names, next_tokens, sequence_logprobs
+from formalm.models.http.transport import Transport
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["HttpModel"]
+
+
+class HttpModel:
+    """A model that a server runs: vLLM, SGLang, llama.cpp, or another with the same interface.
+
+    Prompts are sent as token ids, one token is asked for, and the most probable ones come back with
+    their log-probabilities. If those are not all, the model is *partial*: what was not shown has a
+    known sum and no more. :func:`~formalm.mass` and :func:`~formalm.search` keep it apart, and what
+    cannot be told without it is refused.
+
+    Parameters
+    ----------
+    url
+        The address of completions, such as ``http://localhost:8000/v1/completions``.
+    vocabulary
+        What the token ids stand for: that of the model which is served.
+    model
+        The name that the server wants to hear, if it wants one.
+    top_logprobs
+        How many tokens to be shown. Servers have limits of their own (vLLM: ``--max-logprobs``). As
+        many as the vocabulary has make the model a whole one.
+    bos_token_id, context_length
+        As in :class:`~formalm.models.LanguageModel`. A server cannot start from nothing, so there
+        should be a first token.
+    api_key
+        Sent as a bearer token.
+    headers, options
+        More headers, and more fields of every request; a field put here replaces ours.
+    names
+        How the server names tokens. ``"ids"``: by id, or by bytes; else it is refused. ``"text"``:
+        by text too, if you know that a token's text is its bytes; what several tokens share or
+        none has counts as not shown.
+    batch_size
+        Most prompts a request; 1 for servers that take one.
+    timeout_seconds, retries, pause_seconds
+        Of an attempt; how often a request that failed is sent again, and the first pause.
+
+    Raises
+    ------
+    ArgumentError
+        For a value out of range. Nothing is sent before the model is asked.
+
+    Examples
+    --------
+    >>> from formalm import Vocabulary
+    >>> from formalm.models.http import HttpModel
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = HttpModel("http://localhost:8000/v1/completions", vocabulary, top_logprobs=2)
+    >>> model.shown_tokens
+    2
+    """
+
+    def __init__(
+        self,
+        url: str,
+        vocabulary: Vocabulary,
+        *,
+        model: str | None = None,
+        top_logprobs: int = 20,
+        bos_token_id: int | None = None,
+        context_length: int | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        names: str = "ids",
+        batch_size: int = 32,
+        timeout_seconds: float = 60.0,
+        retries: int = 4,
+        pause_seconds: float = 0.5,
+    ) -> None:
+        check_model_arguments(vocabulary, bos_token_id, context_length)
+        if not isinstance(url, str):
+            raise ArgumentError(f"url is a str, not {type(url).__name__}")
+        for name, value, least in (
+            ("top_logprobs", top_logprobs, 1),
+            ("batch_size", batch_size, 1),
+            ("retries", retries, 0),
+        ):
+            if type(value) is not int or value < least:
+                raise ArgumentError(f"{name} is an integer from {least}, not {value!r}")
+        if names not in ("ids", "text"):
+            raise ArgumentError(f"names is 'ids' or 'text', not {names!r}")
+        try:
+            json.dumps(options)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"options cannot be sent: {error}") from None
+        _check_seconds(timeout_seconds=timeout_seconds, pause_seconds=pause_seconds)
+        self.vocabulary = vocabulary
+        self.bos_token_id = bos_token_id
+        self.context_length = context_length
+        self.batch_size = batch_size
+        sent = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self.transport = Transport(
+            url, {**sent, **(headers or {})}, timeout_seconds, retries, pause_seconds
+        )
+        self._shown = top_logprobs
+        self._by_text = names == "text"
+        self._names = Names(vocabulary, by_text=self._by_text)
+        # Sampled tokens are not used; neutral rules keep servers from showing changed numbers.
+        self._fields: dict[str, Any] = {
+            "max_tokens": 1,
+            "temperature": 1.0,
+            "top_p": 1.0,
+            "logprobs": min(top_logprobs, len(vocabulary)),
+            "return_tokens_as_token_ids": True,
+            **({} if model is None else {"model": model}),
+            **(options or {}),
+        }
+
+    @property
+    def shown_tokens(self) -> int | None:
+        """How many tokens are shown, the most probable ones; None if all are."""
+        return None if self._shown >= len(self.vocabulary) else self._shown
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
+        """See :meth:`formalm.models.LanguageModel.next_logprobs`.
+
+        Tokens that were not shown have minus infinity, so that a row may sum to less than one.
+
+        Raises
+        ------
+        ModelError
+            If the server cannot be reached, refuses, or answers what is no answer.
+        """
+        rows = np.full((len(prefixes), len(self.vocabulary)), -np.inf)
+        for start in range(0, len(prefixes), self.batch_size):
+            chunk = prefixes[start : start + self.batch_size]
+            for place, choice in enumerate(self._choices(chunk, {})):
+                shown, lost = next_tokens(choice, self._names)
+                # A server adds the token that it drew, which may be any. Where a name was lost or
+                # stood for several, fewer than all are kept: the row then claims no order.
+                most = self._shown - (lost or self._by_text)
+                kept = sorted(shown.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+                if not kept:
+                    raise ModelError(
+                        "no token that the server named is known by that name",
+                        hint="it should name ids: return_tokens_as_token_ids, or entries with id",
+                    )
+                ids, values = zip(*kept, strict=True)
+                rows[start + place, list(ids)] = values
+        return rows
+
+    def sequence_logprobs(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
+        """The log-probability of each token of some sequences but the first, which is NaN.
+
+        Raises
+        ------
+        ModelError
+            If the server does not tell log-probabilities of a prompt (``echo``).
+        """
+        found: list[list[float]] = []
+        for start in range(0, len(sequences), self.batch_size):
+            chunk = sequences[start : start + self.batch_size]
+            choices = self._choices(chunk, {"echo": True, "logprobs": 1})
+            for sequence, choice in zip(chunk, choices, strict=True):
+                values = sequence_logprobs(choice, len(sequence))
+                if values is None:
+                    raise ModelError(
+                        "the server gives no log-probabilities of a prompt's tokens (echo), and"
+                        f" shows {self._shown} next tokens, this one not among them",
+                        hint="a larger top_logprobs, or a server that can echo",
+                    )
+                found.append(values)
+        return found
+
+    def _choices(self, prompts: Sequence[Sequence[int]], fields: dict[str, Any]) -> list[Any]:
+        """One choice for each prompt, in order."""
+        if any(len(prompt) == 0 for prompt in prompts):
+            raise ModelError(
+                "a server cannot start from nothing", hint="pass bos_token_id, or a prompt"
+            )
+        listed = [[int(token_id) for token_id in prompt] for prompt in prompts]
+        prompt: Any = listed[0] if len(listed) == 1 else listed
+        reply = self.transport.post({"prompt": prompt, **self._fields, **fields})
+        if not isinstance(reply, Mapping) or not isinstance(reply.get("choices"), list):
+            raise ModelError(f"the reply has no choices: {reply!r:.200}")
+        choices = reply["choices"]
+        if len(choices) != len(prompts):
+            raise ModelError(
+                f"the server gave {len(choices)} choices for {len(prompts)} prompts",
+                hint="batch_size=1" if len(prompts) > 1 else None,
+            )
+        places = [
+            choice.get("index", place) if isinstance(choice, Mapping) else None
+            for place, choice in enumerate(choices)
+        ]
+        if sorted(places, key=repr) != sorted(range(len(choices)), key=repr):
+            raise ModelError(f"the choices have the indices {places!r:.80}")
+        return [choices[places.index(place)] for place in range(len(choices))]
+
+
+def _check_seconds(**values: object) -> None:
+    for name, value in values.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 < float(value) < float("inf"):  # type: ignore[arg-type]
+            raise ArgumentError(f"{name} is a number above 0, not {value!r}")

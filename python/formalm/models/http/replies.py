@@ -1,0 +1,145 @@
+"""What completions servers answer, in the forms that are about.
+
+*Legacy*, of OpenAI's first interface (vLLM, SGLang): ``logprobs`` has parallel lists ``tokens``,
+``token_logprobs`` and ``top_logprobs``, the last of mappings from a token's text. vLLM writes
+``token_id:17`` for the text if asked to. *Content*, of the chat interface (llama.cpp): a list of
+tokens with ``id``, ``bytes`` and ``top_logprobs`` of the same kind.
+
+A text names a token only if no other token has it: pieces of characters all look like U+FFFD. What
+cannot be named is left out, and so counts as not seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from formalm.errors import ModelError
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["Names", "next_tokens", "sequence_logprobs"]
+
+NAMED = "token_id:"
+
+
+class Names:
+    """From what a server calls a token to its id.
+
+    ``by_text`` says whether a text without an id may name one.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, by_text: bool) -> None:
+        self._size = len(vocabulary)
+        self._by_text = by_text
+        self._by_bytes: dict[bytes, int | None] = {}
+        for token_id, data in enumerate(vocabulary.tokens()):
+            if data:
+                self._by_bytes[data] = None if data in self._by_bytes else token_id
+        for name, token_id in vocabulary.special_tokens.items():
+            spelled = name.encode(errors="replace")
+            self._by_bytes[spelled] = None if spelled in self._by_bytes else token_id
+
+    def of_text(self, text: str) -> int | None:
+        """The token that a text names; None if none or several do."""
+        if text.startswith(NAMED) and text[len(NAMED) :].isdigit():
+            return self.checked(int(text[len(NAMED) :]))
+        if not self._by_text:
+            raise ModelError(
+                f"the server names a token by its text, {text!r:.40}, which may be several tokens'",
+                hint="a server that gives ids; or names='text' if texts are the tokens' bytes",
+            )
+        if "\ufffd" in text:
+            return None
+        return self._by_bytes.get(text.encode(errors="surrogatepass"))
+
+    def of_entry(self, entry: Mapping[str, Any]) -> int | None:
+        """The token of an entry with ``id``, ``bytes`` or ``token``."""
+        token_id = entry.get("id")
+        if type(token_id) is int:
+            return self.checked(token_id)
+        data = entry.get("bytes")
+        if isinstance(data, list) and data:
+            try:
+                return self._by_bytes.get(bytes(data))
+            except (TypeError, ValueError):
+                raise ModelError(f"a reply has bytes {data!r:.80}") from None
+        return self.of_text(_text(entry.get("token")))
+
+    def checked(self, token_id: int) -> int:
+        """An id of the vocabulary."""
+        if not 0 <= token_id < self._size:
+            raise ModelError(
+                f"the server speaks of token {token_id}, the vocabulary has {self._size:,}",
+                hint="this vocabulary belongs to another model",
+            )
+        return token_id
+
+
+def next_tokens(choice: object, names: Names) -> tuple[dict[int, float], bool]:
+    """The log-probabilities that a choice shows for its first place, and whether any got lost."""
+    logprobs = _mapping(_mapping(choice, "a choice").get("logprobs"), "logprobs")
+    content = logprobs.get("content")
+    found: dict[int, float] = {}
+    if isinstance(content, list):
+        first = _mapping(_first(content, "content"), "content")
+        entries = [*_list(first.get("top_logprobs", []), "top_logprobs"), first]
+        pairs = [
+            (names.of_entry(_mapping(entry, "top_logprobs")), entry["logprob"])
+            for entry in entries
+            if "logprob" in _mapping(entry, "top_logprobs")
+        ]
+    else:
+        top = _mapping(_first(logprobs.get("top_logprobs"), "top_logprobs"), "top_logprobs")
+        pairs = [(names.of_text(_text(name)), value) for name, value in top.items()]
+    for token_id, value in pairs:
+        if token_id is not None:
+            found[token_id] = _logprob(value)
+    return found, any(token_id is None for token_id, _ in pairs)
+
+
+def sequence_logprobs(choice: object, count: int) -> list[float] | None:
+    """The log-probabilities of a prompt's tokens; None if the server did not echo them.
+
+    The first token has none and stands as NaN.
+    """
+    logprobs = _mapping(_mapping(choice, "a choice").get("logprobs"), "logprobs")
+    values = logprobs.get("token_logprobs")
+    if not isinstance(values, list) or len(values) < count:
+        return None
+    if values and values[0] is not None and len(values) == count:
+        return None  # these are of generated tokens
+    return [math.nan, *(_logprob(value) for value in values[1:count])]
+
+
+def _logprob(value: object) -> float:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or math.isnan(float(value)) or float(value) > 1e-3:  # type: ignore[arg-type]
+        raise ModelError(f"the server gave {value!r:.40} where a log-probability is wanted")
+    return min(0.0, float(value))  # type: ignore[arg-type]
+
+
+def _mapping(value: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        hint = "the server has to give log-probabilities of completions" if value is None else None
+        raise ModelError(f"the reply has no {name}, but {value!r:.60}", hint=hint)
+    return value
+
+
+def _list(value: object, name: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise ModelError(f"the reply has no list of {name}, but {value!r:.60}")
+    return value
+
+
+def _first(value: object, name: str) -> object:
+    listed = _list(value, name)
+    if not listed:
+        raise ModelError(f"the reply has an empty list of {name}")
+    return listed[0]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ModelError(f"the reply names a token {value!r:.60}")
+    return value
