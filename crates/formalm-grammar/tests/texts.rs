@@ -303,3 +303,15 @@ fn ebnf_is_read_in_both_dialects() {
         assert!(message.contains(why), "{text}: {message}");
     }
 }
+
+#[test]
+fn ignored_texts_are_terminals_of_their_own_in_larks_order() {
+    let read = |text: &str, of: &str| {
+        let grammar = parse(of, Syntax::Lark, Some(Lexing::First), None).expect("a grammar");
+        let machine = GrammarAutomaton::new(&grammar, Limits::default()).expect("a grammar");
+        reads(&machine, text)
+    };
+    let preferred = "start: C A |\nA: /a/\nC.1: \"c\"\n%ignore \"c\"";
+    assert!(read("ca", preferred) && read("", preferred) && !read("c", preferred));
+    assert!(read("c", "start: \"c\" |\n%ignore \"c\""));
+}

@@ -80,6 +80,8 @@ pub(super) fn grammar(
     if !first.parameters.is_empty() {
         return Err(build.refuse(first.span, "a template cannot be the start", None));
     }
+    // Where order is Lark's, a text that is ignored is so in rules too.
+    let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
     let start = build.rule(start, Vec::new(), nowhere)?;
     for rule in &source.rules {
         if rule.parameters.is_empty() {
@@ -92,10 +94,7 @@ pub(super) fn grammar(
         build.rules[place].body = build.body(&rule.body, rule, &arguments)?;
         at += 1;
     }
-    let mut ignored = Vec::new();
-    for (tree, span) in &source.ignored {
-        ignored.push(build.ignored(tree, *span)?);
-    }
+    let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
     if lexing == Lexing::Any && !ignored.is_empty() {
         let message = "lexemes are read in any way: nothing has to stand between them, so that \
                        words may touch where blanks are ignored";
@@ -249,9 +248,22 @@ impl<'a> Build<'a> {
         Ok(at)
     }
 
+    fn all_ignored(&mut self) -> Result<Vec<usize>, Error> {
+        self.source.ignored.iter().map(|(tree, span)| self.ignored(tree, *span)).collect()
+    }
+
     fn ignored(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
         match only(tree) {
             Tree::Name(name, _, span) => self.named(name, *span),
+            // A terminal of its own, although another one may have the same text.
+            Tree::Leaf(leaf) if self.lexing == Lexing::First => {
+                let sorted = format!("__IGNORE_{}", self.terminals.len());
+                let (text, shape) = (leaf.text.clone(), Shape::of_leaf(leaf));
+                let kind = Kind { priority: 0, text, shape, sorted };
+                let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
+                self.by_text.insert(leaf.written.clone(), at);
+                Ok(at)
+            }
             Tree::Leaf(leaf) => self.anonymous(leaf),
             tree => {
                 let node = self.pattern(tree, DEPTH, span)?;
