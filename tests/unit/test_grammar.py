@@ -98,6 +98,31 @@ def test_both_readings_and_both_syntaxes() -> None:
         Grammar("start: A B\nA: /a+/\nB: /ab/").automaton()
 
 
+def test_ebnf_is_read_in_both_dialects() -> None:
+    iso = Grammar("list = item, {',', item} ; item = 'x' | '(', list, ')' ;", syntax="ebnf")
+    assert iso.lexing == "any"
+    assert iso.matches("x,(x,x)")
+    assert not iso.matches("x,")
+    w3c = Grammar("[1] Name ::= [a-z]+ - ('if' | 'in')\n[2] Spare ::= #x20*", syntax="ebnf")
+    assert [w3c.matches(text) for text in ("if", "iff", "i", "")] == [False, True, True, False]
+    assert "Spare" in w3c.notes[0].message
+    assert pickle.loads(pickle.dumps(w3c)) == w3c  # noqa: S301
+    with pytest.raises(LanguageError, match="line 1: an exception has parts that come back"):
+        Grammar("a = ( 'x', a | 'y' ) - 'y' ;", syntax="ebnf")
+
+
+def test_masks_after_long_walks_do_not_grow() -> None:
+    constraint = Constraint(JSON, vocabulary())
+    sizes = []
+    for _ in range(4):
+        matcher = constraint.matcher()
+        for token_id in [0, 6, 7, 11, 2, 2, 8, 4, 8, 3, 3, 1]:
+            matcher.allowed_token_ids()
+            matcher.advance(token_id)
+        sizes.append(constraint.memory_bytes)
+    assert sizes[1] == sizes[-1]
+
+
 def test_start_is_chosen() -> None:
     text = 'start: "a"\nother: "b"'
     assert Grammar(text, start="other").matches("b")

@@ -34,6 +34,8 @@ pub enum Resource {
     Edits,
     /// Edges of a machine that is written out.
     Edges,
+    /// Ways to read a text as lexemes, in search of one that can be completed.
+    Readings,
 }
 
 impl Resource {
@@ -50,6 +52,7 @@ impl Resource {
             Resource::Tokens => "tokens",
             Resource::Edits => "edits",
             Resource::Edges => "edges",
+            Resource::Readings => "readings",
         }
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
+use crate::lexemes::Lexemes;
 use crate::viability::{KeyId, Repetition};
 
 /// A lazy deterministic machine over bytes that shows live states only: from each of them some
@@ -78,6 +79,12 @@ pub trait Machine: Debug + Send + Sync {
 /// What is met on the way can be many times what texts ever come to, so a machine may keep it for
 /// as long as this lives only.
 pub trait Steps {
+    /// The lexemes of this kind of machine.
+    type Lexemes: Lexemes;
+
+    /// The machine as one that reads lexemes, if it is one.
+    fn lexemes(&self) -> Option<&Self::Lexemes>;
+
     /// The key after `byte`; `None` if not viable.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::chunks::Chunks;
 use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
+use crate::lexemes::NoLexemes;
 use crate::machine::{Keys, Machine, Purpose, Steps};
 use crate::table::{DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, EPSILON, Term, TermId, Terms, UNBOUNDED};
@@ -199,6 +200,12 @@ impl Keys for Viability {
 }
 
 impl Steps for Viability {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
     #[inline]
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         if !self.automaton.is_pure() {

@@ -1,5 +1,7 @@
 //! The mask of a key, by the cheapest way that is exact.
 //!
+//! 0. A machine that reads lexemes: what tokens do within them, and the stacks for what follows
+//!    ([`crate::lexical`]).
 //! 1. A key that repeats a class ([`crate::repetition`]): most tokens stay inside the repetition
 //!    and are a bitmask that every language over the vocabulary shares.
 //! 2. A key most of whose letters lead to such a key (the start of `x+`): that one's mask, changed
@@ -9,6 +11,7 @@
 use formalm_automata::{Error, KeyId, Purpose, Steps};
 use formalm_vocabulary::Vocabulary;
 
+use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
 use crate::repetition;
 use crate::walk::{Walk, difference};
@@ -20,12 +23,18 @@ const LETTERS: usize = 14;
 pub(crate) struct MaskOf<'a> {
     pub(crate) key: KeyId,
     pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) lexical: &'a Lexical,
 }
 
 impl Purpose for MaskOf<'_> {
     type Result = Result<Mask, Error>;
 
     fn read(self, steps: &impl Steps) -> Result<Mask, Error> {
+        if let Some(lexemes) = steps.lexemes()
+            && let Some(mask) = self.lexical.mask(lexemes, self.vocabulary, self.key)?
+        {
+            return Ok(mask);
+        }
         mask(steps, self.vocabulary, self.key)
     }
 }

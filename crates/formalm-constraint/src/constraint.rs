@@ -9,6 +9,7 @@ use formalm_vocabulary::canonical::Encoder;
 use crate::canonical::{Canonical, NONE};
 use crate::completions::Completions;
 use crate::compute;
+use crate::lexical::Lexical;
 use crate::mask::{Mask, Words, patch};
 use crate::matcher::Refusal;
 use crate::memo::Memo;
@@ -21,6 +22,7 @@ pub struct Constraint<K = Viability> {
     keys: K,
     vocabulary: Arc<Vocabulary>,
     memo: Memo,
+    lexical: Lexical,
     completions: Completions,
     canonical: Option<Canonical>,
 }
@@ -93,7 +95,8 @@ impl<K: Keys> Constraint<K> {
     /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
         let memo = Memo::new(memory_limit_bytes);
-        Constraint { keys, vocabulary, memo, completions: Completions::default(), canonical: None }
+        let (lexical, completions) = (Lexical::default(), Completions::default());
+        Constraint { keys, vocabulary, memo, lexical, completions, canonical: None }
     }
 
     /// The same for canonical tokens only, as [`Constraint::canonical`]. Where `begins` is false,
@@ -288,13 +291,14 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        self.keys.read(compute::MaskOf { key, vocabulary: &self.vocabulary })
+        let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
+        self.keys.read(compute::MaskOf { key, vocabulary, lexical })
     }
 
     /// Memory in use beside automaton and vocabulary, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let canonical = self.canonical.as_ref().map_or(0, Canonical::memory_bytes);
-        self.memo.size().1 + self.keys.memory_bytes() + canonical
+        self.memo.size().1 + self.keys.memory_bytes() + self.lexical.memory_bytes() + canonical
     }
 
     /// Number of questions that the masks so far have left open, and answered by yes: whether a

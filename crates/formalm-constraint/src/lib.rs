@@ -9,6 +9,7 @@ mod completions;
 mod compute;
 mod constraint;
 mod explicit;
+mod lexical;
 mod mask;
 mod matcher;
 mod memo;

@@ -36,6 +36,30 @@ INT: /[0-9]+/
 %ignore " "
 "#;
 
+/// Keywords that are names, a terminal with a blank in it, comments, and lexemes that others forbid.
+const STATEMENTS: &str = r#"
+start: (statement ";")*
+statement: "set" NAME "=" sum | JOIN NAME | "cast" "(" sum "as" TYPE ")"
+sum: atom | sum ("+" | "-" | "->") atom | "if" sum "else" sum
+atom: NAME | INT | FLOAT | "(" sum ")"
+JOIN.2: ("left" " "+)? "join"
+TYPE: "int" | "e" | "if"
+NAME: /[a-z_]+/
+INT: /0|[1-9][0-9]*/
+FLOAT: /[0-9]+\.[0-9]*(e[0-9]+)?/
+COMMENT: /--[^\n]*/ | "{" /[^}]*/ "}"
+%ignore COMMENT
+%ignore /[ \n]+/
+"#;
+
+/// Without blanks, so that nothing separates lexemes: viability is found by search.
+const TIGHT: &str = r#"
+start: (pair | start ":" pair)
+pair: A B? | B A | "[" start? "]"
+A: /a+/
+B: /a?b/
+"#;
+
 fn constraint(text: &str, lexing: Lexing, tokens: &[Vec<u8>]) -> Arc<Constraint<GrammarKeys>> {
     let grammar = parse(text, Syntax::Lark, Some(lexing), None).expect("a grammar");
     let automaton =
@@ -105,6 +129,24 @@ fn tokens() -> impl Strategy<Value = Vec<Vec<u8>>> {
         "ÿ",
         "ÿa",
         "à ",
+        "set",
+        "set ",
+        " join",
+        "left ",
+        "left  join a;",
+        "cast(",
+        " as",
+        " as int)",
+        "->",
+        "--",
+        "-- x\n",
+        "{ a }",
+        "ab",
+        "aab",
+        "]:",
+        "[]",
+        "1.0e",
+        "=1",
     ];
     let piece = prop::sample::select(pieces.to_vec()).prop_map(|one| one.as_bytes().to_vec());
     let bytes: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
@@ -121,11 +163,11 @@ proptest! {
     fn masks_of_grammars_are_their_definition(
         tokens in tokens(),
         choices in prop::collection::vec(any::<u16>(), 1..25),
-        which in 0..3usize,
-        any_reading in any::<bool>(),
+        which in 0..5usize,
+        lexing in prop::sample::select(vec![Lexing::Any, Lexing::Longest, Lexing::First]),
     ) {
-        let lexing = if any_reading { Lexing::Any } else { Lexing::Longest };
-        let constraint = constraint([JSON, WORDS, STRINGS][which], lexing, &tokens);
+        let text = [JSON, WORDS, STRINGS, STATEMENTS, TIGHT][which];
+        let constraint = constraint(text, lexing, &tokens);
         let mut matcher = Matcher::new(Arc::clone(&constraint));
         for choice in choices {
             let mut mask = vec![0u32; constraint.words()];

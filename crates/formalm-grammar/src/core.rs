@@ -7,14 +7,15 @@ use formalm_automata::{Automaton, Error, Limits as TerminalLimits, Machine};
 use rustc_hash::FxHashMap;
 
 use crate::certificate::Certificate;
-use crate::grammar::{Grammar, Lexing};
+use crate::grammar::{Grammar, Lexing, Replaced};
 use crate::lexer::Lexer;
 use crate::limits::{Limits, Meter};
 use crate::lists::{Lists, NOTHING};
 use crate::lower::Lowering;
 use crate::prepare::Prepared;
+use crate::scans::Scans;
 use crate::stacks::Stacks;
-use crate::tables::{Tables, members};
+use crate::tables::Tables;
 
 /// One reading of the text so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,19 +47,26 @@ pub(crate) type Useless = Vec<(usize, &'static str)>;
 pub(crate) struct Core {
     pub(crate) stacks: Stacks,
     pub(crate) lexer: Lexer,
+    pub(crate) scans: Scans,
     pub(crate) lexing: Lexing,
     pub(crate) limits: Limits,
     /// States of the machine: lists of readings, three numbers each.
     pub(crate) states: Lists,
     /// Terminals that may stand anywhere, ascending.
-    ignored: Vec<u32>,
+    pub(crate) ignored: Vec<u32>,
+    /// Lexemes that become others; sorted.
+    pub(crate) replaced: Vec<Replaced>,
+    /// Number of terminals; beyond it are lexemes that became a terminal.
+    pub(crate) terminals: u32,
     /// Lexer state in front of a lexeme, per set of allowed terminals.
-    contexts: FxHashMap<u32, u32>,
+    pub(crate) contexts: FxHashMap<u32, u32>,
     pub(crate) certificate: Certificate,
     /// Whether a member continues a reading, where a search found out.
     pub(crate) viable: FxHashMap<Reading, bool>,
+    /// Whether the certificate settles what follows on some stacks, where it was asked.
+    pub(crate) settled: FxHashMap<u32, bool>,
     /// Number of states and what was learnt since [`Core::remember`].
-    mark: Option<(usize, Vec<Reading>)>,
+    mark: Option<(usize, Vec<Reading>, Vec<u32>)>,
 }
 
 impl Core {
@@ -68,8 +76,12 @@ impl Core {
         let mut meter = Meter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = terminals(grammar)?;
         let ignored = ignored(grammar);
-        // Under longest lexemes what is ignored never comes to the parser.
-        let unread = |at: u32| grammar.lexing == Lexing::Longest && ignored.contains(&at);
+        let mut replaced = grammar.replaced.clone();
+        replaced.sort_unstable();
+        // In ordered readings what is ignored never comes to the parser, unless it was replaced.
+        let comes = |at: u32| replaced.iter().any(|one| one.text == at as usize);
+        let ordered = grammar.lexing != Lexing::Any;
+        let unread = |at: u32| ordered && ignored.contains(&at) && !comes(at);
         let barren: Vec<bool> =
             (0..).zip(&automata).map(|(at, one)| one.is_none() || unread(at)).collect();
         let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
@@ -82,24 +94,30 @@ impl Core {
             .zip(automata)
             .map(|(at, one)| one.filter(|_| used[at as usize] || ignored.contains(&at)))
             .collect();
-        let mut lexer = Lexer::new(automata);
+        // What became a terminal is watched by a thread of its own.
+        let twice = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
+        let mut lexer = Lexer::new([automata, twice].concat());
         let shortest = shortest(&mut lexer, &prepared)?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
         let mut core = Core {
             stacks: Stacks::new(tables, Meter::new(limits.steps), limits.bytes),
             lexer,
+            scans: Scans::default(),
             lexing: grammar.lexing,
             limits,
             states: Lists::default(),
             ignored,
+            replaced,
+            terminals: grammar.terminals.len() as u32,
             contexts: FxHashMap::default(),
             certificate: Certificate::default(),
             viable: FxHashMap::default(),
+            settled: FxHashMap::default(),
             mark: None,
         };
-        if core.lexing == Lexing::Longest {
+        if core.lexing != Lexing::Any {
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
-            core.certify(all.collect())?;
+            core.certify(&all.collect::<Vec<u32>>())?;
         }
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;
@@ -110,44 +128,6 @@ impl Core {
             }
         });
         Ok(Some((core, useless.collect())))
-    }
-
-    /// The lexer state in front of a lexeme that may follow on some stacks.
-    pub(crate) fn context(&mut self, stacks: u32) -> Result<u32, Error> {
-        let allowed = self.stacks.allowed(stacks)?;
-        if let Some(&start) = self.contexts.get(&allowed) {
-            return Ok(start);
-        }
-        let set = self.stacks.tables.sets.share(allowed);
-        let allowed_terminals = members(&set).filter_map(|number| number.checked_sub(1));
-        let start = self.start_of(allowed_terminals.collect());
-        self.contexts.insert(allowed, start);
-        Ok(start)
-    }
-
-    /// The lexer state in front of one of these terminals or an ignored one.
-    pub(crate) fn start_of(&mut self, terminals: Vec<u32>) -> u32 {
-        let all = crate::lists::union(&terminals, &self.ignored);
-        self.lexer.start(all.into_iter())
-    }
-
-    pub(crate) fn is_ignored(&self, terminal: u32) -> bool {
-        self.ignored.binary_search(&terminal).is_ok()
-    }
-
-    /// The stacks after a lexeme of a terminal that may stand here. What is ignored may be in a
-    /// rule too, where lexemes are read in any way.
-    pub(crate) fn after(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
-        if !self.is_ignored(terminal) {
-            return self.stacks.shift(stacks, terminal);
-        }
-        if self.lexing == Lexing::Longest {
-            return Ok(stacks);
-        }
-        match self.stacks.shift(stacks, terminal)? {
-            NOTHING => Ok(stacks),
-            shifted => Ok(self.stacks.united(stacks, shifted)),
-        }
     }
 
     /// The number of a list of readings.
@@ -166,24 +146,35 @@ impl Core {
     /// Keeps what a search found out.
     pub(crate) fn learn(&mut self, reading: Reading, viable: bool) {
         self.viable.insert(reading, viable);
-        if let Some((_, learnt)) = &mut self.mark {
+        if let Some((_, learnt, _)) = &mut self.mark {
             learnt.push(reading);
+        }
+    }
+
+    /// Keeps whether stacks are settled.
+    pub(crate) fn note_settled(&mut self, stacks: u32, settled: bool) {
+        self.settled.insert(stacks, settled);
+        if let Some((.., noted)) = &mut self.mark {
+            noted.push(stacks);
         }
     }
 
     /// Begins to note what is made, so that [`Core::forget`] can drop it: looking ahead meets
     /// many states that no text will ever be in.
     pub(crate) fn remember(&mut self) {
-        self.mark = Some((self.states.len(), Vec::new()));
+        self.mark = Some((self.states.len(), Vec::new(), Vec::new()));
         self.stacks.remember();
     }
 
     /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay.
     pub(crate) fn forget(&mut self) {
-        let Some((states, learnt)) = self.mark.take() else { return };
+        let Some((states, learnt, settled)) = self.mark.take() else { return };
         self.states.truncate(states);
         for reading in learnt {
             self.viable.remove(&reading);
+        }
+        for stacks in settled {
+            self.settled.remove(&stacks);
         }
         self.stacks.forget();
     }
@@ -191,9 +182,11 @@ impl Core {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.stacks.memory_bytes()
             + self.lexer.memory_bytes()
+            + self.scans.memory_bytes()
             + self.states.memory_bytes()
             + self.contexts.len() * 12
             + self.viable.len() * 20
+            + self.settled.len() * 12
             + self.certificate.memory_bytes()
     }
 }
@@ -210,7 +203,7 @@ fn terminals(grammar: &Grammar) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool
             Err(limit) => return Err(limit),
         };
         let empty = automaton.as_ref().is_some_and(|one| one.is_accepting(one.start()));
-        if empty && grammar.lexing == Lexing::Longest {
+        if empty && grammar.lexing != Lexing::Any {
             return Err(Error::Language {
                 message: format!("the terminal {} matches the empty text", one.name),
                 span: one.span,

@@ -10,6 +10,9 @@ pub enum Lexing {
     /// The longest lexeme of a terminal that may stand here, always. Of terminals that match the
     /// same text the one that comes first in [`Grammar::terminals`] is read.
     Longest,
+    /// The first terminal of [`Grammar::terminals`] that may stand here and matches anything, and
+    /// its longest lexeme. A terminal's language holds the lexemes that its pattern prefers.
+    First,
 }
 
 /// A context-free grammar: immutable data that front-ends make.
@@ -25,8 +28,21 @@ pub struct Grammar {
     pub start: usize,
     /// How texts are cut into lexemes.
     pub lexing: Lexing,
+    /// Texts that are read as the lexemes of patterns, with [`Lexing::First`].
+    pub replaced: Vec<Replaced>,
     /// What the user should know about how the grammar was read.
     pub notes: Vec<Note>,
+}
+
+/// A lexeme of one terminal that becomes one of another, where both may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Replaced {
+    /// The terminal that is read.
+    pub pattern: usize,
+    /// What it becomes if that matches the lexeme too; of several the one that comes first.
+    pub text: usize,
+    /// The text is not read by itself where the pattern may stand.
+    pub only: bool,
 }
 
 /// Something that was read but means less than one may think.

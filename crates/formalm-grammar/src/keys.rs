@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Keys, Purpose, Repetition, StateId, Steps, WIDE_PARTS,
+    ByteSet, CharSet, Context, Cover, Ending, Error, KeyId, Keys, Lexemes, Place, Progress,
+    Purpose, Repetition, Scan, StateId, Steps, WIDE_PARTS, every_character,
 };
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{GrammarAutomaton, Grown};
+use crate::grammar::Lexing;
 use crate::lists::NOTHING;
 
 /// The states of a grammar's machine as keys.
@@ -73,6 +75,12 @@ impl Drop for Ahead<'_> {
 }
 
 impl Steps for Ahead<'_> {
+    type Lexemes = Self;
+
+    fn lexemes(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         let Looking { grown, rows } = &mut *self.looking.borrow_mut();
         let core = &mut grown.core;
@@ -123,75 +131,86 @@ impl Steps for Ahead<'_> {
     }
 }
 
-/// What may follow the bytes of an unfinished character: the least and the most next byte, and
-/// how many more come after it.
-type Rest = (u8, u8, u8);
-
-/// The beginning of a character of several bytes: what follows its first byte.
-fn first(byte: u8) -> Option<Rest> {
-    match byte {
-        0xC2..=0xDF => Some((0x80, 0xBF, 0)),
-        0xE0 => Some((0xA0, 0xBF, 1)),
-        0xED => Some((0x80, 0x9F, 1)),
-        0xE1..=0xEF => Some((0x80, 0xBF, 1)),
-        0xF0 => Some((0x90, 0xBF, 2)),
-        0xF1..=0xF3 => Some((0x80, 0xBF, 2)),
-        0xF4 => Some((0x80, 0x8F, 2)),
-        _ => None,
-    }
-}
-
 impl Ahead<'_> {
     /// How much of the characters beyond ASCII leads from a key back to it: all, or none because
     /// none may follow; `None` if it is neither, or bytes are read that no character has.
     fn beyond_ascii(&self, key: KeyId) -> Result<Option<Cover>, Error> {
-        let mut open: Vec<(KeyId, Rest)> = Vec::new();
-        let mut dead = true;
+        let mut live = ByteSet::default();
         for byte in 0x80..=0xFF {
-            match (self.step(key, byte)?, first(byte)) {
-                (Some(next), Some(rest)) => {
-                    dead = false;
-                    if !open.contains(&(next, rest)) {
-                        open.push((next, rest));
-                    }
-                }
-                (None, None) => {}
-                (Some(_), None) => return Ok(None),
-                (None, Some(_)) if dead && open.is_empty() => {}
-                (None, Some(_)) => return Ok(None),
+            if self.step(key, byte)?.is_some() {
+                live.insert(byte);
             }
         }
-        if dead {
+        if live.is_empty() {
             return Ok(Some(Cover::None));
         }
-        // Those before the first that was alive were dead.
-        if self.step(key, 0xC2)?.is_none() {
+        let stray = (0x80..=0xC1).chain(0xF5..=0xFF).any(|byte| live.contains(byte));
+        let all = !stray && every_character(key, key, |key, byte| self.step(key, byte))?;
+        Ok(all.then_some(Cover::Full))
+    }
+}
+
+impl Lexemes for Ahead<'_> {
+    fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        if core.lexing != Lexing::Any && !core.certificate.is_there() {
             return Ok(None);
         }
-        let mut at = 0;
-        while at < open.len() {
-            let (here, (least, most, more)) = open[at];
-            for byte in 0..=255 {
-                let next = self.step(here, byte)?;
-                if !(least..=most).contains(&byte) {
-                    if next.is_some() {
-                        return Ok(None);
-                    }
-                } else if more == 0 {
-                    if next != Some(key) {
-                        return Ok(None);
-                    }
-                } else if let Some(next) = next {
-                    let rest = (next, (0x80, 0xBF, more - 1));
-                    if !open.contains(&rest) {
-                        open.push(rest);
-                    }
-                } else {
-                    return Ok(None);
-                }
+        let mut all = Vec::new();
+        for reading in core.readings(key.number() - 1) {
+            core.stacks.meter.reset();
+            if core.lexing != Lexing::Any && !core.is_settled(reading.stacks)? {
+                return Ok(None);
             }
-            at += 1;
+            let lexeme = match reading.is_between() {
+                true => core.context(reading.stacks)?,
+                false => reading.lexeme,
+            };
+            let scan = core.scans.number(lexeme, reading.forbidden);
+            all.push((Scan(scan), Place(reading.stacks)));
         }
-        Ok(Some(Cover::Full))
+        Ok(Some(all))
+    }
+
+    fn context(&self, place: Place) -> Result<Context, Error> {
+        self.looking.borrow_mut().grown.core.context(place.0).map(Context)
+    }
+
+    fn scan(&self, context: Context, left: u32) -> Option<Scan> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        (context.0 != NOTHING).then(|| Scan(core.scans.number(context.0, left)))
+    }
+
+    #[inline]
+    fn read(&self, scan: Scan, byte: u8) -> Result<Progress, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        let outcome = core.read_scan(scan.0, byte)?;
+        let on = (outcome.on != NOTHING).then_some(Scan(outcome.on));
+        Ok(Progress { on, endings: outcome.endings, doubtful: outcome.doubtful })
+    }
+
+    fn endings(&self, endings: u32) -> Arc<[Ending]> {
+        self.looking.borrow().grown.core.scans.endings(endings)
+    }
+
+    fn pending(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        let outcome = core.lexer.step(left, byte, &mut core.stacks.meter)?;
+        Ok((outcome.matches == NOTHING).then_some(outcome.next))
+    }
+
+    fn is_certain(&self, place: Place) -> Result<bool, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        Ok(core.lexing == Lexing::Any || core.is_settled(place.0)?)
+    }
+
+    fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        let stacks = core.after(place.0, terminal)?;
+        Ok((stacks != NOTHING).then_some(Place(stacks)))
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Lexer {
     outcome_ids: FxHashMap<Outcome, u32>,
     /// Bytes to the end of the shortest text, per thread; zero until asked for.
     distances: Vec<u32>,
+    /// Shortest texts, not empty, that threads read to a match.
+    completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
 impl Lexer {
@@ -76,6 +78,7 @@ impl Lexer {
             outcomes: Vec::new(),
             outcome_ids: FxHashMap::default(),
             distances: Vec::new(),
+            completions: FxHashMap::default(),
         }
     }
 
@@ -180,7 +183,16 @@ impl Lexer {
     }
 
     /// A shortest text, not empty, that a thread can read to a match.
-    pub(crate) fn completion(&self, thread: u32) -> Result<Vec<u8>, Error> {
+    pub(crate) fn completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
+        if let Some(known) = self.completions.get(&thread) {
+            return Ok(Arc::clone(known));
+        }
+        let text: Arc<[u8]> = self.shortest(thread)?.into();
+        self.completions.insert(thread, Arc::clone(&text));
+        Ok(text)
+    }
+
+    fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
         let Thread { terminal, state } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
         if !automaton.is_accepting(state) {

@@ -8,7 +8,9 @@
 
 mod automaton;
 mod certificate;
+mod contexts;
 mod core;
+mod firmness;
 mod grammar;
 mod keys;
 mod lexer;
@@ -17,14 +19,16 @@ mod lists;
 mod lower;
 mod prepare;
 mod readings;
+mod scans;
 mod search;
+mod settled;
 mod stacks;
 mod tables;
 mod text;
 mod units;
 
 pub use automaton::GrammarAutomaton;
-pub use grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
+pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use text::{Syntax, parse};

@@ -4,7 +4,7 @@ use formalm_automata::Error;
 
 use crate::core::{Core, Reading};
 use crate::grammar::Lexing;
-use crate::lists::{NOTHING, union};
+use crate::lists::NOTHING;
 
 impl Core {
     /// The readings after a byte, those that no member continues left out.
@@ -16,7 +16,7 @@ impl Core {
         }
         match self.lexing {
             Lexing::Any => self.unite(&mut next),
-            Lexing::Longest => {
+            Lexing::Longest | Lexing::First => {
                 let mut kept = Vec::with_capacity(next.len());
                 for reading in next {
                     if self.is_viable(reading)? {
@@ -42,57 +42,21 @@ impl Core {
         if reading.is_between() {
             lexeme = self.context(stacks)?;
         }
-        let outcome = self.lexer.step(lexeme, byte, &mut self.stacks.meter)?;
-        if outcome == crate::lexer::DEAD {
-            return Ok(());
-        }
-        self.stacks.meter.spend(1)?;
-        if self.lexing == Lexing::Any {
-            for &terminal in &*self.lexer.lists.share(outcome.matches) {
-                next.push(Reading::between(self.after(stacks, terminal)?, NOTHING));
+        let scan = self.scans.number(lexeme, forbidden);
+        let outcome = self.read_scan(scan, byte)?;
+        if outcome.endings != NOTHING {
+            for ending in &*self.scans.endings(outcome.endings) {
+                let stacks = self.after(stacks, ending.terminal)?;
+                if stacks != NOTHING {
+                    next.push(Reading::between(stacks, ending.left));
+                }
             }
-            if outcome.next != NOTHING {
-                next.push(Reading { lexeme: outcome.next, stacks, forbidden: NOTHING });
-            }
-            return Ok(());
         }
-        let forbidden = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
-        if forbidden.matches != NOTHING {
-            return Ok(());
+        if outcome.on != NOTHING {
+            let (lexeme, forbidden) = self.scans.pair(outcome.on);
+            next.push(Reading { lexeme, stacks, forbidden });
         }
-        if let Some(&terminal) = self.lexer.lists.get(outcome.matches).first() {
-            // The lexeme ends here only if nothing that could go on matches later.
-            let all = self.union_of(forbidden.next, outcome.next);
-            next.push(Reading::between(self.after(stacks, terminal)?, all));
-        }
-        // A thread that must not match and yet has to is of no use.
-        let lexeme = self.without(outcome.next, forbidden.next);
-        if lexeme != NOTHING {
-            next.push(Reading { lexeme, stacks, forbidden: forbidden.next });
-        }
-        Ok(())
-    }
-
-    fn union_of(&mut self, left: u32, right: u32) -> u32 {
-        if left == NOTHING || left == right {
-            return right;
-        }
-        if right == NOTHING {
-            return left;
-        }
-        let joined = union(self.lexer.lists.get(left), self.lexer.lists.get(right));
-        self.lexer.lists.intern(&joined)
-    }
-
-    fn without(&mut self, set: u32, other: u32) -> u32 {
-        if set == NOTHING || other == NOTHING {
-            return set;
-        }
-        let other = self.lexer.lists.share(other);
-        let kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
-        let kept: Vec<u32> =
-            kept.into_iter().filter(|one| other.binary_search(one).is_err()).collect();
-        self.lexer.lists.intern(&kept)
+        self.stacks.meter.spend(1)
     }
 
     /// Joins readings with the same lexeme under way: their stacks become one set.

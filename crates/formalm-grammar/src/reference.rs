@@ -225,7 +225,7 @@ impl<'a> Naive<'a> {
             .map(|one| Automaton::new(&one.language, Limits::default()).ok())
             .collect();
         // No sentence has a terminal that never comes to the parser.
-        let unread = |at: usize| grammar.lexing == Lexing::Longest && grammar.ignored.contains(&at);
+        let unread = |at: usize| grammar.lexing != Lexing::Any && grammar.ignored.contains(&at);
         let all = terminals.iter().enumerate();
         let barren = all.map(|(at, one)| one.is_none() || unread(at)).collect();
         Naive { grammar, terminals, barren }
@@ -255,7 +255,7 @@ impl<'a> Naive<'a> {
                 let reached = |end: &usize| facts.ends[self.grammar.start][0][*end];
                 ends.filter(reached).any(|end| input.skipped(end).contains(&text.len()))
             }
-            Lexing::Longest => self.lexemes(text).is_some_and(|lexemes| {
+            Lexing::Longest | Lexing::First => self.lexemes(text).is_some_and(|lexemes| {
                 let facts = self.facts(&Symbols(&lexemes));
                 facts.ends[self.grammar.start][0][lexemes.len()]
             }),

@@ -14,13 +14,19 @@ use crate::lists::NOTHING;
 impl Core {
     /// Whether some member continues a reading under longest lexemes.
     pub(crate) fn is_viable(&mut self, reading: Reading) -> Result<bool, Error> {
-        if self.accepts(reading)? || self.is_certified(reading.lexeme, reading.forbidden)? {
+        if self.accepts(reading)? || self.is_certain(reading)? {
             return Ok(true);
         }
         if let Some(&viable) = self.viable.get(&reading) {
             return Ok(viable);
         }
         self.look_for_member(reading)
+    }
+
+    /// Whether the certificate shows that a member continues a reading.
+    fn is_certain(&mut self, reading: Reading) -> Result<bool, Error> {
+        let Reading { lexeme, stacks, forbidden } = reading;
+        Ok(self.is_certified(lexeme, forbidden)? && self.is_settled(stacks)?)
     }
 
     /// Searches the readings from one, those first that need the fewest bytes, and remembers what
@@ -43,12 +49,12 @@ impl Core {
                     came.push((reading, at));
                     let found = known == Some(true)
                         || self.accepts(reading)?
-                        || self.is_certified(reading.lexeme, reading.forbidden)?;
+                        || self.is_certain(reading)?;
                     if found {
                         self.mark_viable(&came);
                         return Ok(true);
                     }
-                    check(Resource::States, came.len() as u64, self.limits.search)?;
+                    check(Resource::Readings, came.len() as u64, self.limits.search)?;
                     let least = self.least_bytes(reading)?.saturating_add(read + 1);
                     queue.push((Reverse(least), read + 1, came.len() - 1));
                 }

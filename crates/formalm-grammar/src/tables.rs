@@ -10,7 +10,7 @@ use crate::lists::Lists;
 use crate::prepare::Prepared;
 
 /// Stands behind the last symbol of a production.
-const END: u32 = u32::MAX;
+pub(crate) const END: u32 = u32::MAX;
 /// A successor that was not built yet.
 const UNKNOWN: u32 = u32::MAX;
 /// The number of "end of text" in sets of terminals; terminal `t` is `t + 1`.
@@ -57,15 +57,17 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Tables {
     /// Symbol at each place of each production.
-    symbol: Vec<u32>,
+    pub(crate) symbol: Vec<u32>,
     /// Left side of the production of each place.
-    left: Vec<u32>,
+    pub(crate) left: Vec<u32>,
+    /// Whether the rest of a production from each place can be spelled; nothing where all can.
+    pub(crate) firm: Vec<bool>,
     /// Bytes of a shortest rest of the production from each place.
     rest_bytes: Vec<u32>,
     /// Per symbol the first places of its productions.
-    firsts: Vec<Vec<u32>>,
-    nullable: Vec<bool>,
-    terminals: u32,
+    pub(crate) firsts: Vec<Vec<u32>>,
+    pub(crate) nullable: Vec<bool>,
+    pub(crate) terminals: u32,
     states: Vec<State>,
     /// Memory of the states, counted as they are made: it is asked for at every shift.
     state_bytes: usize,
@@ -87,6 +89,7 @@ impl Tables {
         let mut tables = Tables {
             symbol: Vec::new(),
             left: Vec::new(),
+            firm: Vec::new(),
             rest_bytes: Vec::new(),
             firsts: vec![Vec::new(); prepared.symbols as usize + 1],
             nullable: prepared.nullable.clone(),
@@ -122,6 +125,12 @@ impl Tables {
             rests.push(rest);
         }
         self.rest_bytes.extend(rests.into_iter().rev());
+    }
+
+    /// Places of the state's kernel.
+    pub(crate) fn places(&self, state: u32) -> impl Iterator<Item = usize> + '_ {
+        let kernel = self.kernels.get(self.states[state as usize].kernel);
+        kernel.chunks_exact(2).map(|item| item[0] as usize)
     }
 
     /// What a state can shift.

@@ -77,7 +77,7 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
     let rules = (0..rules)
         .map(|at| Rule { name: format!("r{at}"), body: body(random), span: None })
         .collect();
-    Grammar { terminals, rules, ignored, start: 0, lexing, notes: Vec::new() }
+    Grammar { terminals, rules, ignored, start: 0, lexing, replaced: Vec::new(), notes: Vec::new() }
 }
 
 fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
@@ -170,7 +170,7 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
         let shown = String::from_utf8_lossy(text).into_owned();
         let (viable, member) = match verdict(&machine, text) {
             Ok(verdict) => verdict,
-            Err(Error::Limit { resource: Resource::States, .. }) => return 1,
+            Err(Error::Limit { resource: Resource::Readings, .. }) => return 1,
             Err(error) => panic!("seed {seed}: {error}"),
         };
         assert_eq!(member, members.contains(&text), "seed {seed}: {shown:?} of {grammar:#?}");
@@ -227,7 +227,8 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
         list.push(Rule { name: name.to_owned(), body, span: None });
     }
     let (ignored, notes) = (Vec::new(), Vec::new());
-    Grammar { terminals, rules: list, ignored, start: 0, lexing: Lexing::Any, notes }
+    let (lexing, replaced) = (Lexing::Any, Vec::new());
+    Grammar { terminals, rules: list, ignored, start: 0, lexing, replaced, notes }
 }
 
 fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {

@@ -261,3 +261,57 @@ fn no_text_is_too_strange() {
         }
     }
 }
+
+#[test]
+fn ebnf_is_read_in_both_dialects() {
+    let iso = r#"
+        (* sums of products *)
+        whole sum = product, { ("+" | '-'), product } ;
+        product = 2 * digit, [ "!" ] | "(", whole sum, ")" ;
+        digit = "0" | "1" ! "2" / "3" .
+        tail = { "x" }- ;
+    "#;
+    check(iso, Syntax::Ebnf, &["01", "12!+33-00", "((10))"], &["1", "01+", "", "04"]);
+    let w3c = r#"
+        [1]  document ::= element+ /* one at least */
+        [2]  element ::= '<' Name '>' (Text | element)* "</>"
+        [3]  Name ::= [a-z] [a-z0-9]* - ('xml' | [0-9] Name2)
+        [4]  Name2 ::= #x41?
+        [5]  Text ::= [^<&]+ - ([^<&]* ']]>' [^<&]*)
+    "#;
+    check(
+        w3c,
+        Syntax::Ebnf,
+        &["<a></>", "<ab1>x]]<c>é</></>"],
+        &["<a>", "<axml></>", "", "<A></>"],
+    );
+    check("S ::= ([a-z]+ - 'if') | 'IF'", Syntax::Ebnf, &["iff", "IF", "i"], &["if", ""]);
+    for (text, why) in [
+        ("a = ? blank ? ;", "special sequence"),
+        ("a = \"x\" ; b ::= \"y\"", "began with"),
+        ("a ::= 'x' b = 'y'", "expected"),
+        ("a ::= (a 'x')? - 'x'", "come back"),
+        ("a = \"x\" - b ;", "b is not defined"),
+        ("a = \"x", "closing quote"),
+        ("a = \"x\" (* ;", "comment has no end"),
+        ("a ::= [z-a]", "ends before it begins"),
+        ("a ::= [a", "closing bracket"),
+        ("= \"x\" ;", "expected a name"),
+        ("", "expected a name"),
+    ] {
+        let message = refused(text, Syntax::Ebnf);
+        assert!(message.contains(why), "{text}: {message}");
+    }
+}
+
+#[test]
+fn ignored_texts_are_terminals_of_their_own_in_larks_order() {
+    let read = |text: &str, of: &str| {
+        let grammar = parse(of, Syntax::Lark, Some(Lexing::First), None).expect("a grammar");
+        let machine = GrammarAutomaton::new(&grammar, Limits::default()).expect("a grammar");
+        reads(&machine, text)
+    };
+    let preferred = "start: C A |\nA: /a/\nC.1: \"c\"\n%ignore \"c\"";
+    assert!(read("ca", preferred) && read("", preferred) && !read("c", preferred));
+    assert!(read("c", "start: \"c\" |\n%ignore \"c\""));
+}

@@ -80,9 +80,17 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
                 let class = py.import("formalm.errors")?.getattr("LimitError")?;
                 let hint = match resource {
                     Resource::States | Resource::Steps | Resource::Bytes => Some(
-                        "fewer edits, smaller counts or no look-around need less; \
-                         where there is a state_limit or memory_limit_bytes, it allows more",
+                        "fewer edits, smaller counts or no look-around need less, and in a \
+                         grammar fewer ways to read the same text; where there is a state_limit \
+                         or memory_limit_bytes, it allows more",
                     ),
+                    Resource::Readings => Some(
+                        "whether a lexeme can be completed was not found out: ignore blanks, or \
+                         let no terminal begin like another one goes on",
+                    ),
+                    Resource::Terms => {
+                        Some("fewer or smaller rules, templates and counts need less")
+                    }
                     _ => None,
                 };
                 let arguments = (resource.name(), *needed, *allowed, hint);

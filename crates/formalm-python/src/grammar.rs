@@ -25,18 +25,24 @@ impl Grammar {
         let syntax = match syntax {
             "lark" => Syntax::Lark,
             "gbnf" => Syntax::Gbnf,
+            "ebnf" => Syntax::Ebnf,
             other => {
                 let message = format!("there is no syntax {other:?}");
-                return Err(errors::argument(py, &message, Some("use \"lark\" or \"gbnf\"")));
+                return Err(errors::argument(
+                    py,
+                    &message,
+                    Some("use \"lark\", \"gbnf\" or \"ebnf\""),
+                ));
             }
         };
         let lexing = match lexing {
             None => None,
             Some("any") => Some(Lexing::Any),
             Some("longest") => Some(Lexing::Longest),
+            Some("first") => Some(Lexing::First),
             Some(other) => {
                 let message = format!("there is no reading {other:?} of lexemes");
-                let hint = Some("use \"any\" or \"longest\"");
+                let hint = Some("use \"any\", \"longest\" or \"first\"");
                 return Err(errors::argument(py, &message, hint));
             }
         };
@@ -51,6 +57,7 @@ impl Grammar {
         match self.inner.lexing {
             Lexing::Any => "any",
             Lexing::Longest => "longest",
+            Lexing::First => "first",
         }
     }
 }

@@ -1,13 +1,14 @@
-"""Context-free grammars, in the syntax of Lark or of llama.cpp."""
+"""Context-free grammars, in the syntax of Lark, of llama.cpp, or in EBNF."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
 from formalm.languages.language import Language
+from formalm.languages.lark import description
 
 __all__ = ["Grammar", "Note"]
 
@@ -39,14 +40,18 @@ class Grammar(Language):
         The grammar. It is read at once, so that mistakes show where they are written.
     syntax
         ``"lark"``: rules, terminals with patterns, flags and priorities, templates, ``%ignore``
-        and ``%import common``. ``"gbnf"``: the grammars of llama.cpp.
+        and ``%import common``. ``"gbnf"``: the grammars of llama.cpp. ``"ebnf"``: those of ISO/IEC
+        14977, or of the W3C if the first rule is written with ``::=``.
     lexing
         How a text is cut into lexemes. ``"longest"``: each lexeme is the longest of a terminal
         that may stand there; of terminals that match the same text, the one of higher priority,
         then a text before a pattern, then the longer one, then the one written first.
-        ``"any"``: in every way there is. None is ``"longest"`` for Lark text, else ``"any"``.
+        ``"first"``: as Lark's contextual lexer does, the first terminal in its order that matches
+        anything, for Lark text only. ``"any"``: in every way there is. None is ``"longest"`` for
+        Lark text, else ``"any"``.
     start
-        The rule to start with; None is ``start`` for Lark text and ``root`` for GBNF.
+        The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
+        rule of EBNF.
 
     Raises
     ------
@@ -98,6 +103,41 @@ class Grammar(Language):
         super().__init__(text, syntax, lexing, start)
         self._grammar = _core.Grammar(text, syntax, lexing, start)
 
+    @classmethod
+    def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
+        """Return the grammar of a ``lark.Lark``.
+
+        Parameters
+        ----------
+        parser
+            The parser. Its text is read again, with its start rule.
+        lexing
+            How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
+            for ``contextual``, ``"any"`` for ``dynamic_complete``.
+
+        Returns
+        -------
+        Grammar
+            A grammar with all texts that the parser accepts. Where Lark settles a conflict, it
+            may have more: all ways to parse a text count here.
+
+        Raises
+        ------
+        LanguageError
+            For what is not supported in the text.
+        ArgumentError
+            For something else than a parser, another lexer, and options under which the text does
+            not say what is parsed.
+
+        Examples
+        --------
+        >>> from lark import Lark  # doctest: +SKIP
+        >>> Grammar.from_lark(Lark('start: "a"+', parser="lalr")).matches("aa")  # doctest: +SKIP
+        True
+        """
+        text, reading, start = description(parser, lexing)
+        return cls(text, "lark", reading, start)
+
     @property
     def text(self) -> str:
         """The grammar as written."""
@@ -105,12 +145,12 @@ class Grammar(Language):
 
     @property
     def syntax(self) -> str:
-        """``"lark"`` or ``"gbnf"``."""
+        """``"lark"``, ``"gbnf"`` or ``"ebnf"``."""
         return str(self._arguments[1])
 
     @property
     def lexing(self) -> str:
-        """``"longest"`` or ``"any"``."""
+        """``"longest"``, ``"first"`` or ``"any"``."""
         return self._grammar.lexing
 
     @property

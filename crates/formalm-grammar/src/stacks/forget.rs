@@ -47,6 +47,7 @@ impl Stacks {
         for (state, below) in self.nodes.drain(mark.nodes..) {
             self.node_ids.remove(&(state, below));
         }
+        self.fragile.truncate(mark.nodes);
         for edge in self.edges.drain(mark.edges..) {
             self.edge_ids.remove(&(edge.state, edge.below));
         }

@@ -42,6 +42,8 @@ pub(crate) struct Stacks {
     pub(crate) meter: Meter,
     /// State and list of nodes below.
     nodes: Vec<(u32, u32)>,
+    /// Whether the state of a node or of one below is not sound.
+    fragile: Vec<bool>,
     node_ids: FxHashMap<(u32, u32), u32>,
     edges: Vec<Edge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
@@ -63,6 +65,7 @@ impl Stacks {
             tables,
             meter,
             nodes: Vec::new(),
+            fragile: Vec::new(),
             node_ids: FxHashMap::default(),
             edges: Vec::new(),
             edge_ids: FxHashMap::default(),
@@ -85,12 +88,17 @@ impl Stacks {
     }
 
     fn node(&mut self, state: u32, below: &[u32]) -> u32 {
-        let below = self.lists.intern(below);
-        let nodes = &mut self.nodes;
-        *self.node_ids.entry((state, below)).or_insert_with(|| {
-            nodes.push((state, below));
-            nodes.len() as u32 - 1
-        })
+        let list = self.lists.intern(below);
+        if let Some(&known) = self.node_ids.get(&(state, list)) {
+            return known;
+        }
+        let is_fragile = |&one: &u32| self.fragile.get(one as usize) == Some(&true);
+        let fragile = self.tables.is_fragile(state) || below.iter().any(is_fragile);
+        self.fragile.push(fragile);
+        self.nodes.push((state, list));
+        let node = self.nodes.len() as u32 - 1;
+        self.node_ids.insert((state, list), node);
+        node
     }
 
     fn edge(&mut self, state: u32, below: u32) -> u32 {
@@ -244,6 +252,11 @@ impl Stacks {
         edges
     }
 
+    /// Whether some state on the stacks is not sound.
+    pub(crate) fn is_fragile(&self, stacks: u32) -> bool {
+        self.lists.get(stacks).iter().any(|&node| self.fragile[node as usize])
+    }
+
     /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
     /// may end.
     pub(crate) fn allowed(&mut self, stacks: u32) -> Result<u32, Error> {
@@ -347,7 +360,7 @@ impl Stacks {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.nodes.len() * 32
+        self.nodes.len() * 33
             + self.edges.len() * 40
             + (self.fronts.len() + self.shifts.len()) * 20
             + self.allowed.len() * 12

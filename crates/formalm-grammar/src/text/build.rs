@@ -4,39 +4,32 @@ use std::cell::Cell;
 
 use formalm_automata::syntax;
 use formalm_automata::{Error, Resource, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::edges::{is_lazy, looks_out, width};
+use super::edges::{is_lazy, looks_out, prefers_longest};
 use super::leaves::{Leaf, language};
+use super::order::{self, Kind, Ranked};
 use super::scanner::refusal;
+use super::shape::{self, Shape};
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
 use crate::limits::check;
 
 /// Templates written out, and names within names of terminals.
 const INSTANCES: usize = 10_000;
-const DEPTH: usize = 100;
+pub(super) const DEPTH: usize = 100;
 /// Parts of all terminals together.
-const PARTS: u64 = 1_000_000;
+pub(super) const PARTS: u64 = 1_000_000;
 
-/// A terminal with what its place in the order of preference depends on.
-struct Ranked {
-    terminal: Terminal,
-    priority: i64,
-    literal: bool,
-    most: u64,
-    length: usize,
-}
-
-struct Build<'a> {
+pub(super) struct Build<'a> {
     text: &'a str,
     source: &'a Source,
-    lexing: Lexing,
+    pub(super) lexing: Lexing,
     defined: FxHashMap<&'a str, &'a TerminalSource>,
-    templates: FxHashMap<&'a str, &'a RuleSource>,
-    terminals: Vec<Ranked>,
+    pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
+    pub(super) terminals: Vec<Ranked>,
     by_name: FxHashMap<String, usize>,
-    by_text: FxHashMap<String, usize>,
+    pub(super) by_text: FxHashMap<String, usize>,
     /// Terminals with a name that are one text or pattern, by how that is written.
     named_texts: FxHashMap<String, &'a TerminalSource>,
     rules: Vec<Rule>,
@@ -44,7 +37,10 @@ struct Build<'a> {
     /// Rules to write out: the definition and what its parameters stand for.
     queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
     notes: Vec<Note>,
-    parts: Cell<u64>,
+    /// Names that texts and patterns within rules are sorted by, and how many have none.
+    sorted: FxHashSet<String>,
+    unnamed: usize,
+    pub(super) parts: Cell<u64>,
 }
 
 /// The grammar that a text defines.
@@ -68,6 +64,8 @@ pub(super) fn grammar(
         instances: FxHashMap::default(),
         queue: Vec::new(),
         notes: source.notes.clone(),
+        sorted: FxHashSet::default(),
+        unnamed: 0,
         parts: Cell::new(0),
     };
     build.names()?;
@@ -82,6 +80,8 @@ pub(super) fn grammar(
     if !first.parameters.is_empty() {
         return Err(build.refuse(first.span, "a template cannot be the start", None));
     }
+    // Where order is Lark's, a text that is ignored is so in rules too.
+    let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
     let start = build.rule(start, Vec::new(), nowhere)?;
     for rule in &source.rules {
         if rule.parameters.is_empty() {
@@ -94,20 +94,29 @@ pub(super) fn grammar(
         build.rules[place].body = build.body(&rule.body, rule, &arguments)?;
         at += 1;
     }
-    let mut ignored = Vec::new();
-    for (tree, span) in &source.ignored {
-        ignored.push(build.ignored(tree, *span)?);
-    }
+    let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
     if lexing == Lexing::Any && !ignored.is_empty() {
         let message = "lexemes are read in any way: nothing has to stand between them, so that \
                        words may touch where blanks are ignored";
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
-    Ok(build.finish(start, ignored))
+    let Build { terminals, rules, notes, .. } = build;
+    order::ordered(
+        terminals,
+        Grammar {
+            terminals: Vec::new(),
+            rules,
+            ignored,
+            start,
+            lexing,
+            replaced: Vec::new(),
+            notes,
+        },
+    )
 }
 
 impl<'a> Build<'a> {
-    fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
+    pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
         refusal(self.text, span, message, hint)
     }
 
@@ -193,6 +202,9 @@ impl<'a> Build<'a> {
             Tree::Repeat(one, min, max) => {
                 Node::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
             }
+            Tree::Except(first, second, span) => {
+                Node::Terminal(self.difference(first, second, *span)?)
+            }
         })
     }
 
@@ -204,8 +216,13 @@ impl<'a> Build<'a> {
         if let Some(&source) = self.named_texts.get(&leaf.written) {
             return self.named(&source.name, source.span);
         }
-        let name = leaf.written.clone();
-        let at = self.terminal(name, leaf.node.clone(), 0, leaf.literal, leaf.span)?;
+        let taken = |name: &str| self.defined.contains_key(name) || self.sorted.contains(name);
+        let sorted = shape::name(leaf, self.unnamed, taken);
+        self.unnamed += usize::from(sorted.starts_with("__ANON_"));
+        self.sorted.insert(sorted.clone());
+        let kind =
+            Kind { priority: 0, text: leaf.text.clone(), shape: Shape::of_leaf(leaf), sorted };
+        let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
         self.by_text.insert(leaf.written.clone(), at);
         Ok(at)
     }
@@ -219,20 +236,40 @@ impl<'a> Build<'a> {
             return Err(self.refuse(span, &format!("{name} is not defined"), None));
         };
         let node = self.pattern(&source.body, DEPTH, source.span)?;
-        let literal = only_leaf(&source.body).is_some_and(|leaf| leaf.literal);
+        let kind = Kind {
+            priority: source.priority,
+            text: only_leaf(&source.body).and_then(|leaf| leaf.text.clone()),
+            shape: self.shape(&source.body),
+            sorted: name.to_owned(),
+        };
         let name = name.to_owned();
-        let at = self.terminal(name.clone(), node, source.priority, literal, source.span)?;
+        let at = self.terminal(name.clone(), node, kind, source.span)?;
         self.by_name.insert(name, at);
         Ok(at)
+    }
+
+    fn all_ignored(&mut self) -> Result<Vec<usize>, Error> {
+        self.source.ignored.iter().map(|(tree, span)| self.ignored(tree, *span)).collect()
     }
 
     fn ignored(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
         match only(tree) {
             Tree::Name(name, _, span) => self.named(name, *span),
+            // A terminal of its own, although another one may have the same text.
+            Tree::Leaf(leaf) if self.lexing == Lexing::First => {
+                let sorted = format!("__IGNORE_{}", self.terminals.len());
+                let (text, shape) = (leaf.text.clone(), Shape::of_leaf(leaf));
+                let kind = Kind { priority: 0, text, shape, sorted };
+                let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
+                self.by_text.insert(leaf.written.clone(), at);
+                Ok(at)
+            }
             Tree::Leaf(leaf) => self.anonymous(leaf),
             tree => {
                 let node = self.pattern(tree, DEPTH, span)?;
-                self.terminal(written(tree), node, 0, false, span)
+                let sorted = format!("__IGNORE_{}", self.terminals.len());
+                let kind = Kind { priority: 0, text: None, shape: self.shape(tree), sorted };
+                self.terminal(written(tree), node, kind, span)
             }
         }
     }
@@ -260,7 +297,17 @@ impl<'a> Build<'a> {
                 }
             },
             Tree::Sequence(list) => syntax::Node::Concat(all(list)?),
+            Tree::Choice(list) if self.lexing == Lexing::First => {
+                // Lark puts the alternatives within a terminal in this order.
+                let mut ranked: Vec<_> =
+                    list.iter().map(|one| self.shape(one).rank()).zip(all(list)?).collect();
+                ranked.sort_by_key(|one| one.0);
+                syntax::Node::Alternation(ranked.into_iter().map(|one| one.1).collect())
+            }
             Tree::Choice(list) => syntax::Node::Alternation(all(list)?),
+            Tree::Except(_, _, span) => {
+                return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
+            }
             Tree::Repeat(one, min, max) => syntax::Node::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
                 min: *min,
@@ -270,12 +317,15 @@ impl<'a> Build<'a> {
         })
     }
 
+    fn shape(&self, tree: &Tree) -> Shape {
+        shape::shape(tree, &|name| self.defined.get(name).copied(), DEPTH)
+    }
+
     fn terminal(
         &mut self,
         name: String,
         mut root: syntax::Node,
-        priority: i64,
-        literal: bool,
+        kind: Kind,
         span: Span,
     ) -> Result<usize, Error> {
         if let Some(why) = looks_out(&root) {
@@ -283,7 +333,6 @@ impl<'a> Build<'a> {
             let hint = "the longest lexeme is read anyway, so it can often be left out";
             return Err(self.refuse(span, &message, Some(hint)));
         }
-        let (_, most) = width(&root);
         if self.lexing == Lexing::Longest && is_lazy(&root) {
             let message = format!(
                 "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
@@ -291,34 +340,12 @@ impl<'a> Build<'a> {
             self.notes.push(Note { message, span: Some(span) });
             root = syntax::Node::Atomic(Box::new(root));
         }
-        let length = name.chars().count();
-        let language = language(root);
-        let terminal = Terminal { name, language, span: Some(span) };
-        let most = most.unwrap_or(u64::MAX);
-        self.terminals.push(Ranked { terminal, priority, literal, most, length });
+        if self.lexing == Lexing::First && kind.text.is_none() && !prefers_longest(&root) {
+            root = syntax::Node::Atomic(Box::new(root));
+        }
+        let terminal = Terminal { name, language: language(root), span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
         Ok(self.terminals.len() - 1)
-    }
-
-    /// Puts the terminals in order of preference: higher priority, texts before patterns, the
-    /// longer ones, then those written first.
-    fn finish(self, start: usize, ignored: Vec<usize>) -> Grammar {
-        let mut order: Vec<usize> = (0..self.terminals.len()).collect();
-        order.sort_by_key(|&at| {
-            let one = &self.terminals[at];
-            let length = if one.literal { one.length } else { 0 };
-            (-one.priority, !one.literal, u64::MAX - one.most, usize::MAX - length, at)
-        });
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
-        let mut ranked: Vec<Option<Ranked>> = self.terminals.into_iter().map(Some).collect();
-        let terminals =
-            order.iter().filter_map(|&old| ranked[old].take()).map(|one| one.terminal).collect();
-        let mut rules = self.rules;
-        rules.iter_mut().for_each(|rule| renumber(&mut rule.body, &place));
-        let mut ignored: Vec<usize> = ignored.into_iter().map(|old| place[old]).collect();
-        ignored.sort_unstable();
-        ignored.dedup();
-        Grammar { terminals, rules, ignored, start, lexing: self.lexing, notes: self.notes }
     }
 }
 
@@ -360,11 +387,15 @@ fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tree {
         Tree::Repeat(one, min, max) => {
             Tree::Repeat(Box::new(substituted(one, rule, given)), *min, *max)
         }
+        Tree::Except(first, second, span) => {
+            let part = |one| Box::new(substituted(one, rule, given));
+            Tree::Except(part(first), part(second), *span)
+        }
     }
 }
 
 /// How a tree can be written: equal ones are written alike.
-fn written(tree: &Tree) -> String {
+pub(super) fn written(tree: &Tree) -> String {
     let all = |list: &[Tree]| list.iter().map(written).collect::<Vec<_>>();
     match tree {
         Tree::Leaf(leaf) => leaf.written.clone(),
@@ -375,16 +406,6 @@ fn written(tree: &Tree) -> String {
         Tree::Choice(list) => format!("({})", all(list).join(" | ")),
         Tree::Repeat(one, min, Some(max)) => format!("{}~{min}..{max}", written(one)),
         Tree::Repeat(one, min, None) => format!("{}~{min}..", written(one)),
-    }
-}
-
-fn renumber(node: &mut Node, place: &[usize]) {
-    match node {
-        Node::Terminal(at) => *at = place[*at],
-        Node::Sequence(list) | Node::Choice(list) => {
-            list.iter_mut().for_each(|one| renumber(one, place));
-        }
-        Node::Repeat(one, ..) => renumber(one, place),
-        Node::Empty | Node::Rule(_) => {}
+        Tree::Except(first, second, _) => format!("({} - {})", written(first), written(second)),
     }
 }

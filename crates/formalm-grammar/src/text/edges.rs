@@ -20,6 +20,19 @@ pub(super) fn is_lazy(node: &Node) -> bool {
     }
 }
 
+/// Whether a pattern always prefers its longest match; `false` may also mean that it was not seen.
+pub(super) fn prefers_longest(node: &Node) -> bool {
+    match node {
+        Node::Class(_) => true,
+        Node::Group { node, .. } => prefers_longest(node),
+        Node::Repeat { node, lazy, .. } => !lazy && matches!(**node, Node::Class(_)),
+        Node::Concat(list) => list.split_last().is_some_and(|(last, list)| {
+            prefers_longest(last) && list.iter().all(|one| matches!(one, Node::Class(_)))
+        }),
+        _ => false,
+    }
+}
+
 /// Fewest and most characters; `None` is without end.
 pub(super) fn width(node: &Node) -> (u64, Option<u64>) {
     match node {

@@ -3,6 +3,7 @@
 use formalm_automata::{CharSet, Error};
 
 use super::leaves::Leaf;
+use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
 
@@ -35,17 +36,45 @@ fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '-' || one == '_'
 }
 
-impl Reader {
-    /// Skips blanks and comments, and the ends of lines where they mean nothing.
-    fn blanks(&mut self, lines: bool) {
-        loop {
-            match self.scanner.peek() {
-                Some(' ' | '\t' | '\r') => self.scanner.at += 1,
-                Some('\n') if lines => self.scanner.at += 1,
-                Some('#') => self.scanner.skip_line(),
-                _ => return,
-            }
+/// Skips blanks and comments, and the ends of lines where they mean nothing.
+fn skip(scanner: &mut Scanner, lines: bool) {
+    loop {
+        match scanner.peek() {
+            Some(' ' | '\t' | '\r') => scanner.at += 1,
+            Some('\n') if lines => scanner.at += 1,
+            Some('#') => scanner.skip_line(),
+            _ => return,
         }
+    }
+}
+
+fn within(scanner: &mut Scanner) {
+    skip(scanner, false);
+}
+
+/// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`.
+fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
+    if !scanner.eat("{") {
+        return Ok(None);
+    }
+    within(scanner);
+    let min = if scanner.peek() == Some(',') { 0 } else { scanner.integer()? };
+    within(scanner);
+    let max = if scanner.eat(",") {
+        within(scanner);
+        let digit = scanner.peek().is_some_and(|one| one.is_ascii_digit());
+        if digit { Some(scanner.integer()?) } else { None }
+    } else {
+        Some(min)
+    };
+    within(scanner);
+    scanner.expect("}", "at the end of a count")?;
+    Ok(Some((min, max)))
+}
+
+impl Reader {
+    fn blanks(&mut self, lines: bool) {
+        skip(&mut self.scanner, lines);
     }
 
     fn name(&mut self) -> Result<String, Error> {
@@ -78,7 +107,7 @@ impl Reader {
                 None | Some('\n' | '|' | ')') => return Ok(Tree::Sequence(list)),
                 _ => {
                     let atom = self.atom()?;
-                    list.push(self.repeated(atom)?);
+                    list.push(repeated(&mut self.scanner, atom, within, counted)?);
                 }
             }
         }
@@ -92,7 +121,7 @@ impl Reader {
             Some('.') => {
                 self.scanner.at += 1;
                 let span = self.scanner.span(start);
-                Ok(Tree::Leaf(Leaf::class(CharSet::all(), ".".to_owned(), span)))
+                Ok(Tree::Leaf(Leaf::class(CharSet::all(), ".".to_owned(), 1, span)))
             }
             Some('(') => {
                 self.scanner.at += 1;
@@ -115,49 +144,6 @@ impl Reader {
                 Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
             }
         }
-    }
-
-    fn repeated(&mut self, mut atom: Tree) -> Result<Tree, Error> {
-        loop {
-            let before = self.scanner.at;
-            self.blanks(false);
-            let (min, max) = match self.scanner.peek() {
-                Some('*') => (0, None),
-                Some('+') => (1, None),
-                Some('?') => (0, Some(1)),
-                Some('{') => {
-                    self.scanner.at += 1;
-                    self.blanks(false);
-                    let counts = self.counts(before)?;
-                    atom = Tree::Repeat(Box::new(atom), counts.0, counts.1);
-                    continue;
-                }
-                _ => {
-                    self.scanner.at = before;
-                    return Ok(atom);
-                }
-            };
-            self.scanner.at += 1;
-            atom = Tree::Repeat(Box::new(atom), min, max);
-        }
-    }
-
-    fn counts(&mut self, start: usize) -> Result<(u32, Option<u32>), Error> {
-        let min = if self.scanner.peek() == Some(',') { 0 } else { self.scanner.integer()? };
-        self.blanks(false);
-        let max = if self.scanner.eat(",") {
-            self.blanks(false);
-            let digit = self.scanner.peek().is_some_and(|one| one.is_ascii_digit());
-            if digit { Some(self.scanner.integer()?) } else { None }
-        } else {
-            Some(min)
-        };
-        self.blanks(false);
-        self.scanner.expect("}", "at the end of a count")?;
-        if max.is_some_and(|max| max < min) {
-            return Err(self.scanner.refuse(start, "the most is less than the least", None));
-        }
-        Ok((min, max))
     }
 
     fn text(&mut self) -> Result<Leaf, Error> {
@@ -238,6 +224,7 @@ impl Reader {
         let set = CharSet::from_ranges(ranges);
         let set = if negated { set.complement() } else { set };
         let written = format!("{:?}", set.ranges());
-        Ok(Leaf::class(set, written, self.scanner.span(start)))
+        let length = written.chars().count() as u64;
+        Ok(Leaf::class(set, written, length, self.scanner.span(start)))
     }
 }

@@ -4,6 +4,7 @@ use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
 use super::leaves::Leaf;
+use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::Note;
@@ -40,17 +41,32 @@ pub(super) fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '_'
 }
 
-impl Reader {
-    /// Skips blanks and comments within a line.
-    pub(super) fn blanks(&mut self) {
-        loop {
-            match self.scanner.peek() {
-                Some(' ' | '\t' | '\r' | '\u{c}') => self.scanner.at += 1,
-                Some('#') => self.scanner.skip_line(),
-                Some('/') if self.scanner.peek_at(1) == Some('/') => self.scanner.skip_line(),
-                _ => return,
-            }
+/// Skips blanks and comments within a line.
+fn within(scanner: &mut Scanner) {
+    loop {
+        match scanner.peek() {
+            Some(' ' | '\t' | '\r' | '\u{c}') => scanner.at += 1,
+            Some('#') => scanner.skip_line(),
+            Some('/') if scanner.peek_at(1) == Some('/') => scanner.skip_line(),
+            _ => return,
         }
+    }
+}
+
+/// Reads `~2` or `~2..3`.
+fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
+    if !scanner.eat("~") {
+        return Ok(None);
+    }
+    within(scanner);
+    let min = scanner.integer()?;
+    let max = if scanner.eat("..") { scanner.integer()? } else { min };
+    Ok(Some((min, Some(max))))
+}
+
+impl Reader {
+    pub(super) fn blanks(&mut self) {
+        within(&mut self.scanner);
     }
 
     /// Skips lines too.
@@ -149,7 +165,7 @@ impl Reader {
                 }
                 _ => {
                     let atom = self.atom()?;
-                    list.push(self.repeated(atom)?);
+                    list.push(repeated(&mut self.scanner, atom, within, counted)?);
                 }
             }
         }
@@ -210,36 +226,6 @@ impl Reader {
         Ok(Tree::Name(name, arguments, self.scanner.span(start)))
     }
 
-    fn repeated(&mut self, mut atom: Tree) -> Result<Tree, Error> {
-        loop {
-            let before = self.scanner.at;
-            self.blanks();
-            let (min, max) = match self.scanner.peek() {
-                Some('*') => (0, None),
-                Some('+') => (1, None),
-                Some('?') => (0, Some(1)),
-                Some('~') => {
-                    self.scanner.at += 1;
-                    self.blanks();
-                    let min = self.scanner.integer()?;
-                    let max = if self.scanner.eat("..") { self.scanner.integer()? } else { min };
-                    if max < min {
-                        let message = "the most is less than the least";
-                        return Err(self.scanner.refuse(before, message, None));
-                    }
-                    atom = Tree::Repeat(Box::new(atom), min, Some(max));
-                    continue;
-                }
-                _ => {
-                    self.scanner.at = before;
-                    return Ok(atom);
-                }
-            };
-            self.scanner.at += 1;
-            atom = Tree::Repeat(Box::new(atom), min, max);
-        }
-    }
-
     /// A text and whether case is ignored.
     fn text(&mut self) -> Result<(String, bool), Error> {
         let start = self.scanner.at;
@@ -288,7 +274,8 @@ impl Reader {
             (Some(low), Some(high)) if low <= high && !fold => {
                 let set = CharSet::from_ranges([(low, high)]);
                 let written = format!("{low:?}..{high:?}");
-                Ok(Tree::Leaf(Leaf::class(set, written, self.scanner.span(start))))
+                // As the class [a-z].
+                Ok(Tree::Leaf(Leaf::class(set, written, 5, self.scanner.span(start))))
             }
             _ => {
                 let message = "a range goes from one character up to another, both with case";

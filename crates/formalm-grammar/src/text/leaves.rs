@@ -4,6 +4,7 @@ use formalm_automata::syntax::{self, Dialect, Flags, Pattern};
 use formalm_automata::{CharSet, Error, Expression, Span};
 
 use super::scanner::Scanner;
+use super::shape::{escaped_length, pattern_length};
 
 /// A text, pattern or class.
 #[derive(Clone, Debug)]
@@ -13,6 +14,13 @@ pub(super) struct Leaf {
     pub(super) written: String,
     /// A text, and not a pattern.
     pub(super) literal: bool,
+    /// The text, if it is one.
+    pub(super) text: Option<String>,
+    /// Flags that hold for all of it.
+    pub(super) flags: String,
+    /// Characters of the text or pattern, and of the pattern with a text escaped.
+    pub(super) length: u64,
+    pub(super) written_length: u64,
     pub(super) span: Span,
 }
 
@@ -27,7 +35,16 @@ impl Leaf {
             syntax::Node::Concat(text.chars().map(single).collect())
         };
         let written = format!("{text:?}{}", if ignore_case { "i" } else { "" });
-        Ok(Leaf { node, written, literal: true, span })
+        Ok(Leaf {
+            node,
+            written,
+            literal: true,
+            text: Some(text.to_owned()),
+            flags: if ignore_case { "i".to_owned() } else { String::new() },
+            length: text.chars().count() as u64,
+            written_length: escaped_length(text),
+            span,
+        })
     }
 
     /// A pattern in Python's dialect, which begins at a character of the scanner's text.
@@ -55,12 +72,31 @@ impl Leaf {
                 limit => limit,
             })?;
         let written = format!("/{pattern}/{letters}");
-        Ok(Leaf { node: parsed.root, written, literal: false, span })
+        let length = pattern_length(pattern);
+        Ok(Leaf {
+            node: parsed.root,
+            written,
+            literal: false,
+            text: None,
+            flags: letters.to_owned(),
+            length,
+            written_length: length,
+            span,
+        })
     }
 
-    /// One character out of a set.
-    pub(super) fn class(set: CharSet, written: String, span: Span) -> Leaf {
-        Leaf { node: syntax::Node::Class(set), written, literal: false, span }
+    /// One character out of a set, written in so many characters.
+    pub(super) fn class(set: CharSet, written: String, length: u64, span: Span) -> Leaf {
+        Leaf {
+            node: syntax::Node::Class(set),
+            written,
+            literal: false,
+            text: None,
+            flags: String::new(),
+            length,
+            written_length: length,
+            span,
+        }
     }
 }
 

@@ -2,12 +2,17 @@
 
 mod build;
 mod common;
+mod ebnf;
 mod edges;
+mod except;
 mod gbnf;
 mod lark;
 mod leaves;
+mod order;
 mod regular;
+mod repeats;
 mod scanner;
+mod shape;
 
 use formalm_automata::{Error, Span};
 
@@ -21,6 +26,8 @@ pub enum Syntax {
     Lark,
     /// That of llama.cpp.
     Gbnf,
+    /// That of ISO/IEC 14977, or that of the W3C.
+    Ebnf,
 }
 
 /// Reads the text of a grammar. Without a choice of `lexing`, Lark's lexemes are the longest and
@@ -48,12 +55,21 @@ pub fn parse(
     let source = match syntax {
         Syntax::Lark => lark::read(text)?,
         Syntax::Gbnf => gbnf::read(text)?,
+        Syntax::Ebnf => ebnf::read(text)?,
     };
+    if lexing == Some(Lexing::First) && syntax != Syntax::Lark {
+        return Err(Error::Language {
+            message: "the first lexeme in Lark's order is a reading of Lark text only".to_owned(),
+            span: None,
+            hint: Some("read lexemes in any way, or the longest".to_owned()),
+        });
+    }
     let default = if syntax == Syntax::Lark { Lexing::Longest } else { Lexing::Any };
     let lexing = lexing.unwrap_or(default);
     let first = match syntax {
         Syntax::Lark => Some("start".to_owned()),
         Syntax::Gbnf => Some("root".to_owned()),
+        Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
     let grammar = build::grammar(text, source, lexing, &start)?;
@@ -68,6 +84,8 @@ enum Tree {
     Sequence(Vec<Tree>),
     Choice(Vec<Tree>),
     Repeat(Box<Tree>, u32, Option<u32>),
+    /// What is in the first and not in the second; both are regular.
+    Except(Box<Tree>, Box<Tree>, Span),
 }
 
 /// A definition of a rule or, in Lark, of a template.

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Keys, Purpose, Repetition, StateId, Steps, WIDE_PARTS,
+    ByteSet, CharSet, Cover, Error, KeyId, Keys, NoLexemes, Purpose, Repetition, StateId, Steps,
+    WIDE_PARTS,
 };
 
 use super::frame::{Escape, Frame};
@@ -63,6 +64,12 @@ struct Ahead<'a> {
 }
 
 impl Steps for Ahead<'_> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         let next = self.grown.borrow_mut().successor(key.number(), byte)?;
         Ok((next != DEAD).then(|| KeyId::from_number(next)))

@@ -1,0 +1,130 @@
+//! Nodes at which lexemes of one terminal end, and what tokens below them do in a context.
+
+use std::sync::Arc;
+
+use formalm_automata::{Context, Error, Lexemes, Scan};
+use formalm_vocabulary::Vocabulary;
+
+use super::Tables;
+use super::summary::ROOT;
+use crate::mask::Words;
+
+/// Above this many tokens a bitmask is kept: it is quicker to join.
+const MANY: u32 = 512;
+
+/// Tokens of several summaries.
+#[derive(Clone, Debug)]
+pub(super) enum Tokens {
+    /// Ranges of the trie's order.
+    Ranges(Arc<[(u32, u32)]>),
+    /// A bitmask.
+    Words(Arc<Words>),
+}
+
+/// Several summaries as one.
+#[derive(Clone, Debug)]
+pub(super) struct Joined {
+    pub(super) tokens: Tokens,
+    /// Terminals with the group of nodes at which their lexemes end.
+    pub(super) groups: Arc<[(u32, u32)]>,
+    pub(super) doubtful: bool,
+}
+
+impl Joined {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(&self.tokens, Tokens::Ranges(ranges) if ranges.is_empty())
+    }
+}
+
+impl Tables {
+    /// What all tokens do from one place of the lexer.
+    pub(super) fn root<L: Lexemes>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        scan: Scan,
+    ) -> Result<Joined, Error> {
+        if let Some(known) = self.roots.get(&scan.0) {
+            return Ok(known.clone());
+        }
+        let summary = self.summary(lexemes, vocabulary, ROOT, scan)?;
+        let joined = self.join(vocabulary, vec![summary]);
+        self.roots.insert(scan.0, joined.clone());
+        Ok(joined)
+    }
+
+    /// What the tokens below the nodes of a group do in a context.
+    pub(super) fn joined<L: Lexemes>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        group: u32,
+        context: Context,
+    ) -> Result<Joined, Error> {
+        if let Some(known) = self.joined.get(&(group, context.0)) {
+            return Ok(known.clone());
+        }
+        let members = Arc::clone(&self.groups[group as usize]);
+        self.spend(members.len() as u64)?;
+        let mut summaries = Vec::with_capacity(members.len());
+        for &(node, left) in &*members {
+            if let Some(scan) = lexemes.scan(context, left) {
+                summaries.push(self.summary(lexemes, vocabulary, node, scan)?);
+            }
+        }
+        let joined = self.join(vocabulary, summaries);
+        self.joined.insert((group, context.0), joined.clone());
+        Ok(joined)
+    }
+
+    fn join(&mut self, vocabulary: &Vocabulary, summaries: Vec<u32>) -> Joined {
+        let mut tokens: Vec<(u32, u32)> = Vec::new();
+        let mut endings: Vec<(u32, u32, u32)> = Vec::new();
+        let mut doubtful = false;
+        let mut open = summaries;
+        while let Some(one) = open.pop() {
+            let summary = &self.list[one as usize];
+            tokens.extend_from_slice(&summary.tokens);
+            endings.extend_from_slice(&summary.endings);
+            open.extend_from_slice(&summary.parts);
+            doubtful |= summary.doubtful;
+        }
+        endings.sort_unstable();
+        endings.dedup();
+        let by_terminal = endings.chunk_by(|left, right| left.0 == right.0);
+        let groups: Vec<(u32, u32)> = by_terminal
+            .map(|list| (list[0].0, self.group(list.iter().map(|one| (one.1, one.2)).collect())))
+            .collect();
+        let tokens = self.tokens(vocabulary, tokens);
+        self.bytes += 80 + 8 * groups.len();
+        Joined { tokens, groups: groups.into(), doubtful }
+    }
+
+    fn tokens(&mut self, vocabulary: &Vocabulary, ranges: Vec<(u32, u32)>) -> Tokens {
+        let count: u32 = ranges.iter().map(|range| range.1 - range.0).sum();
+        if count <= MANY {
+            self.bytes += 8 * ranges.len();
+            return Tokens::Ranges(ranges.into());
+        }
+        let order = vocabulary.trie().order();
+        let mut words = vec![0u32; vocabulary.len().div_ceil(32)];
+        for (from, to) in ranges {
+            for &id in &order[from as usize..to as usize] {
+                words[id as usize >> 5] |= 1 << (id & 31);
+            }
+        }
+        self.bytes += 4 * words.len();
+        Tokens::Words(words.into())
+    }
+
+    fn group(&mut self, members: Vec<(u32, u32)>) -> u32 {
+        let members: Arc<[(u32, u32)]> = members.into();
+        if let Some(&known) = self.group_ids.get(&members) {
+            return known;
+        }
+        self.bytes += 64 + 8 * members.len();
+        self.groups.push(Arc::clone(&members));
+        self.group_ids.insert(members, self.groups.len() as u32 - 1);
+        self.groups.len() as u32 - 1
+    }
+}

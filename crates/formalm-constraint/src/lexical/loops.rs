@@ -1,0 +1,87 @@
+//! Bytes over which the lexer stays where it is, as within a string or a name.
+
+use formalm_automata::{Error, Lexemes, Scan, every_character};
+
+use super::Tables;
+
+/// What a text may be made of so that all its beginnings leave the lexer where it is, and so that
+/// no lexeme that ends within such a text matters: what it leaves forbids the next byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loops {
+    pub(super) ascii: u128,
+    pub(super) wide: bool,
+}
+
+impl Tables {
+    pub(super) fn loops(&mut self, lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
+        if let Some(&loops) = self.loops.get(&scan.0) {
+            return Ok(loops);
+        }
+        let loops = loops(lexemes, scan)?;
+        self.loops.insert(scan.0, loops);
+        self.bytes += 64;
+        Ok(loops)
+    }
+}
+
+fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
+    let (mut plain, mut ending) = (0u128, 0u128);
+    let mut endings: Vec<u32> = Vec::new();
+    for byte in 0..128u8 {
+        let progress = lexemes.read(scan, byte)?;
+        if progress.on != Some(scan) || progress.doubtful {
+            continue;
+        }
+        if progress.endings == 0 {
+            plain |= 1 << byte;
+        } else {
+            ending |= 1 << byte;
+            endings.push(progress.endings);
+        }
+    }
+    let mut wide = false;
+    if plain | ending != 0 {
+        wide = every_character(scan, scan, |scan, byte| {
+            let progress = lexemes.read(scan, byte)?;
+            if progress.endings != 0 {
+                endings.push(progress.endings);
+            }
+            Ok(progress.on.filter(|_| !progress.doubtful))
+        })?;
+    }
+    endings.sort_unstable();
+    endings.dedup();
+    let ascii = plain | ending;
+    for ending in endings {
+        for one in &*lexemes.endings(ending) {
+            if !forbids(lexemes, one.left, ascii, wide)? {
+                // Only what ends no lexeme at all.
+                return Ok(Loops { ascii: plain, wide: false });
+            }
+        }
+    }
+    Ok(Loops { ascii, wide })
+}
+
+/// Whether each of these characters is forbidden by what a lexeme left.
+fn forbids(lexemes: &impl Lexemes, left: u32, ascii: u128, wide: bool) -> Result<bool, Error> {
+    const FORBIDDEN: u32 = u32::MAX;
+    if left == 0 {
+        return Ok(false);
+    }
+    for byte in (0..128u8).filter(|byte| ascii >> byte & 1 != 0) {
+        if lexemes.pending(left, byte)?.is_some() {
+            return Ok(false);
+        }
+    }
+    if !wide {
+        return Ok(true);
+    }
+    every_character(left, FORBIDDEN, |left, byte| {
+        Ok(match lexemes.pending(left, byte)? {
+            None => Some(FORBIDDEN),
+            Some(0) => None,
+            left => left,
+        })
+    })
+}

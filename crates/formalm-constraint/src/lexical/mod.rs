@@ -1,0 +1,209 @@
+//! Masks of machines that read lexemes.
+//!
+//! What tokens do within one lexeme is a *summary* ([`summary`]): it depends on the lexer alone, and
+//! a vocabulary and a lexer have few. Tokens that go on beyond the end of a lexeme are a *group*
+//! for each terminal: nodes of the trie with what the lexeme left behind. Whatever the stacks are,
+//! what a group does in a context is remembered too ([`groups`]). So a mask asks the stacks only
+//! which terminals can follow each other: once for each sequence of terminals that tokens spell.
+
+mod groups;
+mod loops;
+mod summary;
+
+use std::hash::Hasher;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formalm_automata::{Error, KeyId, Lexemes, Place, Resource};
+use formalm_vocabulary::Vocabulary;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+use crate::mask::{Mask, Words};
+use groups::{Joined, Tokens};
+use summary::Summary;
+
+/// What all tables may take; when they have more they begin anew.
+const BYTES: usize = 12 << 20;
+/// What masks that are shared may take; others are kept and counted one by one.
+const SHARED_BYTES: usize = 16 << 20;
+/// Sequences of terminals and summaries made for one mask.
+const STEPS: u64 = 2_000_000;
+
+/// What was found out about a vocabulary and a lexer.
+#[derive(Debug, Default)]
+pub(crate) struct Lexical {
+    tables: Mutex<Tables>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    summaries: FxHashMap<(u32, u32), u32>,
+    list: Vec<Summary>,
+    loops: FxHashMap<u32, loops::Loops>,
+    /// Nodes with what was left, by group.
+    groups: Vec<Arc<[(u32, u32)]>>,
+    group_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
+    joined: FxHashMap<(u32, u32), Joined>,
+    roots: FxHashMap<u32, Joined>,
+    /// Whole masks by their hash, so that equal ones are one.
+    masks: FxHashMap<u64, Arc<Words>>,
+    bytes: usize,
+    steps: u64,
+}
+
+impl Lexical {
+    /// The mask of a key; `None` if it has to be found byte by byte.
+    pub(crate) fn mask(
+        &self,
+        lexemes: &impl Lexemes,
+        vocabulary: &Vocabulary,
+        key: KeyId,
+    ) -> Result<Option<Mask>, Error> {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if tables.bytes > BYTES {
+            let masks = std::mem::take(&mut tables.masks);
+            *tables = Tables { masks, ..Tables::default() };
+        }
+        tables.steps = 0;
+        tables.mask(lexemes, vocabulary, key)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).memory_bytes()
+    }
+}
+
+impl Tables {
+    fn mask<L: Lexemes>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        key: KeyId,
+    ) -> Result<Option<Mask>, Error> {
+        let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
+        let trie = vocabulary.trie();
+        let mut sum = Sum { order: trie.order(), only: None, words: Vec::new() };
+        let size = vocabulary.len().div_ceil(32);
+        let mut stack: Vec<(Place, u32, u32)> = Vec::new();
+        let mut seen: FxHashSet<(Place, u32)> = FxHashSet::default();
+        for (scan, place) in readings {
+            let root = self.root(lexemes, vocabulary, scan)?;
+            if root.doubtful {
+                return Ok(None);
+            }
+            sum.add(&root.tokens, size);
+            stack.extend(root.groups.iter().map(|&(terminal, group)| (place, terminal, group)));
+        }
+        while let Some((place, terminal, group)) = stack.pop() {
+            self.spend(1)?;
+            let Some(next) = lexemes.after(place, terminal)? else { continue };
+            if !seen.insert((next, group)) {
+                continue;
+            }
+            let context = lexemes.context(next)?;
+            let joined = self.joined(lexemes, vocabulary, group, context)?;
+            if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
+                return Ok(None);
+            }
+            sum.add(&joined.tokens, size);
+            stack.extend(joined.groups.iter().map(|&(terminal, group)| (next, terminal, group)));
+        }
+        Ok(Some(self.shared(sum, size)))
+    }
+
+    fn spend(&mut self, steps: u64) -> Result<(), Error> {
+        self.steps += steps;
+        if self.steps > STEPS {
+            let (needed, allowed) = (self.steps, STEPS);
+            return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
+        }
+        Ok(())
+    }
+
+    /// The mask of a sum; equal ones share their words.
+    fn shared(&mut self, sum: Sum<'_>, size: usize) -> Mask {
+        let words = match sum.only {
+            Some(words) if sum.words.is_empty() => words,
+            _ => {
+                let mut words = sum.words;
+                words.resize(size, 0);
+                match Mask::from_words(words) {
+                    Mask::Dense(words) => words.into(),
+                    sparse => return sparse,
+                }
+            }
+        };
+        match self.one_of(&words) {
+            Some(shared) => Mask::patched(&shared, Vec::new(), Vec::new()),
+            None => Mask::Dense(words.to_vec().into_boxed_slice()),
+        }
+    }
+
+    /// The words that equal ones share, if there is room for them.
+    fn one_of(&mut self, words: &Arc<Words>) -> Option<Arc<Words>> {
+        let mut hasher = FxHasher::default();
+        words.chunks(2).for_each(|pair| {
+            hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
+        });
+        let hash = hasher.finish();
+        if let Some(known) = self.masks.get(&hash) {
+            return (known == words).then(|| Arc::clone(known));
+        }
+        let room = SHARED_BYTES / (4 * words.len() + 40);
+        if self.masks.len() >= room {
+            self.masks.retain(|_, mask| Arc::strong_count(mask) > 1);
+        }
+        if self.masks.len() >= room {
+            return None;
+        }
+        self.masks.insert(hash, Arc::clone(words));
+        Some(Arc::clone(words))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let masks: usize = self.masks.values().map(|mask| 4 * mask.len() + 40).sum();
+        self.bytes + masks
+    }
+}
+
+/// Tokens that came together so far.
+struct Sum<'a> {
+    order: &'a [u32],
+    /// All of them, as long as they are one shared bitmask.
+    only: Option<Arc<Words>>,
+    words: Vec<u32>,
+}
+
+impl Sum<'_> {
+    fn add(&mut self, tokens: &Tokens, size: usize) {
+        match tokens {
+            Tokens::Words(words) if self.words.is_empty() && self.only.is_none() => {
+                self.only = Some(Arc::clone(words));
+            }
+            Tokens::Words(words) => {
+                self.begin(size);
+                for (word, more) in self.words.iter_mut().zip(&**words) {
+                    *word |= more;
+                }
+            }
+            Tokens::Ranges(ranges) => {
+                if !ranges.is_empty() {
+                    self.begin(size);
+                }
+                for &(from, to) in &**ranges {
+                    for &id in &self.order[from as usize..to as usize] {
+                        self.words[id as usize >> 5] |= 1 << (id & 31);
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, size: usize) {
+        if self.words.is_empty() {
+            match &self.only {
+                Some(words) => self.words = words.to_vec(),
+                None => self.words = vec![0; size],
+            }
+        }
+    }
+}

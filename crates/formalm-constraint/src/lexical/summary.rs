@@ -1,0 +1,140 @@
+//! What the tokens below a node do to the lexeme under way.
+
+use formalm_automata::{Error, Lexemes, Scan};
+use formalm_vocabulary::{Trie, Vocabulary};
+
+use super::Tables;
+
+/// The root of the trie, which is no node of it.
+pub(super) const ROOT: u32 = u32::MAX;
+
+/// Subtrees of more nodes have a summary of their own, which others share.
+const SHARED: u32 = 200;
+
+/// Tokens strictly below a node from one place of the lexer.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    /// Those that stay in the lexeme or end with it, as ranges of the trie's order.
+    pub(super) tokens: Vec<(u32, u32)>,
+    /// Where the lexeme ends before the token does: terminal, node, what is left.
+    pub(super) endings: Vec<(u32, u32, u32)>,
+    /// Summaries of large subtrees, which are parts of this one.
+    pub(super) parts: Vec<u32>,
+    pub(super) doubtful: bool,
+}
+
+impl Summary {
+    pub(super) fn memory_bytes(&self) -> usize {
+        120 + 8 * self.tokens.len() + 12 * self.endings.len() + 4 * self.parts.len()
+    }
+
+    fn take(&mut self, from: u32, to: u32) {
+        match self.tokens.last_mut() {
+            _ if from == to => {}
+            Some(last) if last.1 == from => last.1 = to,
+            _ => self.tokens.push((from, to)),
+        }
+    }
+}
+
+impl Tables {
+    /// The summary of the tokens strictly below a node.
+    pub(super) fn summary<L: Lexemes>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        node: u32,
+        scan: Scan,
+    ) -> Result<u32, Error> {
+        if let Some(&known) = self.summaries.get(&(node, scan.0)) {
+            return Ok(known);
+        }
+        let mut summary = self.read_below(lexemes, vocabulary, node, scan)?;
+        summary.tokens.shrink_to_fit();
+        summary.endings.shrink_to_fit();
+        self.bytes += summary.memory_bytes();
+        self.list.push(summary);
+        let number = self.list.len() as u32 - 1;
+        self.summaries.insert((node, scan.0), number);
+        Ok(number)
+    }
+
+    fn read_below<L: Lexemes>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        node: u32,
+        scan: Scan,
+    ) -> Result<Summary, Error> {
+        let trie = vocabulary.trie();
+        let (nodes, rank) = (trie.nodes(), trie.rank());
+        let (mut at, end, top) = match nodes.get(node as usize) {
+            Some(here) => (node + 1, here.end(), here.depth()),
+            None => (0, nodes.len() as u32, 0),
+        };
+        let mut summary = Summary::default();
+        let mut stack = vec![scan];
+        while at < end {
+            let here = nodes[at as usize];
+            let depth = here.depth() - top;
+            let progress = lexemes.read(stack[depth - 1], here.byte())?;
+            summary.doubtful |= progress.doubtful;
+            if progress.on.is_none() && progress.endings == 0 {
+                at = here.end();
+                continue;
+            }
+            let below = rank[at as usize + 1];
+            summary.take(rank[at as usize], below);
+            if here.end() == at + 1 {
+                at += 1;
+                continue;
+            }
+            if progress.endings != 0 {
+                for one in &*lexemes.endings(progress.endings) {
+                    if self.may_follow(lexemes, trie, one.left, at)? {
+                        summary.endings.push((one.terminal, at, one.left));
+                    }
+                }
+            }
+            let Some(next) = progress.on else {
+                at = here.end();
+                continue;
+            };
+            let loops = self.loops(lexemes, next)?;
+            if trie.signature(at).is_within(loops.ascii, loops.wide) {
+                summary.take(below, rank[here.end() as usize]);
+                at = here.end();
+            } else if here.end() - at > SHARED {
+                let part = self.summary(lexemes, vocabulary, at, next)?;
+                summary.doubtful |= self.list[part as usize].doubtful;
+                summary.parts.push(part);
+                at = here.end();
+            } else {
+                stack.truncate(depth);
+                stack.push(next);
+                at += 1;
+            }
+        }
+        Ok(summary)
+    }
+
+    /// Whether some byte below a node can follow a lexeme that left something.
+    fn may_follow(
+        &mut self,
+        lexemes: &impl Lexemes,
+        trie: &Trie,
+        left: u32,
+        node: u32,
+    ) -> Result<bool, Error> {
+        if left == 0 {
+            return Ok(true);
+        }
+        let (bytes, _) = trie.children(node);
+        for &byte in bytes {
+            if lexemes.pending(left, byte)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

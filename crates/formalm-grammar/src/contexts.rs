@@ -1,0 +1,85 @@
+//! Where lexemes begin and what comes of them: the lexer's side of the stacks.
+
+use formalm_automata::Error;
+
+use crate::core::Core;
+use crate::grammar::Lexing;
+use crate::lists::{NOTHING, union};
+use crate::tables::members;
+
+impl Core {
+    /// The lexer state in front of a lexeme that may follow on some stacks.
+    pub(crate) fn context(&mut self, stacks: u32) -> Result<u32, Error> {
+        let allowed = self.stacks.allowed(stacks)?;
+        if let Some(&start) = self.contexts.get(&allowed) {
+            return Ok(start);
+        }
+        let set = self.stacks.tables.sets.share(allowed);
+        let allowed_terminals = members(&set).filter_map(|number| number.checked_sub(1));
+        let all = union(&allowed_terminals.collect::<Vec<u32>>(), &self.ignored);
+        let start = self.start_of(&all);
+        self.contexts.insert(allowed, start);
+        Ok(start)
+    }
+
+    /// The lexer state in front of one of these terminals.
+    fn start_of(&mut self, all: &[u32]) -> u32 {
+        if self.lexing != Lexing::First {
+            return self.lexer.start(all.iter().copied());
+        }
+        let here = |at: usize| all.binary_search(&(at as u32)).is_ok();
+        let replaced = |text: u32, only: bool| {
+            let mut of_it = self.replaced.iter().filter(|one| one.text == text as usize);
+            of_it.any(|one| here(one.pattern) && (one.only || !only))
+        };
+        let read = all.iter().copied().filter(|&one| !replaced(one, true));
+        let watched = all.iter().filter(|&&one| replaced(one, false)).map(|one| self.became(*one));
+        let threads: Vec<u32> = read.chain(watched).collect();
+        self.lexer.start(threads.into_iter())
+    }
+
+    /// The lexer state that reads all of these terminals but some, and watches for all that
+    /// lexemes may become.
+    pub(crate) fn start_of_all(&mut self, terminals: &[u32], without: &[u32]) -> u32 {
+        let all = union(terminals, &self.ignored);
+        let watched = self.replaced.iter().map(|one| self.became(one.text as u32));
+        let read = all.iter().copied().filter(|one| !without.contains(one));
+        let mut threads: Vec<u32> = read.chain(watched).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        self.lexer.start(threads.into_iter())
+    }
+
+    /// The number of lexemes of other terminals that became this one.
+    pub(crate) fn became(&self, terminal: u32) -> u32 {
+        self.terminals + terminal
+    }
+
+    pub(crate) fn is_ignored(&self, terminal: u32) -> bool {
+        self.ignored.binary_search(&terminal).is_ok()
+    }
+
+    /// Whether a lexeme became a terminal that is ignored: it is not skipped then, and may have no
+    /// place in the rules.
+    pub(crate) fn is_lost(&self, terminal: u32) -> bool {
+        terminal.checked_sub(self.terminals).is_some_and(|one| self.is_ignored(one))
+    }
+
+    /// The stacks after a lexeme; [`NOTHING`] if it cannot stand here. What is ignored may be in a
+    /// rule too: where lexemes are read in any way, or if another lexeme became it.
+    pub(crate) fn after(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
+        if terminal >= self.terminals {
+            return self.stacks.shift(stacks, terminal - self.terminals);
+        }
+        if !self.is_ignored(terminal) {
+            return self.stacks.shift(stacks, terminal);
+        }
+        if self.lexing != Lexing::Any {
+            return Ok(stacks);
+        }
+        match self.stacks.shift(stacks, terminal)? {
+            NOTHING => Ok(stacks),
+            shifted => Ok(self.stacks.united(stacks, shifted)),
+        }
+    }
+}

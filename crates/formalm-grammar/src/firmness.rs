@@ -1,0 +1,121 @@
+//! Which stacks can be completed although some terminals cannot be spelled everywhere.
+//!
+//! A terminal is *brittle* if the certificate does not say that it can be spelled wherever it may
+//! stand. What is left of a production is *firm* if it has a text without brittle terminals. A
+//! state is sound if some item of its kernel is firm and all others go on with a terminal. If all
+//! states on a stack are sound, firm rests complete it: what was read of a production is followed
+//! by its rest, and then by that of the item that asked for it. For that item to be firm too,
+//! whatever a rule can begin with must be a beginning of firm productions as well, which is
+//! looked at here, once. A terminal in front of what is not firm is *fragile*: what is behind it
+//! may be unsound.
+
+use rustc_hash::FxHashSet;
+
+use crate::tables::{END, Tables};
+
+/// Beginnings of rules that are looked at.
+const WORK: usize = 5_000_000;
+
+impl Tables {
+    /// Notes which rests are firm; the fragile terminals, ascending. `None` if firm rests need not
+    /// complete sound stacks.
+    pub(crate) fn mark_firm(&mut self, brittle: &[u32]) -> Option<Vec<u32>> {
+        if brittle.is_empty() {
+            self.firm = Vec::new();
+            return Some(Vec::new());
+        }
+        let firm = self.firm_symbols(brittle);
+        self.firm = vec![true; self.symbol.len()];
+        for place in (0..self.symbol.len()).rev() {
+            let symbol = self.symbol[place];
+            self.firm[place] = symbol == END
+                || (self.firm[place + 1]
+                    && (firm[symbol as usize] || self.nullable[symbol as usize]));
+        }
+        let mut fragile: Vec<u32> = (0..self.symbol.len())
+            .filter(|&place| self.symbol[place] < self.terminals && !self.firm[place + 1])
+            .map(|place| self.symbol[place])
+            .collect();
+        fragile.sort_unstable();
+        fragile.dedup();
+        let goal = self.firsts.len() - 1;
+        (firm[goal] && self.begins_firmly(&fragile)).then_some(fragile)
+    }
+
+    fn firm_symbols(&self, brittle: &[u32]) -> Vec<bool> {
+        let mut firm = vec![false; self.firsts.len()];
+        for terminal in 0..self.terminals {
+            firm[terminal as usize] = brittle.binary_search(&terminal).is_err();
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for symbol in self.terminals as usize..self.firsts.len() {
+                let is_firm =
+                    |&symbol: &u32| self.nullable[symbol as usize] || firm[symbol as usize];
+                let mut all = self.firsts[symbol].iter();
+                if !firm[symbol] && all.any(|&first| self.right(first).iter().all(is_firm)) {
+                    firm[symbol] = true;
+                    changed = true;
+                }
+            }
+        }
+        firm
+    }
+
+    fn right(&self, first: u32) -> &[u32] {
+        let rest = &self.symbol[first as usize..];
+        let end = rest.iter().position(|&symbol| symbol == END);
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    /// Whether all that a rule can begin with, but for fragile terminals, is what it can begin
+    /// with firmly: for every rule that stands behind something else.
+    fn begins_firmly(&self, fragile: &[u32]) -> bool {
+        let mut behind: FxHashSet<u32> = FxHashSet::from_iter([self.firsts.len() as u32 - 1]);
+        for firsts in &self.firsts {
+            for right in firsts.iter().map(|&first| self.right(first)) {
+                let others = right.iter().skip(1).filter(|&&symbol| symbol >= self.terminals);
+                behind.extend(others);
+            }
+        }
+        if behind.len().saturating_mul(self.symbol.len()) > WORK {
+            return false;
+        }
+        behind.into_iter().all(|symbol| {
+            let firm = self.beginnings(symbol, true);
+            let all = self.beginnings(symbol, false);
+            all.iter().all(|one| firm.contains(one) || fragile.binary_search(one).is_ok())
+        })
+    }
+
+    /// Symbols that what a symbol derives can begin with, itself among them.
+    fn beginnings(&self, symbol: u32, firmly: bool) -> FxHashSet<u32> {
+        let mut found = FxHashSet::from_iter([symbol]);
+        let mut open = vec![symbol];
+        while let Some(symbol) = open.pop() {
+            for &first in &self.firsts[symbol as usize] {
+                for (at, &next) in self.right(first).iter().enumerate() {
+                    let follows = self.firm[first as usize + at + 1];
+                    if (follows || !firmly) && found.insert(next) && next >= self.terminals {
+                        open.push(next);
+                    }
+                    if !self.nullable[next as usize] {
+                        break;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a state is not sound.
+    pub(crate) fn is_fragile(&self, state: u32) -> bool {
+        if self.firm.is_empty() {
+            return false;
+        }
+        let goes_on = |place: usize| self.symbol[place] < self.terminals;
+        !self.places(state).any(|place| self.firm[place])
+            || self.places(state).any(|place| !self.firm[place] && !goes_on(place))
+    }
+}

@@ -1,0 +1,254 @@
+//! Lexemes under way together with what must not match: the lexer as texts and masks read it.
+//!
+//! A *scan* is a pair of lexer states. What a byte does to it depends on no stack and is
+//! remembered for good: scans are few and met again.
+
+use std::sync::Arc;
+
+use formalm_automata::{Ending, Error};
+use rustc_hash::FxHashMap;
+
+use crate::core::Core;
+use crate::grammar::Lexing;
+use crate::lists::{NOTHING, union};
+
+/// What a byte does to a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Outcome {
+    /// The scan if the lexeme goes on; [`NOTHING`] if it cannot.
+    pub(crate) on: u32,
+    /// How it may end here: a number of [`Scans::endings`]; [`NOTHING`] if it cannot.
+    pub(crate) endings: u32,
+    /// The certificate does not say that all this can be completed.
+    pub(crate) doubtful: bool,
+}
+
+/// The outcome of a byte that is not read.
+const DEAD: Outcome = Outcome { on: NOTHING, endings: NOTHING, doubtful: false };
+
+/// The scans met so far. Number 0 reads nothing.
+#[derive(Debug)]
+pub(crate) struct Scans {
+    pairs: Vec<(u32, u32)>,
+    ids: FxHashMap<(u32, u32), u32>,
+    /// Per scan and class an outcome plus one.
+    rows: Vec<Option<Box<[u32]>>>,
+    row_bytes: usize,
+    outcomes: Vec<Outcome>,
+    outcome_ids: FxHashMap<Outcome, u32>,
+    endings: Vec<Arc<[Ending]>>,
+    ending_ids: FxHashMap<Arc<[Ending]>, u32>,
+}
+
+impl Default for Scans {
+    fn default() -> Scans {
+        let mut scans = Scans {
+            pairs: Vec::new(),
+            ids: FxHashMap::default(),
+            rows: Vec::new(),
+            row_bytes: 0,
+            outcomes: Vec::new(),
+            outcome_ids: FxHashMap::default(),
+            endings: Vec::new(),
+            ending_ids: FxHashMap::default(),
+        };
+        scans.number(NOTHING, NOTHING);
+        scans.ending(Vec::new());
+        scans
+    }
+}
+
+impl Scans {
+    /// The scan of a lexeme under way and of what must not match.
+    pub(crate) fn number(&mut self, lexeme: u32, forbidden: u32) -> u32 {
+        let pairs = &mut self.pairs;
+        *self.ids.entry((lexeme, forbidden)).or_insert_with(|| {
+            pairs.push((lexeme, forbidden));
+            pairs.len() as u32 - 1
+        })
+    }
+
+    /// The lexeme under way and what must not match.
+    pub(crate) fn pair(&self, scan: u32) -> (u32, u32) {
+        self.pairs[scan as usize]
+    }
+
+    pub(crate) fn endings(&self, number: u32) -> Arc<[Ending]> {
+        Arc::clone(&self.endings[number as usize])
+    }
+
+    fn ending(&mut self, list: Vec<Ending>) -> u32 {
+        let list: Arc<[Ending]> = list.into();
+        let endings = &mut self.endings;
+        *self.ending_ids.entry(Arc::clone(&list)).or_insert_with(|| {
+            endings.push(list);
+            endings.len() as u32 - 1
+        })
+    }
+
+    fn known(&self, scan: u32, class: usize) -> Option<Outcome> {
+        let row = self.rows.get(scan as usize)?.as_ref()?;
+        let number = row[class].checked_sub(1)?;
+        Some(self.outcomes[number as usize])
+    }
+
+    fn keep(&mut self, scan: u32, class: usize, width: usize, outcome: Outcome) {
+        let outcomes = &mut self.outcomes;
+        let number = *self.outcome_ids.entry(outcome).or_insert_with(|| {
+            outcomes.push(outcome);
+            outcomes.len() as u32
+        });
+        if self.rows.len() <= scan as usize {
+            self.rows.resize_with(self.pairs.len(), || None);
+        }
+        let row = &mut self.rows[scan as usize];
+        if row.is_none() {
+            self.row_bytes += 4 * width;
+        }
+        row.get_or_insert_with(|| vec![0; width].into())[class] = number;
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.row_bytes + self.pairs.len() * 44 + self.outcomes.len() * 40 + self.endings.len() * 64
+    }
+}
+
+impl Core {
+    /// What a byte does to a scan.
+    #[inline]
+    pub(crate) fn read_scan(&mut self, scan: u32, byte: u8) -> Result<Outcome, Error> {
+        let class = usize::from(self.lexer.classes()[usize::from(byte)]);
+        match self.scans.known(scan, class) {
+            Some(outcome) => Ok(outcome),
+            None => {
+                let outcome = self.work_out(scan, byte)?;
+                let width = self.lexer.representatives().len();
+                self.scans.keep(scan, class, width, outcome);
+                Ok(outcome)
+            }
+        }
+    }
+
+    fn work_out(&mut self, scan: u32, byte: u8) -> Result<Outcome, Error> {
+        let mut outcome = self.outcome(scan, byte)?;
+        if self.lexing == Lexing::Any {
+            return Ok(outcome);
+        }
+        for one in &*self.scans.endings(outcome.endings) {
+            let certain = !self.is_lost(one.terminal) && self.is_certified(NOTHING, one.left)?;
+            outcome.doubtful |= !certain;
+        }
+        if outcome.on != NOTHING {
+            let (lexeme, forbidden) = self.scans.pair(outcome.on);
+            outcome.doubtful |= !self.is_certified(lexeme, forbidden)?;
+        }
+        Ok(outcome)
+    }
+
+    /// What a byte does to a scan; not whether it can be completed.
+    pub(crate) fn outcome(&mut self, scan: u32, byte: u8) -> Result<Outcome, Error> {
+        let (lexeme, forbidden) = self.scans.pair(scan);
+        let read = self.lexer.step(lexeme, byte, &mut self.stacks.meter)?;
+        if read == crate::lexer::DEAD {
+            return Ok(DEAD);
+        }
+        if self.lexing == Lexing::Any {
+            let matches = self.lexer.lists.share(read.matches);
+            let all = matches.iter().map(|&terminal| Ending { terminal, left: NOTHING });
+            let endings = self.scans.ending(all.collect());
+            let on = self.going_on(read.next, NOTHING);
+            return Ok(Outcome { on, endings, doubtful: false });
+        }
+        let forbidden = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
+        if forbidden.matches != NOTHING {
+            return Ok(DEAD);
+        }
+        let mut outcome = DEAD;
+        let winner = self.lexer.lists.get(read.matches).first().copied();
+        let winner = winner.filter(|&one| one < self.terminals);
+        let mut next = read.next;
+        if self.lexing == Lexing::First {
+            next = self.cut(next, winner.unwrap_or(self.terminals));
+        }
+        if let Some(winner) = winner {
+            // The lexeme ends here only if nothing that could go on matches later.
+            let rest = self.read_ones(next);
+            let left = self.union_of(forbidden.next, rest);
+            let terminal = self.becomes(winner, read.matches);
+            outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
+        }
+        // A thread that must not match and yet has to is of no use.
+        let mut lexeme = self.without(next, forbidden.next);
+        if lexeme != next && self.lexing == Lexing::First {
+            lexeme = self.cut(lexeme, self.terminals);
+        }
+        outcome.on = self.going_on(lexeme, forbidden.next);
+        Ok(outcome)
+    }
+
+    /// The threads of a lexeme that are not behind the terminal that matched, and those that watch
+    /// what they may become.
+    fn cut(&mut self, lexeme: u32, matched: u32) -> u32 {
+        let (lexer, replaced) = (&self.lexer, &self.replaced);
+        let threads = lexer.lists.share(lexeme);
+        let read = |at: u32| at < self.terminals && at <= matched;
+        let is_read = |at: usize| threads.iter().any(|&one| lexer.terminal(one) == at as u32);
+        let kept = threads.iter().copied().filter(|&one| match lexer.terminal(one) {
+            at if at < self.terminals => read(at),
+            at => replaced.iter().any(|one| {
+                let text = one.text as u32 == at - self.terminals;
+                text && read(one.pattern as u32) && is_read(one.pattern)
+            }),
+        });
+        let kept: Vec<u32> = kept.collect();
+        self.lexer.lists.intern(&kept)
+    }
+
+    /// The threads of a lexeme that do not only watch.
+    fn read_ones(&mut self, lexeme: u32) -> u32 {
+        if self.lexing != Lexing::First {
+            return lexeme;
+        }
+        let threads = self.lexer.lists.share(lexeme);
+        let read = |&one: &u32| self.lexer.terminal(one) < self.terminals;
+        let kept: Vec<u32> = threads.iter().copied().filter(read).collect();
+        self.lexer.lists.intern(&kept)
+    }
+
+    /// What a lexeme becomes, given everything that matches it.
+    fn becomes(&self, winner: u32, matches: u32) -> u32 {
+        if self.lexing != Lexing::First || self.is_ignored(winner) {
+            return winner;
+        }
+        let pairs = self.replaced.iter().filter(|one| one.pattern as u32 == winner);
+        let matches = self.lexer.lists.get(matches);
+        let mut texts = pairs.map(|one| self.became(one.text as u32));
+        texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner)
+    }
+
+    fn going_on(&mut self, lexeme: u32, forbidden: u32) -> u32 {
+        if lexeme == NOTHING { NOTHING } else { self.scans.number(lexeme, forbidden) }
+    }
+
+    fn union_of(&mut self, left: u32, right: u32) -> u32 {
+        if left == NOTHING || left == right {
+            return right;
+        }
+        if right == NOTHING {
+            return left;
+        }
+        let joined = union(self.lexer.lists.get(left), self.lexer.lists.get(right));
+        self.lexer.lists.intern(&joined)
+    }
+
+    fn without(&mut self, set: u32, other: u32) -> u32 {
+        if set == NOTHING || other == NOTHING {
+            return set;
+        }
+        let other = self.lexer.lists.share(other);
+        let kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
+        let kept: Vec<u32> =
+            kept.into_iter().filter(|one| other.binary_search(one).is_err()).collect();
+        self.lexer.lists.intern(&kept)
+    }
+}

@@ -1,0 +1,176 @@
+//! `name ::= definition`, parts one after the other, as in the grammars of XML.
+
+use formalm_automata::{CharSet, Error};
+
+use super::{group, is_name, quoted, rule};
+use crate::text::leaves::Leaf;
+use crate::text::repeats::repeated;
+use crate::text::scanner::Scanner;
+use crate::text::{Source, Tree};
+
+pub(super) fn read(text: &str) -> Result<Source, Error> {
+    let mut scanner = Scanner::new(text);
+    let mut source = Source::default();
+    blanks(&mut scanner)?;
+    while scanner.peek().is_some() {
+        number(&mut scanner);
+        blanks(&mut scanner)?;
+        let start = scanner.at;
+        let name = name(&mut scanner)?;
+        blanks(&mut scanner)?;
+        if scanner.peek() == Some('=') {
+            let message = "\"=\" in a grammar that began with \"::=\"";
+            let hint = Some("write all rules in one of the two ways");
+            return Err(scanner.refuse(scanner.at, message, hint));
+        }
+        scanner.expect("::=", "after the name of a rule")?;
+        let body = choice(&mut scanner)?;
+        source.rules.push(rule(&scanner, name, body, start));
+        if !is_definition(&scanner) && scanner.peek().is_some() {
+            return Err(scanner.unexpected("a part of the rule or the next one"));
+        }
+    }
+    Ok(source)
+}
+
+fn blanks(scanner: &mut Scanner) -> Result<(), Error> {
+    super::blanks(scanner, ("/*", "*/"))
+}
+
+fn skip(scanner: &mut Scanner) {
+    scanner.take_while(char::is_whitespace);
+}
+
+/// The number of a definition, in brackets.
+pub(super) fn number(scanner: &mut Scanner) {
+    if let Some(behind) = after_number(scanner) {
+        scanner.at = behind;
+    }
+}
+
+fn after_number(scanner: &Scanner) -> Option<usize> {
+    let digit = |at: usize| {
+        scanner.peek_at(at).is_some_and(|one| one.is_ascii_alphanumeric() || one == '.')
+    };
+    let mut at = 1;
+    while digit(at) {
+        at += 1;
+    }
+    let number = scanner.peek() == Some('[') && at > 1 && scanner.peek_at(at) == Some(']');
+    number.then_some(scanner.at + at + 1)
+}
+
+/// Whether the next definition begins here: a name with `::=`, perhaps numbered.
+fn is_definition(scanner: &Scanner) -> bool {
+    let mut at = after_number(scanner).map_or(0, |behind| behind - scanner.at);
+    let blank = |at: usize| scanner.peek_at(at).is_some_and(char::is_whitespace);
+    while blank(at) {
+        at += 1;
+    }
+    let from = at;
+    while scanner.peek_at(at).is_some_and(is_name) {
+        at += 1;
+    }
+    let named = at > from;
+    while blank(at) {
+        at += 1;
+    }
+    named
+        && ":=".chars().eq([1, 2].into_iter().filter_map(|ahead| scanner.peek_at(at + ahead)))
+        && scanner.peek_at(at) == Some(':')
+}
+
+fn name(scanner: &mut Scanner) -> Result<String, Error> {
+    let name = scanner.take_while(is_name);
+    if name.is_empty() { Err(scanner.unexpected("a name")) } else { Ok(name) }
+}
+
+fn choice(scanner: &mut Scanner) -> Result<Tree, Error> {
+    let mut list = vec![sequence(scanner)?];
+    while scanner.eat("|") {
+        list.push(sequence(scanner)?);
+    }
+    Ok(Tree::Choice(list))
+}
+
+fn sequence(scanner: &mut Scanner) -> Result<Tree, Error> {
+    let mut list = Vec::new();
+    loop {
+        blanks(scanner)?;
+        let ended = matches!(scanner.peek(), None | Some('|' | ')' | ';'));
+        if ended || is_definition(scanner) {
+            return Ok(Tree::Sequence(list));
+        }
+        let start = scanner.at;
+        let first = part(scanner)?;
+        blanks(scanner)?;
+        if !scanner.eat("-") {
+            list.push(first);
+            continue;
+        }
+        blanks(scanner)?;
+        let second = part(scanner)?;
+        let span = scanner.span(start);
+        list.push(Tree::Except(Box::new(first), Box::new(second), span));
+    }
+}
+
+fn part(scanner: &mut Scanner) -> Result<Tree, Error> {
+    let atom = atom(scanner)?;
+    repeated(scanner, atom, skip, |_| Ok(None))
+}
+
+fn atom(scanner: &mut Scanner) -> Result<Tree, Error> {
+    let start = scanner.at;
+    match scanner.peek() {
+        Some('"' | '\'') => quoted(scanner),
+        Some('(') if scanner.eat("(") => group(scanner, ")", choice),
+        Some('[') => class(scanner),
+        Some('#') => {
+            let one = character(scanner)?;
+            let leaf = Leaf::text(&one.to_string(), false, scanner.span(start))?;
+            Ok(Tree::Leaf(leaf))
+        }
+        Some(one) if is_name(one) => {
+            Ok(Tree::Name(name(scanner)?, Vec::new(), scanner.span(start)))
+        }
+        _ => Err(scanner.unexpected("a name, a text, a class or a bracket")),
+    }
+}
+
+/// A character, or `#xN` for the one of that number.
+fn character(scanner: &mut Scanner) -> Result<char, Error> {
+    let start = scanner.at;
+    if !scanner.eat("#x") {
+        return scanner.next().ok_or_else(|| scanner.unexpected("a character"));
+    }
+    let digits = scanner.take_while(|one| one.is_ascii_hexdigit());
+    let number = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+    number.ok_or_else(|| scanner.refuse(start, "this is the number of no character", None))
+}
+
+fn class(scanner: &mut Scanner) -> Result<Tree, Error> {
+    let start = scanner.at;
+    scanner.at += 1;
+    let negated = scanner.eat("^");
+    let mut ranges = Vec::new();
+    while !scanner.eat("]") {
+        if matches!(scanner.peek(), None | Some('\n')) {
+            return Err(scanner.refuse(start, "the class has no closing bracket", None));
+        }
+        let place = scanner.at;
+        let low = character(scanner)?;
+        let is_range = scanner.peek() == Some('-') && scanner.peek_at(1) != Some(']');
+        scanner.at += usize::from(is_range);
+        let high = if is_range { character(scanner)? } else { low };
+        if high < low {
+            return Err(scanner.refuse(place, "the range ends before it begins", None));
+        }
+        ranges.push((low, high));
+    }
+    let set = CharSet::from_ranges(ranges);
+    let set = if negated { set.complement() } else { set };
+    let written = format!("{:?}", set.ranges());
+    let length = written.chars().count() as u64;
+    Ok(Tree::Leaf(Leaf::class(set, written, length, scanner.span(start))))
+}

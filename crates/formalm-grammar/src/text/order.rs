@@ -1,0 +1,93 @@
+//! Terminals in order of preference.
+
+use std::cmp::Reverse;
+
+use formalm_automata::{Automaton, Error, Limits, Machine};
+
+use super::shape::Shape;
+use crate::grammar::{Grammar, Lexing, Node, Replaced, Terminal};
+
+/// What a terminal's place in the order of preference depends on.
+pub(super) struct Kind {
+    pub(super) priority: i64,
+    /// The text, if it is one and no pattern.
+    pub(super) text: Option<String>,
+    pub(super) shape: Shape,
+    /// The name that Lark sorts it by.
+    pub(super) sorted: String,
+}
+
+pub(super) struct Ranked {
+    pub(super) terminal: Terminal,
+    pub(super) kind: Kind,
+}
+
+/// A grammar with its terminals, those first that are preferred.
+pub(super) fn ordered(ranked: Vec<Ranked>, grammar: Grammar) -> Result<Grammar, Error> {
+    let mut order: Vec<usize> = (0..ranked.len()).collect();
+    if grammar.lexing == Lexing::First {
+        // Higher priority, more characters, longer patterns, then by name.
+        order.sort_by_cached_key(|&at| {
+            let Kind { priority, shape, sorted, .. } = &ranked[at].kind;
+            (Reverse(*priority), Reverse(shape.most), Reverse(shape.length), sorted.clone(), at)
+        });
+    } else {
+        // Higher priority, texts before patterns, the longer ones, then those written first.
+        order.sort_by_key(|&at| {
+            let Kind { priority, shape, text, .. } = &ranked[at].kind;
+            let named = ranked[at].terminal.name.chars().count();
+            let length = if text.is_some() { named } else { 0 };
+            (Reverse(*priority), text.is_none(), Reverse(shape.most), Reverse(length), at)
+        });
+    }
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+    let mut ranked: Vec<Option<Ranked>> = ranked.into_iter().map(Some).collect();
+    let ranked: Vec<Ranked> = order.iter().filter_map(|&old| ranked[old].take()).collect();
+    let mut grammar = grammar;
+    grammar.rules.iter_mut().for_each(|rule| renumber(&mut rule.body, &place));
+    grammar.ignored.iter_mut().for_each(|old| *old = place[*old]);
+    grammar.ignored.sort_unstable();
+    grammar.ignored.dedup();
+    if grammar.lexing == Lexing::First {
+        grammar.replaced = replaced(&ranked)?;
+    }
+    grammar.terminals = ranked.into_iter().map(|one| one.terminal).collect();
+    Ok(grammar)
+}
+
+/// Texts that patterns of the same priority match, as keywords are names. Such a text is not read
+/// by itself, unless it ignores case and the pattern does not.
+fn replaced(ranked: &[Ranked]) -> Result<Vec<Replaced>, Error> {
+    let mut list = Vec::new();
+    for (pattern, one) in ranked.iter().enumerate().filter(|(_, one)| one.kind.text.is_none()) {
+        let automaton = match Automaton::new(&one.terminal.language, Limits::default()) {
+            Ok(automaton) => automaton,
+            Err(Error::Language { .. }) => continue,
+            Err(limit) => return Err(limit),
+        };
+        for (text, other) in ranked.iter().enumerate() {
+            let Some(written) = &other.kind.text else { continue };
+            if other.kind.priority != one.kind.priority {
+                continue;
+            }
+            let read = automaton.walk(automaton.start(), written.as_bytes())?;
+            if read.is_ok_and(|state| automaton.is_accepting(state)) {
+                let only = one.kind.shape.folds || !other.kind.shape.folds;
+                list.push(Replaced { pattern, text, only });
+            }
+        }
+    }
+    Ok(list)
+}
+
+fn renumber(node: &mut Node, place: &[usize]) {
+    match node {
+        Node::Terminal(at) => *at = place[*at],
+        Node::Sequence(list) | Node::Choice(list) => {
+            list.iter_mut().for_each(|one| renumber(one, place));
+        }
+        Node::Repeat(one, ..) => renumber(one, place),
+        Node::Empty | Node::Rule(_) => {}
+    }
+}

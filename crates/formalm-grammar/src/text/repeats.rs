@@ -1,0 +1,40 @@
+//! Signs behind a part that say how often it is repeated.
+
+use formalm_automata::Error;
+
+use super::Tree;
+use super::scanner::Scanner;
+
+/// From so many to so many times; `None` is without end.
+pub(super) type Counts = (u32, Option<u32>);
+
+/// Reads `*`, `+`, `?` and whatever else a syntax counts with, as often as they follow.
+///
+/// `counted` is asked where none of the three stands, with the place in front of the blanks.
+pub(super) fn repeated(
+    scanner: &mut Scanner,
+    mut atom: Tree,
+    blanks: impl Fn(&mut Scanner),
+    counted: impl Fn(&mut Scanner) -> Result<Option<Counts>, Error>,
+) -> Result<Tree, Error> {
+    loop {
+        let before = scanner.at;
+        blanks(scanner);
+        let sign = match scanner.peek() {
+            Some('*') => Some((0, None)),
+            Some('+') => Some((1, None)),
+            Some('?') => Some((0, Some(1))),
+            _ => None,
+        };
+        scanner.at += usize::from(sign.is_some());
+        let counts = if sign.is_some() { sign } else { counted(scanner)? };
+        let Some((min, max)) = counts else {
+            scanner.at = before;
+            return Ok(atom);
+        };
+        if max.is_some_and(|max| max < min) {
+            return Err(scanner.refuse(before, "the most is less than the least", None));
+        }
+        atom = Tree::Repeat(Box::new(atom), min, max);
+    }
+}

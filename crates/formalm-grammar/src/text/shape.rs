@@ -1,0 +1,186 @@
+//! The order in which Lark tries terminals: higher priority, then more characters at most, then a
+//! longer pattern, then the name. So what a pattern would look like when written out counts.
+
+use super::edges::width;
+use super::leaves::Leaf;
+use super::{TerminalSource, Tree};
+
+/// What is known of a pattern once all its terminals are written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) least: u64,
+    /// Most characters; the largest number stands for no end.
+    pub(super) most: u64,
+    /// Characters of the pattern, or of the text that it stands for.
+    pub(super) length: u64,
+    /// Characters of the pattern as a part of another one.
+    written: u64,
+    /// Case is ignored in all of it.
+    pub(super) folds: bool,
+}
+
+impl Shape {
+    pub(super) fn of_leaf(leaf: &Leaf) -> Shape {
+        let (least, most) = width(&leaf.node);
+        let most = most.unwrap_or(u64::MAX);
+        // A flag is written in front of the pattern: (?i:…).
+        let written = leaf.written_length + 5 * leaf.flags.chars().count() as u64;
+        Shape { least, most, length: leaf.length, written, folds: leaf.flags.contains('i') }
+    }
+
+    fn joined(length: u64, least: u64, most: u64) -> Shape {
+        Shape { least, most, length, written: length, folds: false }
+    }
+
+    /// The key that sorts alternatives within a terminal.
+    pub(super) fn rank(&self) -> (u64, u64, u64) {
+        (u64::MAX - self.most, u64::MAX - self.least, u64::MAX - self.length)
+    }
+
+    pub(super) fn sequence(parts: &[Shape]) -> Shape {
+        if let [one] = parts {
+            return *one;
+        }
+        let sum = |of: fn(&Shape) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
+        Shape::joined(sum(|one| one.written), sum(|one| one.least), sum(|one| one.most))
+    }
+
+    pub(super) fn choice(parts: &[Shape]) -> Shape {
+        if let [one] = parts {
+            return *one;
+        }
+        let written: u64 = parts.iter().map(|one| one.written + 1).sum();
+        let least = parts.iter().map(|one| one.least).min().unwrap_or(0);
+        let most = parts.iter().map(|one| one.most).max().unwrap_or(0);
+        Shape::joined(written + 3, least, most)
+    }
+
+    pub(super) fn repeated(self, min: u32, max: Option<u32>) -> Shape {
+        let sign = match (min, max) {
+            (0 | 1, None) | (0, Some(1)) => 1,
+            (min, Some(max)) if min == max => 2 + digits(min),
+            (min, max) => 3 + digits(min) + max.map_or(0, digits),
+        };
+        let most = match max {
+            _ if self.most == 0 => 0,
+            Some(max) => self.most.saturating_mul(u64::from(max)),
+            None => u64::MAX,
+        };
+        let least = self.least.saturating_mul(u64::from(min));
+        Shape { folds: self.folds, ..Shape::joined(self.written + 4 + sign, least, most) }
+    }
+}
+
+fn digits(number: u32) -> u64 {
+    number.to_string().len() as u64
+}
+
+/// Names that Lark gives to texts within rules.
+const NAMES: [(&str, &str); 36] = [
+    (".", "DOT"),
+    (",", "COMMA"),
+    (":", "COLON"),
+    (";", "SEMICOLON"),
+    ("+", "PLUS"),
+    ("-", "MINUS"),
+    ("*", "STAR"),
+    ("/", "SLASH"),
+    ("\\", "BACKSLASH"),
+    ("|", "VBAR"),
+    ("?", "QMARK"),
+    ("!", "BANG"),
+    ("@", "AT"),
+    ("#", "HASH"),
+    ("$", "DOLLAR"),
+    ("%", "PERCENT"),
+    ("^", "CIRCUMFLEX"),
+    ("&", "AMPERSAND"),
+    ("_", "UNDERSCORE"),
+    ("<", "LESSTHAN"),
+    (">", "MORETHAN"),
+    ("=", "EQUAL"),
+    ("\"", "DBLQUOTE"),
+    ("'", "QUOTE"),
+    ("`", "BACKQUOTE"),
+    ("~", "TILDE"),
+    ("(", "LPAR"),
+    (")", "RPAR"),
+    ("{", "LBRACE"),
+    ("}", "RBRACE"),
+    ("[", "LSQB"),
+    ("]", "RSQB"),
+    ("\n", "NEWLINE"),
+    ("\r\n", "CRLF"),
+    ("\t", "TAB"),
+    (" ", "SPACE"),
+];
+
+/// The name that sorts a text or pattern within a rule, the `number`th without one.
+pub(super) fn name(leaf: &Leaf, number: usize, taken: impl Fn(&str) -> bool) -> String {
+    let given = leaf.text.as_deref().and_then(|text| {
+        let known = NAMES.iter().find(|(known, _)| *known == text).map(|&(_, name)| name);
+        let is_name = text.chars().all(|one| one.is_alphanumeric() || one == '_')
+            && !text.starts_with(|one: char| one.is_numeric());
+        known.map(str::to_owned).or_else(|| is_name.then(|| text.to_uppercase()))
+    });
+    let free = given.filter(|name| !taken(name));
+    free.unwrap_or_else(|| format!("__ANON_{number}"))
+}
+
+/// Characters of a pattern once its escapes that name a character are that character.
+pub(super) fn pattern_length(pattern: &str) -> u64 {
+    let mut characters = pattern.chars();
+    let mut length = 0;
+    while let Some(one) = characters.next() {
+        length += 1;
+        if one != '\\' {
+            continue;
+        }
+        match characters.next() {
+            Some('n' | 'f' | 't' | 'r' | '"') | None => {}
+            Some('x') => skip(&mut characters, 2),
+            Some('u') => skip(&mut characters, 4),
+            Some('U') => skip(&mut characters, 8),
+            Some(_) => length += 1,
+        }
+    }
+    length
+}
+
+fn skip(characters: &mut std::str::Chars<'_>, count: usize) {
+    for _ in 0..count {
+        characters.next();
+    }
+}
+
+/// Characters of a text once what means something in a pattern is escaped.
+pub(super) fn escaped_length(text: &str) -> u64 {
+    const SPECIAL: &str = "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}";
+    text.chars().map(|one| if SPECIAL.contains(one) { 2 } else { 1 }).sum()
+}
+
+/// The shape of a part of a terminal; names of terminals that are not defined have none.
+pub(super) fn shape<'a>(
+    tree: &Tree,
+    defined: &impl Fn(&str) -> Option<&'a TerminalSource>,
+    depth: usize,
+) -> Shape {
+    let nothing = Shape::joined(0, 0, 0);
+    if depth == 0 {
+        return nothing;
+    }
+    let all = |list: &[Tree]| -> Vec<Shape> {
+        list.iter().map(|one| shape(one, defined, depth - 1)).collect()
+    };
+    match tree {
+        Tree::Leaf(leaf) => Shape::of_leaf(leaf),
+        Tree::Name(name, ..) => {
+            defined(name).map_or(nothing, |source| shape(&source.body, defined, depth - 1))
+        }
+        Tree::Sequence(list) => Shape::sequence(&all(list)),
+        Tree::Choice(list) => Shape::choice(&all(list)),
+        // Not of Lark's syntax.
+        Tree::Except(..) => nothing,
+        Tree::Repeat(one, min, max) => shape(one, defined, depth - 1).repeated(*min, *max),
+    }
+}
