@@ -25,7 +25,9 @@ from formalm import (
     Vocabulary,
     VocabularyError,
     fill_bitmasks,
+    generate,
     search,
+    stream,
 )
 
 
@@ -130,8 +132,11 @@ def test_a_long_sum_is_not_deep() -> None:
     assert sum([Literal("a")] * 300, start=Literal("b")).matches("b" + 300 * "a")
 
 
-def test_canonical_tokens_are_refused_by_search() -> None:
+def test_canonical_tokens_need_a_tokenizer() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", None], end_token_ids=[1])
     model = TableModel(vocabulary, {}, default=[0.5, 0.5])
-    with pytest.raises(ArgumentError, match="canonical"):
+    for drive in (generate, stream):
+        with pytest.raises(VocabularyError, match="without a tokenizer"):
+            drive(model, None, Literal("a"), tokenization="canonical", max_tokens=2)
+    with pytest.raises(VocabularyError, match="without a tokenizer"):
         search(model, Literal("a"), tokenization="canonical")

@@ -100,7 +100,8 @@ def prepare(
             try:
                 prefix, target = _target(session, constraint, prefix, terms, skips)
             except TokenError as error:
-                raise TokenError(f"{name}: {error.message}", hint=HEAL) from None
+                hint = error.hint if terms.heal else HEAL
+                raise TokenError(f"{name}: {error.message}", hint=hint) from None
         budget, reason = _budget(session, len(prefix), terms.max_tokens, name)
         plans.append(
             Plan(vocabulary, language, target, stops, steering, prefix, budget, reason, seed)
