@@ -58,7 +58,7 @@ class Constraint:
         Token id → bytes.
     tokenization
         ``"all"``: any token sequence that spells a member. ``"canonical"``: only those that the
-        tokenizer itself makes of a member; the vocabulary must come from a ``tokenizer.json``.
+        tokenizer itself makes of a member; the vocabulary must come from a tokenizer that merges.
     width
         Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
         never allowed.

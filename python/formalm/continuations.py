@@ -84,6 +84,8 @@ def continuation(
     >>> continuation(constraint, [0]).token_ids
     (0,)
     """
+    if not isinstance(constraint, Constraint):
+        raise ArgumentError(f"a continuation is of a Constraint, not of {type(constraint).__name__}")
     ids = tuple(_integers(token_ids))
     check_heal(heal, constraint.tokenization)
     least = int(heal) if heal is not True else 0

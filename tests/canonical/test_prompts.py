@@ -142,6 +142,8 @@ def test_what_cannot_follow_is_refused() -> None:
     for heal in (-1, "yes", 1.5, None):
         with pytest.raises(ArgumentError, match="heal"):
             continuation(constraint, [], heal=heal)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="of a Constraint, not of Literal"):
+        continuation(Literal("re"), [])  # type: ignore[arg-type]
     loose = Constraint(Literal("re"), vocabulary)
     with pytest.raises(ArgumentError, match="does not apply"):
         continuation(loose, [0], heal=True)
