@@ -107,7 +107,7 @@ def test_ebnf_is_read_in_both_dialects() -> None:
     w3c = Grammar("[1] Name ::= [a-z]+ - ('if' | 'in')\n[2] Spare ::= #x20*", syntax="ebnf")
     assert [w3c.matches(text) for text in ("if", "iff", "i", "")] == [False, True, True, False]
     assert "Spare" in w3c.notes[0].message
-    assert pickle.loads(pickle.dumps(w3c)) == w3c
+    assert pickle.loads(pickle.dumps(w3c)) == w3c  # noqa: S301
     with pytest.raises(LanguageError, match="line 1: an exception has parts that come back"):
         Grammar("a = ( 'x', a | 'y' ) - 'y' ;", syntax="ebnf")
 
