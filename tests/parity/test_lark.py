@@ -12,6 +12,7 @@ import lark
 import pytest
 from lark.common import LexerConf
 from lark.lexer import BasicLexer, LexerState
+from lark.utils import TextSlice
 
 from formalm import ArgumentError, Grammar, LanguageError, LimitError
 
@@ -107,7 +108,7 @@ class Reader:
 
     def accepts(self, text: str) -> bool:
         read = ""
-        state = LexerState(lark.lexer.TextSlice.cast_from(text))
+        state = LexerState(TextSlice.cast_from(text))
         while True:
             # The lexer skips what is ignored and reads on in the same context.
             context = self.context(read)

@@ -50,7 +50,6 @@ pub trait Lexemes {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    #[expect(clippy::type_complexity, reason = "a list that may not be there")]
     fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error>;
 
     /// What may follow at a place.

@@ -11,6 +11,7 @@ use super::leaves::{Leaf, language};
 use super::order::{self, Kind, Ranked};
 use super::scanner::refusal;
 use super::shape::{self, Shape};
+use super::trees::{only, only_leaf, substituted, written};
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
 use crate::limits::check;
@@ -356,56 +357,3 @@ static PLAIN: RuleSource = RuleSource {
     body: Tree::Sequence(Vec::new()),
     span: Span { start: 0, end: 0 },
 };
-
-/// The tree without brackets that hold one thing.
-fn only(tree: &Tree) -> &Tree {
-    match tree {
-        Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => only(&list[0]),
-        _ => tree,
-    }
-}
-
-fn only_leaf(tree: &Tree) -> Option<&Leaf> {
-    match only(tree) {
-        Tree::Leaf(leaf) => Some(leaf),
-        _ => None,
-    }
-}
-
-fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tree {
-    let all = |list: &[Tree]| list.iter().map(|one| substituted(one, rule, given)).collect();
-    match tree {
-        Tree::Leaf(_) => tree.clone(),
-        Tree::Name(name, arguments, span) => {
-            match rule.parameters.iter().position(|one| one == name) {
-                Some(at) => given[at].clone(),
-                None => Tree::Name(name.clone(), all(arguments), *span),
-            }
-        }
-        Tree::Sequence(list) => Tree::Sequence(all(list)),
-        Tree::Choice(list) => Tree::Choice(all(list)),
-        Tree::Repeat(one, min, max) => {
-            Tree::Repeat(Box::new(substituted(one, rule, given)), *min, *max)
-        }
-        Tree::Except(first, second, span) => {
-            let part = |one| Box::new(substituted(one, rule, given));
-            Tree::Except(part(first), part(second), *span)
-        }
-    }
-}
-
-/// How a tree can be written: equal ones are written alike.
-pub(super) fn written(tree: &Tree) -> String {
-    let all = |list: &[Tree]| list.iter().map(written).collect::<Vec<_>>();
-    match tree {
-        Tree::Leaf(leaf) => leaf.written.clone(),
-        Tree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
-        Tree::Name(name, arguments, _) => format!("{name}{{{}}}", all(arguments).join(", ")),
-        Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => written(&list[0]),
-        Tree::Sequence(list) => format!("({})", all(list).join(" ")),
-        Tree::Choice(list) => format!("({})", all(list).join(" | ")),
-        Tree::Repeat(one, min, Some(max)) => format!("{}~{min}..{max}", written(one)),
-        Tree::Repeat(one, min, None) => format!("{}~{min}..", written(one)),
-        Tree::Except(first, second, _) => format!("({} - {})", written(first), written(second)),
-    }
-}

@@ -6,10 +6,11 @@
 use formalm_automata::{Error, Expression, Span};
 
 use super::Tree;
-use super::build::{Build, DEPTH, PARTS, written};
+use super::build::{Build, DEPTH, PARTS};
 use super::leaves::language;
 use super::order::{Kind, Ranked};
 use super::shape::Shape;
+use super::trees::written;
 use crate::grammar::Terminal;
 use crate::limits::check;
 

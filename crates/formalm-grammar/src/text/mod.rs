@@ -13,6 +13,7 @@ mod regular;
 mod repeats;
 mod scanner;
 mod shape;
+mod trees;
 
 use formalm_automata::{Error, Span};
 
