@@ -112,6 +112,11 @@ class Automaton:
         language: Expression | Grammar | JsonSchema, *, state_limit: int | None = None
     ) -> Automaton | None:
         """The machine; None for the empty language."""
+    def preceded_by(
+        self, text: bytes, *, unless_empty: bool = False, refused: int | None = None
+    ) -> Automaton:
+        """The same with a text in front of every member, unless it is empty if that is asked for;
+        members that begin with the byte ``refused`` are left out."""
     @staticmethod
     def difference(
         left: Automaton | None,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, TokenError
-from formalm.languages import Literal
 from formalm.vocabulary.parts import token_ids as _integers
 
 __all__ = ["Continuation", "check_heal", "continuation"]
@@ -22,7 +21,8 @@ class Continuation:
     token_ids
         The tokens of the prompt that stay.
     regenerated
-        The bytes of the tokens given back. They stand at the beginning of what follows.
+        The bytes of the tokens given back, or the space that a tokenizer puts in front of a text.
+        They stand at the beginning of what follows.
     constraint
         Of what follows: the language, after ``regenerated`` if that is not empty.
     """
@@ -34,6 +34,10 @@ class Continuation:
     def matcher(self) -> Matcher:
         """A matcher of what follows."""
         return self.constraint.matcher(after=self.token_ids)
+
+    def over(self, constraint: Constraint) -> Constraint:
+        """Another constraint, behind what is in front of this one's members."""
+        return constraint.in_place_of(self.constraint)
 
 
 def check_heal(heal: object, tokenization: str) -> None:
@@ -85,9 +89,15 @@ def continuation(
     (0,)
     """
     if not isinstance(constraint, Constraint):
-        raise ArgumentError(f"a continuation is of a Constraint, not of {type(constraint).__name__}")
+        raise ArgumentError(
+            f"a continuation is of a Constraint, not of {type(constraint).__name__}"
+        )
     ids = tuple(_integers(token_ids))
     check_heal(heal, constraint.tokenization)
+    if constraint.tokenization == "canonical":
+        space = constraint.vocabulary.space_after(ids)
+        if space is not None:
+            return _checked(Continuation(ids, b" ", constraint.behind(space)))
     least = int(heal) if heal is not True else 0
     if least == 0:
         try:
@@ -143,9 +153,13 @@ def _given_back(constraint: Constraint, ids: tuple[int, ...], count: int) -> Con
     """The continuation with so many tokens given back, if any member can follow then."""
     kept, back = ids[: len(ids) - count], ids[len(ids) - count :]
     text = b"".join(_bytes(constraint, token) or b"" for token in back)
-    found = Continuation(kept, text, constraint.preceded_by(Literal(text)))
     try:
-        found.matcher()
+        return _checked(Continuation(kept, text, constraint.preceded_by(text)))
     except TokenError:
         return None
+
+
+def _checked(found: Continuation) -> Continuation:
+    """The same; a TokenError if nothing can follow."""
+    found.matcher()
     return found

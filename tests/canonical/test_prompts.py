@@ -149,7 +149,7 @@ def test_what_cannot_follow_is_refused() -> None:
         continuation(loose, [0], heal=True)
     assert continuation(loose, letters).token_ids == tuple(letters)
     # Bytes that no text has, behind a special token that stays.
-    rest = constraint.preceded_by(Literal(b"\xff"))
+    rest = constraint.preceded_by(b"\xff")
     prompt = [len(vocabulary) - 1, *vocabulary.encode("the")]
     with pytest.raises(TokenError, match="with any tokens of the prompt given back"):
         continuation(rest, prompt, heal=True)

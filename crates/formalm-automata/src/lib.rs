@@ -19,6 +19,7 @@ mod lexemes;
 mod lower;
 mod machine;
 mod partition;
+mod prefixed;
 pub mod syntax;
 mod table;
 mod term;
@@ -37,6 +38,7 @@ pub use grouping::{Captured, Grouping};
 pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
 pub use machine::{Keys, Machine, Purpose, Steps};
 pub use partition::{Partition, Reading};
+pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 

@@ -6,8 +6,8 @@ use formalm_automata::Grouping as Prepared;
 use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
-    Automaton as Lazy, CharSet, Edits, Error, Expression as Language, Limits, Machine, Operations,
-    Span, StateId,
+    Automaton as Lazy, CharSet, Edits, Error, Expression as Language, Front, Limits, Machine,
+    Operations, Span, StateId,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -271,6 +271,23 @@ impl Automaton {
     }
 
     /// What the user should know of the grammar: `(message, span)`.
+    /// The same with a text in front of every member, unless it is empty if that is asked for;
+    /// members that begin with a byte can be left out.
+    #[pyo3(signature = (text, *, unless_empty=false, refused=None))]
+    fn preceded_by(
+        &self,
+        py: Python<'_>,
+        text: Vec<u8>,
+        unless_empty: bool,
+        refused: Option<u8>,
+    ) -> PyResult<Automaton> {
+        let front = Front { text, unless_empty, refused };
+        match AnyMachine::behind(&self.machine, front) {
+            Some(machine) => Ok(Automaton { machine: Arc::new(machine) }),
+            None => Err(errors::argument(py, "there is a text in front already", None)),
+        }
+    }
+
     #[getter]
     fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
         let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, ByteSet, Error, KeyId, Keys, Machine, Purpose, StateId, Viability,
+    Automaton, ByteSet, Error, Front, KeyId, Keys, Machine, Prefixed, PrefixedKeys, Purpose,
+    StateId, Viability,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
@@ -16,6 +17,8 @@ pub(crate) enum AnyMachine {
     Regular(Arc<Automaton>),
     Grammar(Arc<GrammarAutomaton>),
     Schema(Arc<SchemaAutomaton>),
+    /// A machine of another kind behind a text.
+    Prefixed(Arc<Prefixed<AnyMachine>>),
 }
 
 macro_rules! on_any {
@@ -24,18 +27,35 @@ macro_rules! on_any {
             $type::Regular($one) => $result,
             $type::Grammar($one) => $result,
             $type::Schema($one) => $result,
+            $type::Prefixed($one) => $result,
         }
     };
 }
 
 impl AnyMachine {
     pub(crate) fn state_count(&self) -> usize {
-        on_any!(self, AnyMachine, one => one.state_count())
+        match self {
+            AnyMachine::Regular(one) => one.state_count(),
+            AnyMachine::Grammar(one) => one.state_count(),
+            AnyMachine::Schema(one) => one.state_count(),
+            AnyMachine::Prefixed(one) => one.front().text.len() + one.rest().state_count(),
+        }
+    }
+
+    /// The same behind something; none if there is something in front already.
+    pub(crate) fn behind(machine: &Arc<AnyMachine>, front: Front) -> Option<AnyMachine> {
+        let plain = !matches!(**machine, AnyMachine::Prefixed(_));
+        plain.then(|| AnyMachine::Prefixed(Arc::new(Prefixed::new(front, Arc::clone(machine)))))
     }
 
     /// Whether every member is known to be UTF-8.
     pub(crate) fn is_text(&self) -> bool {
-        on_any!(self, AnyMachine, one => one.is_text())
+        match self {
+            AnyMachine::Regular(one) => one.is_text(),
+            AnyMachine::Grammar(one) => one.is_text(),
+            AnyMachine::Schema(one) => one.is_text(),
+            AnyMachine::Prefixed(_) => false,
+        }
     }
 }
 
@@ -85,22 +105,91 @@ pub(crate) struct AnyKeys {
 
 #[derive(Debug)]
 enum Kind {
+    Plain(PlainKeys),
+    Prefixed(PrefixedKeys<PlainKeys>),
+}
+
+/// Keys of a machine without a text in front.
+#[derive(Debug)]
+struct PlainKeys {
+    machine: Arc<AnyMachine>,
+    kind: Plain,
+}
+
+#[derive(Debug)]
+enum Plain {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
     Schema(SchemaKeys),
 }
 
+macro_rules! on_plain {
+    ($any:expr, $one:ident => $result:expr) => {
+        match $any {
+            Plain::Regular($one) => $result,
+            Plain::Grammar($one) => $result,
+            Plain::Schema($one) => $result,
+        }
+    };
+}
+
+macro_rules! on_kind {
+    ($any:expr, $one:ident => $result:expr) => {
+        match $any {
+            Kind::Plain($one) => $result,
+            Kind::Prefixed($one) => $result,
+        }
+    };
+}
+
 impl AnyKeys {
     /// Keys for texts of at most `horizon` bytes.
     pub(crate) fn new(machine: Arc<AnyMachine>, horizon: usize) -> AnyKeys {
-        let kind = match &*machine {
-            AnyMachine::Regular(one) => {
-                Kind::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
-            }
-            AnyMachine::Grammar(one) => Kind::Grammar(GrammarKeys::new(Arc::clone(one))),
-            AnyMachine::Schema(one) => Kind::Schema(SchemaKeys::new(Arc::clone(one))),
+        let plain = |rest: &Arc<AnyMachine>| {
+            let kind = match &**rest {
+                AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
+                AnyMachine::Schema(one) => Plain::Schema(SchemaKeys::new(Arc::clone(one))),
+                AnyMachine::Regular(one) => {
+                    Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
+                }
+                AnyMachine::Prefixed(_) => return None,
+            };
+            Some(PlainKeys { machine: Arc::clone(rest), kind })
         };
+        let kind = match &*machine {
+            AnyMachine::Prefixed(one) => plain(one.rest())
+                .map(|keys| Kind::Prefixed(PrefixedKeys::new(Arc::clone(one), keys))),
+            _ => plain(&machine).map(Kind::Plain),
+        };
+        // `AnyMachine::behind` puts nothing in front of a text.
+        let kind = kind.unwrap_or_else(|| unreachable!("a text in front of a text"));
         AnyKeys { machine, kind }
+    }
+}
+
+impl Keys for PlainKeys {
+    type Machine = AnyMachine;
+
+    fn machine(&self) -> &Arc<AnyMachine> {
+        &self.machine
+    }
+
+    #[inline]
+    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+        on_plain!(&self.kind, one => one.key(state))
+    }
+
+    #[inline]
+    fn known_key(&self, state: StateId) -> Option<KeyId> {
+        on_plain!(&self.kind, one => one.known_key(state))
+    }
+
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+        on_plain!(&self.kind, one => one.read(purpose))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        on_plain!(&self.kind, one => one.memory_bytes())
     }
 }
 
@@ -113,19 +202,19 @@ impl Keys for AnyKeys {
 
     #[inline]
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        on_any!(&self.kind, Kind, one => one.key(state))
+        on_kind!(&self.kind, one => one.key(state))
     }
 
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
-        on_any!(&self.kind, Kind, one => one.known_key(state))
+        on_kind!(&self.kind, one => one.known_key(state))
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        on_any!(&self.kind, Kind, one => one.read(purpose))
+        on_kind!(&self.kind, one => one.read(purpose))
     }
 
     fn memory_bytes(&self) -> usize {
-        on_any!(&self.kind, Kind, one => one.memory_bytes())
+        on_kind!(&self.kind, one => one.memory_bytes())
     }
 }

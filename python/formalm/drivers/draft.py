@@ -258,7 +258,9 @@ class Draft:
         reason = self.reason or "interrupted"
         data = bytes(self.data)
         language = self.plan.language
-        is_accepting = not self.owed and (language is None or language.matches(data))
+        # Where the text is empty, what would be in front of it may not be there.
+        whole = not self.owed or (self.matcher is not None and self.matcher.is_accepting)
+        is_accepting = whole and (language is None or language.matches(data))
         text = data.decode(errors="replace")
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
         return Generation(

@@ -37,8 +37,9 @@ class Generation:
     log_byte_mass
         ``(len(token_ids),)``: logarithm of :attr:`byte_mass`.
     regenerated
-        Bytes of the prompt's last tokens that were given back. The tokens of the text begin with
-        them, :attr:`data` does not have them, and :attr:`prompt_token_ids` lacks those tokens.
+        Bytes of the prompt's last tokens that were given back, or the space that a tokenizer puts
+        in front of a text. The tokens of the text begin with them, :attr:`data` does not have
+        them, and :attr:`prompt_token_ids` lacks those tokens.
     reason
         Why it ended. ``"end_token"``: the model ended it. ``"finished"``: nothing may follow,
         which is not asked of the model. ``"stop"``: a stop was found. ``"length"``: ``max_tokens``.

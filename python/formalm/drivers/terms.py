@@ -121,7 +121,7 @@ def _target(
     rest = continuation(constraint, prefix, heal=terms.heal)
     byte_matcher = None
     if terms.measure:
-        byte_matcher = compiled(rest.constraint.language, session.vocabulary).matcher()
+        byte_matcher = rest.over(compiled(constraint.language, session.vocabulary)).matcher()
     # A model that cannot start from nothing needs a token in front again.
     kept = rest.token_ids or prefix_token_ids(session, None, terms.bos)
     return kept, Target(rest.matcher(), rest.regenerated, byte_matcher, skips)

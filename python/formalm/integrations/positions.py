@@ -12,6 +12,7 @@ import numpy as np
 from formalm.constraint import Constraint
 from formalm.errors import TokenError
 from formalm.integrations.prompts import ID_BYTES
+from formalm.vocabulary.canonical import Space
 
 if TYPE_CHECKING:
     from formalm import _core
@@ -46,6 +47,8 @@ class Positions:
         self, constraint: Constraint, memory_limit_bytes: int, asked: Iterable[int] = ()
     ) -> None:
         self._constraint = constraint
+        # Behind the space that a tokenizer may put in front of a text.
+        self._spaced: dict[Space, Constraint] = {}
         self._ends = frozenset(constraint.vocabulary.end_token_ids)
         self._size = len(constraint.vocabulary)
         self._known: OrderedDict[Key, _core.Matcher | None] = OrderedDict()
@@ -109,7 +112,15 @@ class Positions:
         ids = _ids(prompt)
         # From the last padding on; special tokens separate texts too.
         outside = next((at for at, each in enumerate(reversed(ids)) if each < 0), len(ids))
-        return self._constraint.matcher(after=ids[len(ids) - outside :]).core
+        front = ids[len(ids) - outside :]
+        constraint = self._constraint
+        if constraint.tokenization == "canonical":
+            space = constraint.vocabulary.space_after(front)
+            if space is not None:
+                if space not in self._spaced:
+                    self._spaced[space] = constraint.behind(space)
+                constraint = self._spaced[space]
+        return constraint.matcher(after=front).core
 
     def _walk(self, start: _core.Matcher | None, token_ids: list[int]) -> _core.Matcher | None:
         if start is None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from formalm import _core
 from formalm.errors import VocabularyError
@@ -15,7 +18,7 @@ from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
-__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder", "tokenizer_name"]
+__all__ = ["CanonicalTokens", "NonCanonical", "Space", "load_encoder", "tokenizer_name"]
 
 # How each kind of description is taken apart.
 _READERS = {
@@ -31,6 +34,15 @@ _SCRAPS = [
     *(" ", "  ", "    ", "\t", "\n", "\n\n", "\r\n", "\r", "\x0b", "\x1c", "\x85", " the"),
     *("\u00a0", "\u2028", "\u3000", "\u200b", "\u200d", "\ufeff", "\u093e", "\u0947", "\u0301"),
 ]
+
+
+class Space(NamedTuple):
+    """The space that a tokenizer puts in front of a text."""
+
+    first_only: bool
+    """Only in front of the first text, not behind special tokens within it."""
+    unless_there: bool
+    """Not where the text begins with one, which is then lost: it has no canonical tokens."""
 
 
 class CanonicalTokens(Sources):
@@ -76,6 +88,26 @@ class CanonicalTokens(Sources):
         if mine is None or others is None:
             return mine is others
         return mine.kind == others.kind and mine.data == others.data
+
+    def space_after(self, front: Sequence[int]) -> Space | None:
+        """What the tokenizer puts in front of a text that stands behind these tokens.
+
+        Some put a space at the beginning of a text, behind at most one token for the beginning of
+        sequence; others behind every special token too.
+
+        Raises
+        ------
+        VocabularyError
+            As :meth:`encoder`.
+        """
+        if not self.encoder().prepends_space or self._parts.tokenizer is None:
+            return None
+        tokenizer = self._parts.tokenizer
+        space = Space(True, False)
+        if tokenizer.kind == "tokenizer.json":
+            space = _space_of(tokenizer.data)
+        behind_text = bool(front) and self.core.token_bytes(front[-1]) is not None
+        return space if not behind_text and (len(front) <= 1 or not space.first_only) else None
 
     def is_canonical(self, token_ids: Iterable[int]) -> bool:
         """Whether the tokenizer itself writes the tokens' text in these tokens.
@@ -174,9 +206,24 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
 
 
 def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
-    """Added tokens that begin within the name of another one, which is not to be read there."""
+    """Added tokens within the name of another one, or beginning there: they may not be read."""
     for text in added:
         for name in (*special, *added):
+            if text in name:
+                yield name
             for size in range(1, min(len(text), len(name))):
                 if name.endswith(text[:size]):
                     yield name + text[size:]
+
+
+@lru_cache(maxsize=8)
+def _space_of(tokenizer_json: bytes) -> Space:
+    """How a file's tokenizer puts spaces in front."""
+    file = json.loads(tokenizer_json)
+    for part in (file.get("normalizer") or {}, file.get("pre_tokenizer") or {}):
+        for step in part.get("normalizers", part.get("pretokenizers", [part])):
+            if step.get("type") == "Prepend":
+                return Space(False, False)
+            if step.get("type") == "Metaspace":
+                return Space(step.get("prepend_scheme", "always") == "first", True)
+    return Space(True, False)

@@ -1,0 +1,253 @@
+//! A text in front of every member of a machine's language.
+//!
+//! Unlike a concatenation of languages this goes with every kind of machine: the states of the text
+//! come first, then one where it was read and nothing else, and then those of the machine.
+
+use std::sync::Arc;
+
+use crate::automaton::StateId;
+use crate::bytes::ByteSet;
+use crate::error::Error;
+use crate::lexemes::NoLexemes;
+use crate::machine::{Keys, Machine, Purpose, Steps};
+use crate::viability::{KeyId, Repetition};
+
+/// What is in front of every member.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// The text.
+    pub text: Vec<u8>,
+    /// Whether the empty member has nothing in front.
+    pub unless_empty: bool,
+    /// A byte that no member may begin with.
+    pub refused: Option<u8>,
+}
+
+/// A machine whose members have something in front.
+#[derive(Debug)]
+pub struct Prefixed<M> {
+    front: Front,
+    rest: Arc<M>,
+}
+
+impl<M: Machine> Prefixed<M> {
+    /// The members of a machine behind something.
+    pub fn new(front: Front, rest: Arc<M>) -> Prefixed<M> {
+        Prefixed { front, rest }
+    }
+
+    /// The machine behind the text.
+    pub fn rest(&self) -> &Arc<M> {
+        &self.rest
+    }
+
+    /// What is in front.
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+}
+
+impl Front {
+    fn len(&self) -> u32 {
+        self.text.len() as u32
+    }
+
+    /// The number of a state or key of the machine behind.
+    fn inner(&self, number: u32) -> Option<u32> {
+        number.checked_sub(self.len() + 1)
+    }
+
+    fn outer(&self, number: u32) -> u32 {
+        number + self.len() + 1
+    }
+
+    /// What is left of the text.
+    fn left(&self, number: u32) -> &[u8] {
+        self.text.get(number as usize..).unwrap_or_default()
+    }
+
+    /// The number after a byte of the text, if it is the next one.
+    fn step(&self, number: u32, byte: u8) -> Option<u32> {
+        (self.left(number).first() == Some(&byte)).then_some(number + 1)
+    }
+
+    /// The bytes that may follow, given those of the machine at its start.
+    fn live(&self, number: u32, start: ByteSet) -> ByteSet {
+        let mut set = ByteSet::default();
+        match self.left(number).first() {
+            Some(&byte) => set.insert(byte),
+            None => start
+                .iter()
+                .filter(|&byte| Some(byte) != self.refused)
+                .for_each(|byte| set.insert(byte)),
+        }
+        set
+    }
+}
+
+impl<M: Machine> Machine for Prefixed<M> {
+    fn start(&self) -> StateId {
+        StateId::from_number(0)
+    }
+
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let (front, number) = (&self.front, state.number());
+        if !front.left(number).is_empty() {
+            return Ok(front.step(number, byte).map(StateId::from_number));
+        }
+        let from = match front.inner(number) {
+            Some(inner) => StateId::from_number(inner),
+            None if front.refused == Some(byte) => return Ok(None),
+            None => self.rest.start(),
+        };
+        let next = self.rest.step(from, byte)?;
+        Ok(next.map(|next| StateId::from_number(front.outer(next.number()))))
+    }
+
+    fn is_accepting(&self, state: StateId) -> bool {
+        let start = || self.rest.is_accepting(self.rest.start());
+        match (self.front.inner(state.number()), state.number()) {
+            (Some(inner), _) => self.rest.is_accepting(StateId::from_number(inner)),
+            (None, 0) if self.front.unless_empty => start(),
+            (None, number) => number == self.front.len() && !self.front.unless_empty && start(),
+        }
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        match self.front.inner(state.number()) {
+            Some(inner) => self.rest.live_bytes(StateId::from_number(inner)),
+            None => {
+                let start = self.rest.live_bytes(self.rest.start())?;
+                Ok(self.front.live(state.number(), start))
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.rest.is_finite()
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        match self.front.inner(state.number()) {
+            Some(inner) => self.rest.shortest(StateId::from_number(inner)),
+            None if self.is_accepting(state) => Ok(Vec::new()),
+            None => {
+                let rest = self.rest.shortest(self.rest.start())?;
+                Ok([self.front.left(state.number()), &rest].concat())
+            }
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.front.text.len() + self.rest.memory_bytes()
+    }
+}
+
+/// Keys of a machine behind a text.
+#[derive(Debug)]
+pub struct PrefixedKeys<K: Keys> {
+    machine: Arc<Prefixed<K::Machine>>,
+    keys: K,
+}
+
+impl<K: Keys> PrefixedKeys<K> {
+    /// Keys of the machine behind the text of `machine`, for both.
+    pub fn new(machine: Arc<Prefixed<K::Machine>>, keys: K) -> PrefixedKeys<K> {
+        PrefixedKeys { machine, keys }
+    }
+
+    fn front(&self) -> &Front {
+        &self.machine.front
+    }
+}
+
+impl<K: Keys> Keys for PrefixedKeys<K> {
+    type Machine = Prefixed<K::Machine>;
+
+    fn machine(&self) -> &Arc<Self::Machine> {
+        &self.machine
+    }
+
+    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+        Ok(KeyId::from_number(match self.front().inner(state.number()) {
+            Some(inner) => self.front().outer(self.keys.key(StateId::from_number(inner))?.number()),
+            None => state.number(),
+        }))
+    }
+
+    fn known_key(&self, state: StateId) -> Option<KeyId> {
+        let Some(inner) = self.front().inner(state.number()) else {
+            return Some(KeyId::from_number(state.number()));
+        };
+        let known = self.keys.known_key(StateId::from_number(inner))?;
+        Some(KeyId::from_number(self.front().outer(known.number())))
+    }
+
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+        let start = self.keys.key(self.machine.rest.start());
+        self.keys.read(Behind { purpose, front: self.front(), start })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.keys.memory_bytes()
+    }
+}
+
+/// A purpose, behind a text.
+struct Behind<'a, P> {
+    purpose: P,
+    front: &'a Front,
+    start: Result<KeyId, Error>,
+}
+
+impl<P: Purpose> Purpose for Behind<'_, P> {
+    type Result = P::Result;
+
+    fn read(self, steps: &impl Steps) -> P::Result {
+        self.purpose.read(&StepsBehind { steps, front: self.front, start: self.start })
+    }
+}
+
+struct StepsBehind<'a, S> {
+    steps: &'a S,
+    front: &'a Front,
+    /// The machine's first key.
+    start: Result<KeyId, Error>,
+}
+
+impl<S: Steps> Steps for StepsBehind<'_, S> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let (front, number) = (self.front, key.number());
+        if !front.left(number).is_empty() {
+            return Ok(front.step(number, byte).map(KeyId::from_number));
+        }
+        let from = match front.inner(number) {
+            Some(inner) => KeyId::from_number(inner),
+            None if front.refused == Some(byte) => return Ok(None),
+            None => self.start.clone()?,
+        };
+        let next = self.steps.step(from, byte)?;
+        Ok(next.map(|next| KeyId::from_number(front.outer(next.number()))))
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        match self.front.inner(key.number()) {
+            Some(inner) => self.steps.live_bytes(KeyId::from_number(inner)),
+            None => {
+                let start = self.steps.live_bytes(self.start.clone()?)?;
+                Ok(self.front.live(key.number(), start))
+            }
+        }
+    }
+
+    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
+        let inner = self.front.inner(key.number());
+        inner.map_or(Ok(None), |inner| self.steps.repetition(KeyId::from_number(inner)))
+    }
+}
