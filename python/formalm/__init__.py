@@ -70,7 +70,8 @@ _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "continuations": "Continuation continuation",
     "drivers": "Estimate Generation Hit Interval Mass MassTable Progress Record Records Sample"
-    " Samples Score conditional_mass generate mass mass_bounds mass_table rescore sample score search stream",
+    " Samples Score conditional_mass generate mass mass_bounds mass_table rescore sample score"
+    " search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",

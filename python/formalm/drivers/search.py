@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Literal
 
 from formalm.constraint import Constraint
@@ -17,6 +18,7 @@ from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import given_tokens, roots_of
+from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.errors import ArgumentError
@@ -107,13 +109,26 @@ class Search(Iterator[Hit]):
         What was asked.
     """
 
-    def __init__(self, task: Task, query: Query, *, merge: bool) -> None:
+    def __init__(
+        self, task: Task, query: Query, *, merge: bool, resume: str | PathLike[str] | None = None
+    ) -> None:
         self.query = query
         self._task = task
-        self._found = (Strings(task) if merge else Sequences(task)).run()
+        self._driver = Strings(task) if merge else Sequences(task)
+        self._found = self._driver.run()
         self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
         self.truncated_by: str | None = None
-        self.hits = 0
+        self.hits = 0 if resume is None else load(resume, self._driver, query)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write where the search stands to a file; ``search(…, resume=path)`` goes on from there.
+
+        Raises
+        ------
+        ArgumentError
+            If it was interrupted in the middle of a step, or the file cannot be written.
+        """
+        save(path, self._driver, self.query, self.hits)
 
     @property
     def forwards(self) -> int:
@@ -212,6 +227,7 @@ def search(
     tokenization: str = UNSET,
     bos: str | int | None = UNSET,
     progress: Callable[[Progress], None] | None = None,
+    resume: str | PathLike[str] | None = None,
 ) -> Search:
     """List the members of a language in order of the model's probability.
 
@@ -254,6 +270,10 @@ def search(
         ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
     progress
         Called with a :class:`~formalm.Progress` before each batch.
+    resume
+        A file that :meth:`Search.save` wrote: go on from there, with the hits that come next. The
+        question must be the same, limits and ``batch_size`` aside; limits count from the
+        beginning.
 
     Returns
     -------
@@ -311,4 +331,4 @@ def search(
         tolerance,
         progress=checked_progress(progress),
     )
-    return Search(task, asked, merge=merge)
+    return Search(task, asked, merge=merge, resume=resume)
