@@ -130,8 +130,8 @@ def test_a_long_sum_is_not_deep() -> None:
     assert sum([Literal("a")] * 300, start=Literal("b")).matches("b" + 300 * "a")
 
 
-def test_canonical_tokens_are_refused_by_search() -> None:
+def test_canonical_tokens_need_their_tokenizer() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", None], end_token_ids=[1])
     model = TableModel(vocabulary, {}, default=[0.5, 0.5])
-    with pytest.raises(ArgumentError, match="canonical"):
+    with pytest.raises(VocabularyError, match="canonical"):
         search(model, Literal("a"), tokenization="canonical")
