@@ -282,6 +282,8 @@ def test_means() -> None:
         {"seed": -1},
         {"batch_size": 0},
         {"limits": Limits(hits=1)},
+        {"query": Query(Regex("a"), event="prefix"), "target": "uniform"},
+        {"query": Query(Regex("a"), unique="tokens")},
         {"query": Query(Regex("a"), given="a", prefix_cost="joint")},
     ],
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,16 @@ class Frontier:
             parent = self.trie.state[self.trie.parent[node]]
             state = self.trie.state[node] = self.states.step(parent, self.trie.token[node])
         return state
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], known: Ids) -> None:
+        """Take over a trie, and find the states of its ``known`` nodes, which rise."""
+        roots = [self.states.of(root.matcher) for root in self.task.roots]
+        self.trie.restore(arrays)
+        for node in known.tolist():
+            if self.trie.parent[node] < 0:
+                self.trie.state[node] = roots[node]
+            else:
+                self.state(node)
 
     def data(self, node: int) -> bytes:
         """The bytes after ``given``."""

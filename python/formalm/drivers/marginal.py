@@ -67,6 +67,13 @@ class Strings:
             pending = [node] if self.goes_on(node) else []
             self.add(String(b"", trie.state[node], number, exact=[node], pending=pending))
 
+    def restart(self, items: list[String], ends: dict[int, float]) -> None:
+        """Go on from another search's entries; its trie is there."""
+        self.heap, self._bytes = [], 0
+        self.readings.restore(ends)
+        for item in items:
+            self.push(item)
+
     @property
     def memory_bytes(self) -> int:
         """Memory of the trie and the queue."""
@@ -84,8 +91,11 @@ class Strings:
             requests: dict[int, None] = {}
             looked_at = 0
             while self.heap and len(requests) < self.task.batch_size > looked_at // 4:
-                looked_at += 1
                 item = self.pop()
+                if any(node in self.readings.ends for node in item.pending):
+                    self.push(item)  # others had them evaluated, so its bound has fallen
+                    continue
+                looked_at += 1
                 wanted = self.wanted(item)
                 if not wanted and not item.member:
                     self.expand(item)

@@ -72,6 +72,10 @@ class Positions:
             self._keep(node, found[node])
         return [found[node] for node in nodes]
 
+    def kept(self) -> list[int]:
+        """The nodes whose answers are there, the roots last."""
+        return [*self._kept, *self._roots]
+
     def has(self, node: int) -> bool:
         """Whether a node's answer is still there."""
         return node in self._roots or node in self._kept

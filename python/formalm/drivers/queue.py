@@ -40,6 +40,10 @@ class Queue:
         """Memory of the queue, the nodes' own aside."""
         return ENTRY_BYTES * len(self._head) + 4 * len(self._waiting)
 
+    def nodes(self) -> list[int]:
+        """All of them, in no order."""
+        return [*(entry[2].node for entry in self._head), *self._waiting]
+
     def push(self, node: int) -> None:
         """Queue a node."""
         cost = -self._trie.logprob[node]

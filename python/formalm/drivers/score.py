@@ -16,12 +16,12 @@ from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_lim
 from formalm.drivers.bounds import Bounds
 from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import chained
+from formalm.drivers.intervals import Interval
 from formalm.drivers.mass import checked_eps
 from formalm.drivers.prompts import Prompt, prefix_token_ids
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import roots_of
 from formalm.drivers.search import search
-from formalm.drivers.table import Interval
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
 from formalm.languages import Literal

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from os import PathLike
 from typing import Literal
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.hit import Hit
 from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
 from formalm.drivers.marginal import Strings
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
-from formalm.drivers.record import Origin, Record
+from formalm.drivers.record import Origin
 from formalm.drivers.roots import given_tokens, roots_of
+from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.errors import ArgumentError
@@ -27,63 +29,6 @@ from formalm.query.limits import Limits
 from formalm.query.query import Query
 
 __all__ = ["Hit", "Limits", "Search", "search"]
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A member of the language that a search found.
-
-    Attributes
-    ----------
-    text
-        The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD.
-    logprob
-        In nats, given prompt and ``given``: of this token sequence, or with ``duplicates="merge"``
-        of all token sequences that spell the text.
-    rank
-        1 for the first.
-    given
-        The part of ``text`` that was given.
-    data
-        The member as bytes.
-    token_ids
-        The tokens after ``given``: of this sequence, or of the most probable one found. No end
-        token.
-    tokenizations
-        How many token sequences were added up.
-    origin
-        What :meth:`record` is made from.
-    """
-
-    text: str
-    logprob: float
-    rank: int
-    given: str = field(repr=False)
-    data: bytes = field(repr=False)
-    token_ids: tuple[int, ...] = field(repr=False)
-    tokenizations: int = field(repr=False)
-    origin: Origin = field(repr=False, compare=False)
-
-    def record(self) -> Record:
-        """Everything that is known of it."""
-        given = self.data[: len(self.data) - self._length]
-        return self.origin.record(
-            self.rank,
-            self.data,
-            given,
-            self.token_ids,
-            self.logprob,
-            tokenizations=self.tokenizations,
-        )
-
-    @property
-    def _length(self) -> int:
-        return sum(len(self.origin.vocabulary.token_bytes(one) or b"") for one in self.token_ids)
-
-    @property
-    def completion(self) -> str:
-        """The text after ``given``."""
-        return self.data[len(self.given.encode()) :].decode(errors="replace")
 
 
 class Search(Iterator[Hit]):
@@ -107,13 +52,26 @@ class Search(Iterator[Hit]):
         What was asked.
     """
 
-    def __init__(self, task: Task, query: Query, *, merge: bool) -> None:
+    def __init__(
+        self, task: Task, query: Query, *, merge: bool, resume: str | PathLike[str] | None = None
+    ) -> None:
         self.query = query
         self._task = task
-        self._found = (Strings(task) if merge else Sequences(task)).run()
+        self._driver = Strings(task) if merge else Sequences(task)
+        self._found = self._driver.run()
         self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
         self.truncated_by: str | None = None
-        self.hits = 0
+        self.hits = 0 if resume is None else load(resume, self._driver, query)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write where the search stands to a file; ``search(…, resume=path)`` goes on from there.
+
+        Raises
+        ------
+        ArgumentError
+            If it was interrupted in the middle of a step, or the file cannot be written.
+        """
+        save(path, self._driver, self.query, self.hits)
 
     @property
     def forwards(self) -> int:
@@ -212,6 +170,7 @@ def search(
     tokenization: str = UNSET,
     bos: str | int | None = UNSET,
     progress: Callable[[Progress], None] | None = None,
+    resume: str | PathLike[str] | None = None,
 ) -> Search:
     """List the members of a language in order of the model's probability.
 
@@ -254,6 +213,10 @@ def search(
         ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
     progress
         Called with a :class:`~formalm.Progress` before each batch.
+    resume
+        A file that :meth:`Search.save` wrote: go on from there, with the hits that come next. The
+        question must be the same, limits and ``batch_size`` aside; limits count from the
+        beginning.
 
     Returns
     -------
@@ -311,4 +274,4 @@ def search(
         tolerance,
         progress=checked_progress(progress),
     )
-    return Search(task, asked, merge=merge)
+    return Search(task, asked, merge=merge, resume=resume)

@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.frontier import Frontier
+from formalm.drivers.queue import Queue
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.drivers.trie import END
+from formalm.models import Position
 
 __all__ = ["Sequences"]
 
@@ -56,6 +58,12 @@ class Sequences:
         for node in self.frontier.root_nodes:
             self.frontier.queue.push(node)
 
+    def restart(self, queue: list[int], hits: set[int], kept: Counter[int]) -> None:
+        """Go on from another search's queue; its trie is there."""
+        self.frontier.queue = Queue(self.frontier.trie)
+        self.requeue(queue)
+        self.hits, self.kept = hits, kept
+
     def run(self) -> Iterator[Found | None]:
         """The hits; None after each batch."""
         frontier, queue = self.frontier, self.frontier.queue
@@ -66,27 +74,34 @@ class Sequences:
                 yield self.found(queue.pop())
                 continue
             room = frontier.room()
-            self.whole = False
-            batch = self.collect(room)
-            try:
-                positions = frontier.positions.evaluate(batch)
-            except BaseException:
-                self.put_back(batch)
-                self.whole = True
-                raise
-            for node, position in zip(batch, positions, strict=True):
+            positions = self.evaluated(room)
+            for node, position in positions:
                 self.expand(node, *frontier.follow(node, position))
             self.whole = True
-            if batch:
+            if positions:
                 yield None
         if frontier.best_unseen > -np.inf:
             raise Truncated("unseen")
 
-    def collect(self, room: int) -> list[int]:
+    def evaluated(self, room: int) -> list[tuple[int, Position]]:
+        """The best nodes, evaluated. If that fails they are back in the queue."""
+        self.whole = False
+        batch: list[int] = []
+        try:
+            self.collect(room, batch)
+            self.whole = True
+            positions = self.frontier.positions.evaluate(batch)
+        except BaseException as error:
+            self.put_back(batch)
+            self.whole = self.whole or isinstance(error, Truncated)
+            raise
+        self.whole = False
+        return list(zip(batch, positions, strict=True))
+
+    def collect(self, room: int, batch: list[int]) -> None:
         """Take the best nodes to evaluate; those that are hits as well come back as hits."""
         frontier, task, trie = self.frontier, self.task, self.frontier.trie
         beam, longest = task.limits.beam, None
-        batch: list[int] = []
         hits: list[int] = []
         while frontier.queue and len(batch) < room:
             if longest is not None and trie.depth[frontier.queue.top()] > longest:
@@ -102,7 +117,12 @@ class Sequences:
                     continue  # and so are its siblings, which are worse
                 self.kept[depth] += 1
             if parent >= 0:
-                frontier.queue_next(parent)
+                try:
+                    frontier.queue_next(parent)
+                except Truncated:
+                    self.put_back([node])
+                    self.requeue(hits)
+                    raise
             state = frontier.state(node)
             if not task.complete and frontier.states.accepting[state]:
                 self.hits.add(node)
@@ -111,9 +131,12 @@ class Sequences:
             if not over and task.may_go_on(depth, frontier.root(node)):
                 batch.append(node)
                 longest = None if beam is None else depth
-        for node in hits:
-            frontier.queue.push(node)
-        return batch
+        self.requeue(hits)
+
+    def requeue(self, nodes: list[int]) -> None:
+        """Queue nodes that were taken out."""
+        for node in nodes:
+            self.frontier.queue.push(node)
 
     def put_back(self, batch: list[int]) -> None:
         """Undo what :meth:`collect` did with nodes that were not evaluated."""

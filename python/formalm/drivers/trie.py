@@ -9,13 +9,15 @@ takes some tens of bytes for each.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm.query.decoding import best
 
-__all__ = ["END", "UNKNOWN", "Path", "Trie"]
+__all__ = ["END", "SLACK", "UNKNOWN", "Path", "Trie"]
 
 END = -1
 """The token of a node that stands for the end of its parent."""
@@ -23,6 +25,20 @@ ROOT = -2
 UNKNOWN = -1
 """The state of a node that nobody asked for yet."""
 FIRST_LISTED = 8
+SLACK = 1e-6
+"""How far above 0 rounding may take a log-probability."""
+FIELDS = {
+    "parent": "i",
+    "token": "i",
+    "depth": "i",
+    "logprob": "d",
+    "_listed_ids": "i",
+    "_listed_logprobs": "d",
+    "_at": "q",
+    "_stop": "q",
+    "_count": "i",
+}
+"""The arrays that are written to a file, and their types."""
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -58,6 +74,39 @@ class Trie:
     def memory_bytes(self) -> int:
         """Memory of the arrays."""
         return 45 * len(self) + 12 * len(self._listed_ids)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything, states aside: what :meth:`restore` takes."""
+        found = {name: np.array(getattr(self, name)) for name in FIELDS}
+        return {**found, "_more": np.frombuffer(bytes(self._more), dtype=np.uint8)}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Become the trie that :meth:`arrays` described.
+
+        Raises
+        ------
+        ValueError
+            If it does not describe one.
+        """
+        parent, size = arrays["parent"], len(arrays["parent"])
+        listed = len(arrays["_listed_ids"])
+        at, stop = arrays["_at"], arrays["_stop"]
+        of_nodes = [name for name in arrays if not name.startswith("_listed")]
+        if any(len(arrays[name]) != size for name in of_nodes):
+            raise ValueError("its arrays differ in length")
+        if len(arrays["_listed_logprobs"]) != listed or np.any(parent >= np.arange(size)):
+            raise ValueError("a node stands before its parent")
+        if np.any(at < 0) or np.any(at > stop) or np.any(stop > listed):
+            raise ValueError("a list of children lies outside")
+        if not (np.all(arrays["logprob"] <= SLACK) and np.all(arrays["_listed_logprobs"] <= SLACK)):
+            raise ValueError("a log-probability is none")
+        above = np.where(parent >= 0, arrays["depth"][np.maximum(parent, 0)] + 1, 0)
+        if not np.array_equal(above, arrays["depth"]):
+            raise ValueError("a node's depth is wrong")
+        for name, code in FIELDS.items():
+            setattr(self, name, array(code, arrays[name].tolist()))
+        self._more = bytearray(arrays["_more"].tobytes())
+        self.state = array("i", [UNKNOWN] * size)
 
     def add_root(self, logprob: float, state: int) -> int:
         """A new root."""

@@ -1,0 +1,66 @@
+"""What a search finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from formalm.drivers.record import Origin, Record
+
+__all__ = ["Hit"]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A member of the language that a search found.
+
+    Attributes
+    ----------
+    text
+        The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD.
+    logprob
+        In nats, given prompt and ``given``: of this token sequence, or with ``duplicates="merge"``
+        of all token sequences that spell the text.
+    rank
+        1 for the first.
+    given
+        The part of ``text`` that was given.
+    data
+        The member as bytes.
+    token_ids
+        The tokens after ``given``: of this sequence, or of the most probable one found. No end
+        token.
+    tokenizations
+        How many token sequences were added up.
+    origin
+        What :meth:`record` is made from.
+    """
+
+    text: str
+    logprob: float
+    rank: int
+    given: str = field(repr=False)
+    data: bytes = field(repr=False)
+    token_ids: tuple[int, ...] = field(repr=False)
+    tokenizations: int = field(repr=False)
+    origin: Origin = field(repr=False, compare=False)
+
+    def record(self) -> Record:
+        """Everything that is known of it."""
+        given = self.data[: len(self.data) - self._length]
+        return self.origin.record(
+            self.rank,
+            self.data,
+            given,
+            self.token_ids,
+            self.logprob,
+            tokenizations=self.tokenizations,
+        )
+
+    @property
+    def _length(self) -> int:
+        return sum(len(self.origin.vocabulary.token_bytes(one) or b"") for one in self.token_ids)
+
+    @property
+    def completion(self) -> str:
+        """The text after ``given``."""
+        return self.data[len(self.given.encode()) :].decode(errors="replace")

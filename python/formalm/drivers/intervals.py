@@ -1,0 +1,134 @@
+"""Masses side by side, each between two bounds, with what is undecided shared by all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from formalm.errors import ArgumentError
+
+__all__ = ["Cell", "Interval", "MassTable"]
+
+Cell = tuple[str | None, ...]
+Where = Mapping[str, str | None]
+
+
+class Interval(NamedTuple):
+    """Two bounds with the truth between them."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far they are apart."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class MassTable:
+    """The probability of each combination of values of named groups.
+
+    Attributes
+    ----------
+    groups
+        The names of the groups, in the order of the cells' keys.
+    decided
+        What is proven of each cell that was met; others have 0.
+    error
+        How far rounding may have taken these numbers, as a share of each, at most.
+    undecided
+        What may still belong to any cell.
+    status, truncated_by, forwards
+        As in :class:`~formalm.drivers.mass.Mass`.
+    """
+
+    groups: tuple[str, ...]
+    decided: dict[Cell, float]
+    error: float
+    undecided: float
+    status: str
+    truncated_by: str | None
+    forwards: int
+
+    @property
+    def cells(self) -> dict[Cell, Interval]:
+        """The interval of each cell that was met, by its values; the largest first."""
+        order = sorted(self.decided, key=lambda cell: -self.decided[cell])
+        return {cell: self._interval(self.decided[cell]) for cell in order}
+
+    def mass(self, **where: str | None) -> Interval:
+        """The probability of the members whose groups have these values; all without any."""
+        return self._interval(self._sum([where], []))
+
+    def share(self, of: Where, among: Where | None = None) -> Interval:
+        """P(of | among): how much of the members ``among`` has is in ``of`` as well.
+
+        Parameters
+        ----------
+        of, among
+            Values of groups; None is all members.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such group.
+        """
+        among = among or {}
+        inside, outside = self._sum([among, of], []), self._sum([among], [of])
+        return _share(inside, outside, self.error, self.undecided)
+
+    def odds_ratio(self, one: Where, other: Where) -> Interval:
+        """How the odds of ``one`` change with ``other``: 1 if they have nothing to do with another.
+
+        The odds of ``one`` where ``other`` holds, over its odds where ``other`` does not.
+        """
+        masses = (
+            self._sum([one, other], []),
+            self._sum([], [one, other]),
+            self._sum([one], [other]),
+            self._sum([other], [one]),
+        )
+        pairs = [self._interval(part) for part in masses]
+        low = pairs[0].low * pairs[1].low
+        high = pairs[0].high * pairs[1].high
+        below, above = pairs[2].high * pairs[3].high, pairs[2].low * pairs[3].low
+        return Interval(
+            math.nextafter(low / below, 0.0) if below else math.inf,
+            math.nextafter(high / above, math.inf) if above else math.inf,
+        )
+
+    def _interval(self, decided: float) -> Interval:
+        slack = (self.error + 1e-15) * decided
+        return Interval(max(0.0, decided - slack), min(1.0, decided + slack + self.undecided))
+
+    def _sum(self, inside: Sequence[Where], outside: Sequence[Where]) -> float:
+        """What is decided of the cells that are in all of the first and none of the others."""
+        for name in {name for where in (*inside, *outside) for name in where}:
+            if name not in self.groups:
+                hint = f"it has {', '.join(self.groups)}"
+                raise ArgumentError(f"the table has no group {name!r}", hint=hint)
+
+        def holds(cell: Cell, where: Where) -> bool:
+            values = dict(zip(self.groups, cell, strict=True))
+            return all(values[name] == value for name, value in where.items())
+
+        return math.fsum(
+            mass
+            for cell, mass in self.decided.items()
+            if all(holds(cell, where) for where in inside)
+            and not any(holds(cell, where) for where in outside)
+        )
+
+
+def _share(inside: float, outside: float, error: float, undecided: float) -> Interval:
+    """The share of one of two disjoint parts, with what may belong to either."""
+    slack = error + 1e-15
+    least, most = inside * (1 - slack), inside * (1 + slack) + undecided
+    less, more = outside * (1 - slack), outside * (1 + slack) + undecided
+    # The undecided mass is in one of both at most: all of it here, or all of it there.
+    low = least / (least + more) if least + more else 0.0
+    high = most / (most + less) if most + less else 1.0
+    return Interval(max(0.0, math.nextafter(low, -1.0)), min(1.0, math.nextafter(high, 2.0)))

@@ -1,0 +1,224 @@
+"""Searches as files, to be gone on with later.
+
+A file has a header, JSON with a label, a version and the question, and arrays: the trie, the queue,
+and what was found. What a model answered is not in it, but for a few answers by which it is known
+again. Matchers are found again by walking.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+import zipfile
+from collections import Counter
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.drivers.marginal import Strings
+from formalm.drivers.packing import pack, unpack
+from formalm.drivers.sequences import Sequences
+from formalm.drivers.task import Task
+from formalm.drivers.trie import END, UNKNOWN
+from formalm.errors import ArgumentError, FormalmError, ModelError
+from formalm.query.files import query_data
+from formalm.query.query import Query
+
+__all__ = ["FORMAT", "VERSION", "load", "save"]
+
+FORMAT = "formalm-search"
+VERSION = 1
+PROBES = 8
+PROBED = 32
+CLOSE = 1e-3
+Arrays = dict[str, npt.NDArray[Any]]
+Driver = Sequences | Strings
+
+
+def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> None:
+    """Write a search to a file, whole or not at all.
+
+    Raises
+    ------
+    ArgumentError
+        If it was interrupted in the middle of a step, or the file cannot be written.
+    """
+    if driver.task.session.shown_tokens is not None:
+        raise ArgumentError(
+            "a search of a model that shows its most probable tokens only cannot be saved"
+        )
+    if not driver.whole:
+        raise ArgumentError(
+            "the search was interrupted in the middle of a step and cannot be saved",
+            hint="save it before that: after any hit, or any advance()",
+        )
+    task, trie = driver.task, driver.frontier.trie
+    header = {**_question(task, query), "hits": hits, "covered": task.covered}
+    header |= {"forwards": task.session.forwards, "calls": task.session.calls}
+    header |= {"seconds": time.monotonic() - task.started}
+    header |= {"cut_by_context": task.cut_by_context, "cut_by_beam": task.cut_by_beam}
+    arrays = {f"trie.{name}": value for name, value in trie.arrays().items()}
+    arrays["known"] = np.flatnonzero(np.array(trie.state) != UNKNOWN)
+    arrays |= _probes(driver)
+    arrays |= pack(driver) if isinstance(driver, Strings) else _packed(driver)
+    text = json.dumps(header, sort_keys=True).encode()
+    arrays["header"] = np.frombuffer(text, dtype=np.uint8)
+    beside = f"{os.fspath(path)}.part"
+    try:
+        with open(beside, "wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        os.replace(beside, path)
+    except OSError as error:
+        raise ArgumentError(f"cannot write {os.fspath(path)!r}: {error}") from None
+
+
+def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
+    """Bring a new driver to where a saved one was; how many hits it had.
+
+    Raises
+    ------
+    ArgumentError
+        If the file is none, or of another question.
+    ModelError
+        If it is of another vocabulary, or the model answers otherwise.
+    """
+    try:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ArgumentError(f"{os.fspath(path)!r} is no saved search: {error}") from None
+    _check(header, driver.task, query)
+    trie = {name[5:]: value for name, value in arrays.items() if name.startswith("trie.")}
+    task = driver.task
+    try:
+        _check_tokens(trie, task)
+        driver.frontier.restore(trie, arrays["known"])
+        unpack(driver, arrays) if isinstance(driver, Strings) else _unpacked(driver, arrays)
+        numbers = [int(header[name]) for name in ("hits", "forwards", "calls")]
+        task.covered = header["covered"]
+        task.started = time.monotonic() - float(header["seconds"])
+        task.cut_by_context = bool(header["cut_by_context"])
+        task.cut_by_beam = bool(header["cut_by_beam"])
+        _check_answers(driver, arrays)
+    except FormalmError:
+        raise
+    except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
+        raise ArgumentError(f"{os.fspath(path)!r} is damaged: {error}") from None
+    task.session.forwards += numbers[1]
+    task.session.calls += numbers[2]
+    return numbers[0]
+
+
+def _question(task: Task, query: Query) -> dict[str, Any]:
+    """What has to be the same."""
+    asked = query_data(query)
+    asked.pop("limits", None)
+    roots = [
+        [list(root.token_ids), base64.b64encode(root.data).decode(), root.logprob]
+        for root in task.roots
+    ]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "query": asked,
+        "beam": task.limits.beam,
+        "tolerance": task.tolerance,
+        "roots": roots,
+        "vocabulary": task.session.vocabulary.fingerprint,
+        "context_length": task.session.model.context_length,
+    }
+
+
+def _check(header: Any, task: Task, query: Query) -> None:
+    """Refuse a file of another question."""
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ArgumentError("the file is no saved search")
+    if header.get("version") != VERSION:
+        found = header.get("version")
+        raise ArgumentError(
+            f"the file has version {found!r:.20} of its format, readable: {VERSION}"
+        )
+    wanted = json.loads(json.dumps(_question(task, query)))
+    for name in ("vocabulary", "context_length"):
+        if header.get(name) != wanted[name]:
+            raise ModelError(f"the saved search is of a model with another {name}")
+    for name in ("query", "beam", "tolerance"):
+        if header.get(name) != wanted[name]:
+            raise ArgumentError(f"the saved search has another {name}")
+    saved = header.get("roots")
+    same = isinstance(saved, list) and [one[:2] for one in saved] == [
+        one[:2] for one in wanted["roots"]
+    ]
+    if not same:
+        raise ArgumentError("the saved search has another prompt, or other tokens of given")
+    assert isinstance(saved, list)
+    pairs = zip(saved, wanted["roots"], strict=True)
+    if any(abs(one[2] - other[2]) > CLOSE for one, other in pairs):
+        raise ModelError("the model gives other probabilities than the one of the saved search")
+
+
+def _check_tokens(trie: Arrays, task: Task) -> None:
+    size, roots = len(task.session.vocabulary), len(task.roots)
+    tokens, listed = trie["token"], trie["_listed_ids"]
+    inside = np.all((tokens[roots:] >= END) & (tokens[roots:] < size))
+    if not inside or np.any(listed < 0) or np.any(listed >= size):
+        raise ValueError("a token is outside the vocabulary")
+    if not np.all(trie["parent"][:roots] == -1) or not np.all(trie["parent"][roots:] >= 0):
+        raise ValueError("it has other beginnings")
+
+
+def _probes(driver: Driver) -> Arrays:
+    """A few answers of the model that are still there."""
+    positions = driver.frontier.positions
+    nodes = positions.kept()[-PROBES:]
+    ids, logprobs = [], []
+    for node in nodes:
+        row = np.asarray(positions.recall(node).logprobs, dtype=np.float64)
+        best = np.argsort(-row, kind="stable")[:PROBED]
+        ids.append(best)
+        logprobs.append(row[best])
+    shape = (len(nodes), len(ids[0]) if ids else 0)
+    return {
+        "probes": np.array(nodes, dtype=np.int64),
+        "probes.ids": np.array(ids, dtype=np.int64).reshape(shape),
+        "probes.logprobs": np.array(logprobs, dtype=np.float64).reshape(shape),
+    }
+
+
+def _check_answers(driver: Driver, arrays: Arrays) -> None:
+    """Refuse a model that answers otherwise."""
+    nodes = arrays["probes"].tolist()
+    if not nodes:
+        return
+    for node, position, ids, logprobs in zip(
+        nodes,
+        driver.frontier.positions.evaluate(nodes),
+        arrays["probes.ids"],
+        arrays["probes.logprobs"],
+        strict=True,
+    ):
+        row = np.asarray(position.logprobs, dtype=np.float64)
+        if ids.max() >= len(row) or not np.allclose(row[ids], logprobs, rtol=0, atol=CLOSE):
+            path = driver.frontier.trie.path(node)
+            raise ModelError(f"the model answers otherwise than the saved search's, after {path}")
+
+
+def _packed(driver: Sequences) -> Arrays:
+    return {
+        "queue": np.array(driver.frontier.queue.nodes(), dtype=np.int64),
+        "hits": np.array(sorted(driver.hits), dtype=np.int64),
+        "kept": np.array(sorted(driver.kept.items()), dtype=np.int64).reshape(-1, 2),
+    }
+
+
+def _unpacked(driver: Sequences, arrays: Arrays) -> None:
+    size = len(driver.frontier.trie)
+    queue, hits = arrays["queue"], arrays["hits"]
+    if np.any(queue < 0) or np.any(queue >= size) or not np.all(np.isin(hits, queue)):
+        raise ValueError("the queue has nodes that are none")
+    driver.restart(queue.tolist(), set(hits.tolist()), Counter(dict(arrays["kept"].tolist())))

@@ -1,0 +1,207 @@
+"""A search that was saved and resumed finds what a whole one finds."""
+
+import json
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Decoding,
+    FunctionModel,
+    Limits,
+    ModelError,
+    Query,
+    Regex,
+    TableModel,
+    Vocabulary,
+    search,
+)
+from formalm.constraint import Constraint
+from formalm.drivers.marginal import Strings
+from formalm.drivers.roots import roots_of
+from formalm.drivers.task import Task
+from formalm.models import Session
+from formalm.models.canary import canary
+
+TOKENS = [b"a", b"b", b"ab", b"ba", b" ", None]
+VOCABULARY = Vocabulary.from_tokens(
+    TOKENS, end_token_ids=[5], encode=lambda text: [{"a": 0, "b": 1, " ": 4}[c] for c in text]
+)
+MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
+QUERIES = [
+    Query(Regex("(a|b){1,5}"), event="complete"),
+    Query(Regex("[ab]*"), unique="tokens"),
+    Query(Regex("[ab]*"), unique="tokens", limits=Limits(beam=2), max_tokens=4),
+    Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), prefix_cost="joint", max_tokens=4),
+    Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), unique="tokens", event="complete"),
+    Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalise=True, max_tokens=5),
+]
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(QUERIES),
+    st.integers(0, 60),
+    st.sampled_from([1, 4, 16]),
+    st.sampled_from([0.0, 1e-2]),
+)
+def test_a_resumed_search_is_a_whole_one(
+    tmp_path_factory: pytest.TempPathFactory,
+    query: Query,
+    steps: int,
+    batch_size: int,
+    tolerance: float,
+) -> None:
+    path = tmp_path_factory.mktemp("saved") / "search"
+    options = {"prompt": "b", "batch_size": batch_size, "tolerance": tolerance}
+    whole = list(islice(search(MODEL, query, **options), 40))
+    first = search(MODEL, query, **options)
+    found = [hit for hit in (first.advance() for _ in range(steps)) if hit is not None]
+    if first.status == "running":
+        first.save(path)
+        again = search(
+            TableModel.random(VOCABULARY, seed=5, order=2), query, resume=path, **options
+        )
+        assert again.hits == len(found)
+        assert again.forwards >= first.forwards
+        found += islice(again, max(0, 40 - len(found)))
+    assert found[:40] == whole
+    records = [hit.record() for hit in found[:40]]
+    assert [one.token_logprobs for one in records] == [one.record().token_logprobs for one in whole]
+
+
+@pytest.mark.parametrize("duplicates", ["show", "merge"])
+def test_limits_and_interruptions_can_be_gone_on_from(tmp_path: Path, duplicates: str) -> None:
+    language = Regex("[ab]*")
+    whole = list(islice(search(MODEL, language, duplicates=duplicates), 60))
+    found, path = [], None
+    for forwards in (3, 9, 30, 200):
+        limits = Limits(forwards=forwards)
+        part = search(MODEL, language, duplicates=duplicates, limits=limits, resume=path)
+        found += list(part)
+        assert part.truncated_by == "forwards"
+        path = tmp_path / f"{forwards}"
+        part.save(path)
+    assert found[:60] == whole[: len(found)]
+    calls = []
+
+    def logits(prefixes: list) -> list:
+        calls.append(len(prefixes))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return [MODEL.next_logprobs([prefix])[0] for prefix in prefixes]
+
+    model = FunctionModel(VOCABULARY, logits)
+    options = {"duplicates": duplicates, "batch_size": 2}
+    part = search(model, language, **options)
+    found = list(part)
+    assert part.status == "interrupted"
+    part.save(tmp_path / "interrupted")
+    rest = search(model, language, resume=tmp_path / "interrupted", **options)
+    found += islice(rest, 60 - len(found))
+    assert [(hit.text, hit.token_ids) for hit in found] == [
+        (hit.text, hit.token_ids) for hit in whole
+    ]
+
+
+def test_what_was_let_go_is_asked_for_again() -> None:
+    def strings(budget: int | None) -> list:
+        session = Session(MODEL)
+        query = Query(Regex("[ab ]{1,3}"))
+        constraint = Constraint(query.asked, VOCABULARY)
+        roots = roots_of(session, constraint, query, None, shares=False)
+        task = Task(session, constraint, roots, Decoding(), False, True, 4, None, Limits(None))
+        driver = Strings(task)
+        if budget is not None:
+            driver.readings._budget = task.state_bytes = budget
+            driver.frontier.positions._budget = budget
+        return [found for found in driver.run() if found is not None]
+
+    assert strings(1) == strings(None)
+
+
+def test_canary_is_gone_on_from(tmp_path: Path) -> None:
+    query = Query(Regex("The (man|woman|doctor)( was)?"), given="The", tokenization="canonical")
+    whole = list(search(canary(), query))
+    first = search(canary(), query)
+    found = [next(first), next(first)]
+    first.save(tmp_path / "search")
+    found += search(canary(), query, resume=tmp_path / "search")
+    assert [hit.text for hit in found] == [hit.text for hit in whole]
+    assert np.allclose([hit.logprob for hit in found], [hit.logprob for hit in whole], atol=1e-5)
+
+
+def saved(path: Path, query: Query = QUERIES[0], model: TableModel = MODEL) -> Path:
+    hits = search(model, query, prompt="b")
+    next(hits)
+    hits.save(path)
+    return path
+
+
+def test_other_questions_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "search")
+    query = QUERIES[0]
+    search(MODEL, query, prompt="b", resume=path, limits=Limits(hits=3), batch_size=3)
+    with pytest.raises(ArgumentError, match="query"):
+        search(MODEL, Query(Regex("a")), prompt="b", resume=path)
+    with pytest.raises(ArgumentError, match="query"):
+        search(MODEL, query, prompt="b", duplicates="show", resume=path)
+    with pytest.raises(ArgumentError, match="prompt"):
+        search(MODEL, query, prompt="a", resume=path)
+    with pytest.raises(ArgumentError, match="tolerance"):
+        search(MODEL, query, prompt="b", tolerance=0, resume=path)
+    with pytest.raises(ModelError, match="otherwise"):
+        search(TableModel.random(VOCABULARY, seed=6, order=2), query, prompt="b", resume=path)
+    other = Vocabulary.from_tokens(
+        [*TOKENS[:5], b"x", None],
+        end_token_ids=[6],
+        encode=lambda text: [{"a": 0, "b": 1, " ": 4}[c] for c in text],
+    )
+    with pytest.raises(ModelError, match="vocabulary"):
+        search(TableModel.random(other, seed=5, order=2), query, prompt="b", resume=path)
+    beam = saved(tmp_path / "beam", QUERIES[2])
+    with pytest.raises(ArgumentError, match="beam"):
+        search(MODEL, QUERIES[2], prompt="b", resume=beam, limits=Limits(beam=3))
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    for query in (QUERIES[0], QUERIES[1]):
+        path = saved(tmp_path / "search", query)
+        whole = path.read_bytes()
+        for bad in (b"", b"x", whole[: len(whole) // 2]):
+            path.write_bytes(bad)
+            with pytest.raises(ArgumentError, match="no saved search"):
+                search(MODEL, query, prompt="b", resume=path)
+        path.write_bytes(whole)
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        for name, value in arrays.items():
+            if name == "header":
+                continue
+            wrong = [None]
+            if value.dtype.itemsize > 1 and name != "kept":
+                wrong += [value[:-1], np.full_like(value, 10_000)] if value.size else []
+            for changed in wrong:
+                broken = {key: one for key, one in arrays.items() if key != name}
+                if changed is not None:
+                    broken[name] = changed
+                with open(path, "wb") as out:
+                    np.savez(out, **broken)
+                with suppress(ArgumentError, ModelError):  # or it makes no difference
+                    list(islice(search(MODEL, query, prompt="b", resume=path), 3))
+        header = json.loads(arrays["header"].tobytes())
+        header["version"] = 99
+        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        with open(path, "wb") as out:
+            np.savez(out, **arrays)
+        with pytest.raises(ArgumentError, match="version"):
+            search(MODEL, query, prompt="b", resume=path)
+    with pytest.raises(ArgumentError, match="cannot write"):
+        search(MODEL, QUERIES[0]).save(tmp_path / "none" / "search")
