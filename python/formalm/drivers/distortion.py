@@ -305,7 +305,7 @@ def _checked(
         raise ArgumentError("given has no use here", hint="write it into the prompt")
     if asked.tokenization != "all":
         raise ArgumentError("tokenization is what is compared: leave it out")
-    if asked.unique != "strings":
+    if asked.unique == "tokens":
         raise ArgumentError("unique is about listings; texts are compared")
     if asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
