@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,13 @@ import numpy.typing as npt
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
 from formalm.drivers.asking import asked_query, needs_an_end
-from formalm.drivers.divergence import Divergence, between, estimated_kl, estimated_variation
+from formalm.drivers.divergence import (
+    Distortion,
+    Divergence,
+    between,
+    estimated_kl,
+    estimated_variation,
+)
 from formalm.drivers.estimate import bounded_mean
 from formalm.drivers.lattice import tally
 from formalm.drivers.prompts import Prompt, prefix_token_ids
@@ -32,63 +37,6 @@ from formalm.query.query import Event, Query
 __all__ = ["Distortion", "distortion"]
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Distortion:
-    """The distributions that ways of keeping to a language have over it, and how far they are off.
-
-    Attributes
-    ----------
-    exact
-        Whether all of it was computed; else it was estimated from draws, see :func:`distortion`.
-    divergences
-        From the model's own conditional distribution, by way: ``"local"``, a mask of all
-        tokenizations, renormalised at every step; ``"canonical_local"``, the same with canonical
-        tokens only; ``"canonical"``, the model's own distribution over canonical sequences.
-    mass, canonical_mass
-        What the model gives to the language: to all token sequences, and to canonical ones.
-    texts
-        The members, most probable first; empty if not exact.
-    shares
-        Of each way, and of ``"true"``, the model's own: ``(len(texts),)``.
-    notes
-        What could not be had, and why.
-    forwards
-        What the model did.
-    seed
-        What the draws depended on; None if exact.
-    """
-
-    exact: bool
-    divergences: dict[str, Divergence]
-    mass: Interval
-    canonical_mass: Interval | None
-    texts: tuple[str, ...] = field(repr=False)
-    shares: dict[str, Floats] = field(repr=False)
-    notes: tuple[str, ...]
-    forwards: int
-    seed: int | None
-
-    def share(self, text: str) -> dict[str, float]:
-        """The share of a member, by way.
-
-        Raises
-        ------
-        ArgumentError
-            If it is none, or the shares were not computed.
-        """
-        if text not in self.texts:
-            raise ArgumentError(f"no share of {text!r} was computed")
-        place = self.texts.index(text)
-        return {way: float(shares[place]) for way, shares in self.shares.items()}
-
-    def __str__(self) -> str:
-        lines = ["exact" if self.exact else "estimated, over token sequences"]
-        for way, found in self.divergences.items():
-            kl = "" if found.kl is None else f", KL {_shown(found.kl)}"
-            lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 def distortion(
@@ -305,7 +253,7 @@ def _checked(
         raise ArgumentError("given has no use here", hint="write it into the prompt")
     if asked.tokenization != "all":
         raise ArgumentError("tokenization is what is compared: leave it out")
-    if asked.unique not in (None, "strings"):
+    if asked.unique == "tokens":
         raise ArgumentError("unique is about listings; texts are compared")
     if asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
@@ -313,8 +261,3 @@ def _checked(
     if asked.limits.hits is not None:
         raise ArgumentError("limits.hits is about listings; say draws")
     return asked
-
-
-def _shown(interval: Interval) -> str:
-    low, high = interval
-    return f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"

@@ -13,15 +13,16 @@ those that the first mean is taken of, since that mean is taken of a function of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.estimate import bounded_mean
 from formalm.drivers.table import Interval
+from formalm.errors import ArgumentError
 
-__all__ = ["Divergence", "between", "estimated_kl", "estimated_variation"]
+__all__ = ["Distortion", "Divergence", "between", "estimated_kl", "estimated_variation"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,6 +43,63 @@ class Divergence:
 
     total_variation: Interval
     kl: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """The distributions that ways of keeping to a language have over it, and how far they are off.
+
+    Attributes
+    ----------
+    exact
+        Whether all of it was computed; else it was estimated from draws, see :func:`distortion`.
+    divergences
+        From the model's own conditional distribution, by way: ``"local"``, a mask of all
+        tokenizations, renormalised at every step; ``"canonical_local"``, the same with canonical
+        tokens only; ``"canonical"``, the model's own distribution over canonical sequences.
+    mass, canonical_mass
+        What the model gives to the language: to all token sequences, and to canonical ones.
+    texts
+        The members, most probable first; empty if not exact.
+    shares
+        Of each way, and of ``"true"``, the model's own: ``(len(texts),)``.
+    notes
+        What could not be had, and why.
+    forwards
+        What the model did.
+    seed
+        What the draws depended on; None if exact.
+    """
+
+    exact: bool
+    divergences: dict[str, Divergence]
+    mass: Interval
+    canonical_mass: Interval | None
+    texts: tuple[str, ...] = field(repr=False)
+    shares: dict[str, Floats] = field(repr=False)
+    notes: tuple[str, ...]
+    forwards: int
+    seed: int | None
+
+    def share(self, text: str) -> dict[str, float]:
+        """The share of a member, by way.
+
+        Raises
+        ------
+        ArgumentError
+            If it is none, or the shares were not computed.
+        """
+        if text not in self.texts:
+            raise ArgumentError(f"no share of {text!r} was computed")
+        place = self.texts.index(text)
+        return {way: float(shares[place]) for way, shares in self.shares.items()}
+
+    def __str__(self) -> str:
+        lines = ["exact" if self.exact else "estimated, over token sequences"]
+        for way, found in self.divergences.items():
+            kl = "" if found.kl is None else f", KL {_shown(found.kl)}"
+            lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 def between(p: Floats, q: Floats) -> Divergence:
@@ -101,3 +159,8 @@ def estimated_kl(weights: Floats, mass: Interval, confidence: float) -> Interval
     peak = min(max(low, mass.low), mass.high)
     least = min(value(mass.low, high), value(mass.high, high))
     return Interval(max(0.0, least), max(0.0, value(peak, low)))
+
+
+def _shown(interval: Interval) -> str:
+    low, high = interval
+    return f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"

@@ -75,11 +75,12 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
         "decoding": decoding,
         "renormalise": not decoding.is_plain,
         "prefix_cost": "joint" if given is not None and not drawn else "conditional",
-        "unique": "tokens",
         "without": without,
         "max_tokens": _room(query, given, vocabulary, ends),
         "limits": Limits(forwards=None),
     }
+    if not drawn:
+        fields["unique"] = "tokens"
     return Query(language, **fields)
 
 
