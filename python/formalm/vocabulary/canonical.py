@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -14,7 +13,7 @@ from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
-__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder", "tokenizer_name"]
+__all__ = ["CanonicalTokens", "NonCanonical", "load_encoder"]
 
 # What pre-tokenizers treat in ways of their own, to be strung together at random.
 _SCRAPS = [
@@ -47,8 +46,7 @@ class CanonicalTokens(Sources):
                 )
             if self._parts.encoder:
                 # It was checked before it was saved.
-                name = tokenizer_name(data)
-                self._encoder = _core.Encoder.from_saved(self._parts.encoder, self.core, name)
+                self._encoder = _core.Encoder.from_saved(self._parts.encoder, self.core, data)
             else:
                 self._encoder = load_encoder(data, self.core, tokenizer.encode)
         return self._encoder
@@ -58,7 +56,7 @@ class CanonicalTokens(Sources):
         data = self._tokenizer_json
         if self._encoder is None or data is None:
             return self._parts.encoder
-        return self._encoder.save(self.core, tokenizer_name(data))
+        return self._encoder.save(self.core, data)
 
     def merges_like(self, other: CanonicalTokens) -> bool:
         """Whether both have the same tokenizer file, so that canonical tokens are the same."""
@@ -116,11 +114,6 @@ class CanonicalTokens(Sources):
         """The ``tokenizer.json`` that encodes, if it is one that does."""
         tokenizer = self._parts.tokenizer
         return tokenizer.data if isinstance(tokenizer, JsonTokenizer) else None
-
-
-def tokenizer_name(tokenizer_json: bytes) -> str:
-    """What tells a tokenizer from all others."""
-    return hashlib.sha256(tokenizer_json).hexdigest()
 
 
 def load_encoder(

@@ -6,15 +6,15 @@
 //! ends without success proves that everything it met leads nowhere.
 
 use formalm_automata::{Error, Machine, Resource};
-use formalm_vocabulary::canonical::{Kind, Mark, Path};
+use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet, ones};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, MOST_STEPS};
 use super::pairs::{Pair, Pairs};
 use super::prompt;
-use super::reach::{Reaches, Tokens, ones};
+use super::reach::Reaches;
 use super::sets::Member;
-use super::walks::{self, Goal};
+use super::walks::{self, Goal, Tokens};
+use super::{Context, FEW, MOST_STEPS};
 use crate::mask::{Words, patch};
 
 /// Positions that one search may look at.
@@ -274,13 +274,13 @@ impl Liveness {
     ) -> Result<(), Error> {
         if !context.encoder.must_end(member.path) {
             for (next, tokens) in self.groups(context, pairs, member, Mark::Inside)? {
-                self.keep_live(context, pairs, next, tokens, inside)?;
+                self.keep_live(context, pairs, next, &tokens, inside)?;
             }
         }
         if context.encoder.may_end(member.path) {
             for mark in [Mark::Piece, Mark::Added] {
                 for (next, tokens) in self.groups(context, pairs, member, mark)? {
-                    self.keep_live(context, pairs, next, tokens, begins)?;
+                    self.keep_live(context, pairs, next, &tokens, begins)?;
                 }
             }
         }
@@ -293,21 +293,16 @@ impl Liveness {
         context: Context<'_, M>,
         pairs: &mut Pairs,
         next: Member,
-        tokens: Tokens,
+        tokens: &TokenSet,
         words: &mut Words,
     ) -> Result<(), Error> {
         if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
-            match tokens {
-                Tokens::List(list) => patch(words, &list, &[]),
-                Tokens::Mask(mask) => {
-                    words.iter_mut().zip(mask).for_each(|(word, more)| *word |= more);
-                }
-            }
+            tokens.join(words);
             return Ok(());
         }
         let doubtful = match tokens {
-            Tokens::List(list) => list,
-            Tokens::Mask(mask) => self.doubtful(context, pairs, next, mask, words)?,
+            TokenSet::List(list) if list.len() <= FEW => list.clone(),
+            tokens => self.doubtful(context, pairs, next, tokens, words)?,
         };
         for token in doubtful {
             if self.is_live(context, pairs, next, token)? {
@@ -323,22 +318,44 @@ impl Liveness {
         context: Context<'_, M>,
         pairs: &mut Pairs,
         next: Member,
-        mut mask: Vec<u32>,
+        tokens: &TokenSet,
         words: &mut Words,
     ) -> Result<Vec<u32>, Error> {
-        if next == Member::new(next.pair) {
-            for &witness in self.witnesses(context, pairs, next.pair)? {
-                let mut before = vec![0; words.len()];
-                context.encoder.not_before(witness, |tokens| patch(&mut before, tokens, &[]));
-                for ((left, before), word) in mask.iter_mut().zip(before).zip(words.iter_mut()) {
-                    *word |= *left & !before;
-                    *left &= before;
+        let added = context.encoder.splitter().is_added(pairs.parts(next.pair).1);
+        let witnesses = match next == Member::new(next.pair) && !added {
+            true => self.witnesses(context, pairs, next.pair)?,
+            false => &[],
+        };
+        let mut left = tokens.clone();
+        for &witness in witnesses {
+            let before = context.encoder.beside(context.vocabulary, witness, false);
+            match &mut left {
+                TokenSet::List(list) => list.retain(|&token| {
+                    let fits = before[token as usize >> 5] >> (token & 31) & 1 == 0;
+                    if fits {
+                        patch(words, &[token], &[]);
+                    }
+                    !fits
+                }),
+                TokenSet::Mask(mask) => {
+                    for ((left, before), word) in mask.iter_mut().zip(&*before).zip(&mut *words) {
+                        *word |= *left & !before;
+                        *left &= before;
+                    }
                 }
             }
+            if left.is_empty() {
+                break;
+            }
         }
-        let mut doubtful = Vec::new();
-        ones(&mask, |token| doubtful.push(token));
-        Ok(doubtful)
+        Ok(match left {
+            TokenSet::List(list) => list,
+            TokenSet::Mask(mask) => {
+                let mut list = Vec::new();
+                ones(&mask, |token| list.push(token));
+                list
+            }
+        })
     }
 
     /// Number of positions that a bounded search left open.

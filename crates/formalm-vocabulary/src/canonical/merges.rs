@@ -75,7 +75,7 @@ impl Merges {
         };
         check_ids(pieces)?;
         let ids: FxHashMap<&str, u32> = pieces.iter().map(|(piece, id)| (&**piece, *id)).collect();
-        let rules = Rules::new(rules(model.merges, &ids)?.into_iter());
+        let rules = Rules::new(rules(model.merges, &ids)?);
         let symbols: FxHashMap<char, u32> = pieces
             .iter()
             .filter_map(|(piece, id)| {

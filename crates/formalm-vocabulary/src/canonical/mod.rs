@@ -5,8 +5,11 @@
 //! neighbours within a piece.
 
 mod encoder;
+mod exits;
+mod guesses;
 mod intervals;
 mod merges;
+mod neighbours;
 mod passages;
 mod pretokenizer;
 mod program;
@@ -15,12 +18,18 @@ mod relation;
 mod rules;
 mod saved;
 mod segments;
+mod shapes;
+mod shared;
 mod splitter;
 #[cfg(test)]
 mod tests;
+mod token_sets;
 mod wholes;
 
 pub use encoder::{Encoder, Kind};
-pub use passages::{Landed, Landing, Passages};
+pub use exits::{Exit, Exits, Stay};
+pub use passages::{Landing, Passages};
+pub use shared::Landed;
 pub use splitter::{MARKS, Mark, Place, Splitter};
+pub use token_sets::{TokenSet, ones};
 pub use wholes::Path;
