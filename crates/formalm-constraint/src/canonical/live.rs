@@ -6,7 +6,7 @@
 //! ends without success proves that everything it met leads nowhere.
 
 use formalm_automata::{Error, Machine, Resource};
-use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet, ones};
+use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pairs::{Pair, Pairs};
@@ -300,62 +300,48 @@ impl Liveness {
             tokens.join(words);
             return Ok(());
         }
-        let doubtful = match tokens {
-            TokenSet::List(list) if list.len() <= FEW => list.clone(),
-            tokens => self.doubtful(context, pairs, next, tokens, words)?,
-        };
-        for token in doubtful {
-            if self.is_live(context, pairs, next, token)? {
-                patch(words, &[token], &[]);
+        if let TokenSet::List(list) = tokens
+            && list.len() <= FEW
+        {
+            for &token in list {
+                if self.is_live(context, pairs, next, token)? {
+                    patch(words, &[token], &[]);
+                }
             }
+            return Ok(());
         }
-        Ok(())
+        self.keep_many(context, pairs, next, tokens.clone(), words)
     }
 
-    /// Sets those of many tokens that some witness may follow, and hands out the others.
-    fn doubtful<M: Machine>(
+    /// The same for many tokens: what one witness settles is settled for all of them at once.
+    fn keep_many<M: Machine>(
         &mut self,
         context: Context<'_, M>,
         pairs: &mut Pairs,
         next: Member,
-        tokens: &TokenSet,
+        mut left: TokenSet,
         words: &mut Words,
-    ) -> Result<Vec<u32>, Error> {
+    ) -> Result<(), Error> {
         let added = context.encoder.splitter().is_added(pairs.parts(next.pair).1);
-        let witnesses = match next == Member::new(next.pair) && !added {
-            true => self.witnesses(context, pairs, next.pair)?,
-            false => &[],
-        };
-        let mut left = tokens.clone();
-        for &witness in witnesses {
-            let before = context.encoder.beside(context.vocabulary, witness, false);
-            match &mut left {
-                TokenSet::List(list) => list.retain(|&token| {
-                    let fits = before[token as usize >> 5] >> (token & 31) & 1 == 0;
-                    if fits {
-                        patch(words, &[token], &[]);
-                    }
-                    !fits
-                }),
-                TokenSet::Mask(mask) => {
-                    for ((left, before), word) in mask.iter_mut().zip(&*before).zip(&mut *words) {
-                        *word |= *left & !before;
-                        *left &= before;
-                    }
+        let may_witness = next == Member::new(next.pair) && !added;
+        let mut known = 0;
+        loop {
+            if may_witness {
+                let witnesses = self.witnesses(context, pairs, next.pair)?;
+                for &witness in &witnesses[known..] {
+                    let before = context.encoder.beside(context.vocabulary, witness, false);
+                    left = settled(left, &before, words);
                 }
+                known = witnesses.len();
             }
-            if left.is_empty() {
-                break;
+            // One by one; each may have taught a further witness.
+            let mut list = left.into_list();
+            let Some(token) = list.pop() else { return Ok(()) };
+            if self.is_live(context, pairs, next, token)? {
+                patch(words, &[token], &[]);
             }
+            left = TokenSet::List(list);
         }
-        Ok(match left {
-            TokenSet::List(list) => list,
-            TokenSet::Mask(mask) => {
-                let mut list = Vec::new();
-                ones(&mask, |token| list.push(token));
-                list
-            }
-        })
     }
 
     /// Number of positions that a bounded search left open.
@@ -366,6 +352,29 @@ impl Liveness {
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         64 * self.witnesses.len() + 16 * self.dead.len() + self.reaches.memory_bytes()
+    }
+}
+
+/// Sets those of some tokens that are not in a bitmask, and hands out the others.
+fn settled(tokens: TokenSet, before: &Words, words: &mut Words) -> TokenSet {
+    match tokens {
+        TokenSet::Mask(mut mask) => {
+            for ((left, before), word) in mask.iter_mut().zip(before).zip(words) {
+                *word |= *left & !before;
+                *left &= before;
+            }
+            TokenSet::from_words(mask)
+        }
+        TokenSet::List(mut list) => {
+            list.retain(|&token| {
+                let fits = before[token as usize >> 5] >> (token & 31) & 1 == 0;
+                if fits {
+                    patch(words, &[token], &[]);
+                }
+                !fits
+            });
+            TokenSet::List(list)
+        }
     }
 }
 

@@ -31,5 +31,5 @@ pub use exits::{Exit, Exits, Stay};
 pub use passages::{Landing, Passages};
 pub use shared::Landed;
 pub use splitter::{MARKS, Mark, Place, Splitter};
-pub use token_sets::{TokenSet, ones};
+pub use token_sets::TokenSet;
 pub use wholes::Path;

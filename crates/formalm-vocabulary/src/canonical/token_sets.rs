@@ -21,9 +21,19 @@ impl TokenSet {
         if count >= DENSE {
             return TokenSet::Mask(words);
         }
-        let mut list = Vec::with_capacity(count);
-        ones(&words, |token| list.push(token));
-        TokenSet::List(list)
+        TokenSet::List(TokenSet::Mask(words).into_list())
+    }
+
+    /// The tokens, in any order.
+    pub fn into_list(self) -> Vec<u32> {
+        match self {
+            TokenSet::List(list) => list,
+            TokenSet::Mask(words) => {
+                let mut list = Vec::new();
+                ones(&words, |token| list.push(token));
+                list
+            }
+        }
     }
 
     /// Those of the set that are in a bitmask.
@@ -92,7 +102,7 @@ pub(super) fn set(words: &mut Words, token: u32) {
 }
 
 /// Hands out the tokens of a bitmask.
-pub fn ones(words: &Words, mut each: impl FnMut(u32)) {
+fn ones(words: &Words, mut each: impl FnMut(u32)) {
     for (at, &word) in words.iter().enumerate() {
         let mut rest = word;
         while rest != 0 {
