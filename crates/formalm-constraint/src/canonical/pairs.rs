@@ -127,7 +127,9 @@ impl Pairs {
                 return Ok(true);
             }
             if !context.machine.is_finite() && seen.len() > MOST_STEPS {
-                for pair in seen {
+                let mut open: Vec<Pair> = seen.into_iter().collect();
+                open.sort_unstable();
+                for pair in open {
                     self.productive[pair as usize] = Known::Yes;
                     self.undecided += 1;
                 }
