@@ -27,7 +27,7 @@ from benches.machine import ONE_THREAD, ROOT, describe
 
 NAMES = [
     *("gpt2-50k", "cl100k", "o200k", "llama3-128k", "tekken-240911-131k"),
-    *("mistral-v1-32k", "mistral-v3-32k", "deepseek-129k"),
+    *("mistral-v1-32k", "mistral-v3-32k", "llama2-32k", "deepseek-129k"),
 ]
 DOCUMENTS = 60
 #: Masks of more tokens than this are those of states where text is free.

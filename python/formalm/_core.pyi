@@ -203,10 +203,10 @@ class Encoder:
 
     def __new__(cls, tokenizer_json: bytes, vocabulary: Vocabulary) -> Encoder: ...
     @staticmethod
-    def from_saved(data: bytes, vocabulary: Vocabulary, tokenizer: str) -> Encoder:
+    def from_saved(data: bytes, vocabulary: Vocabulary, tokenizer_json: bytes) -> Encoder:
         """What :meth:`save` wrote, for the same vocabulary and tokenizer."""
-    def save(self, vocabulary: Vocabulary, tokenizer: str) -> bytes:
-        """The encoder as bytes, with a name for the tokenizer that it is of."""
+    def save(self, vocabulary: Vocabulary, tokenizer_json: bytes) -> bytes:
+        """The encoder as bytes, for this tokenizer's file."""
     @staticmethod
     def from_tiktoken(encoding: bytes, vocabulary: Vocabulary) -> Encoder:
         """From JSON with a pattern, ranks by tokens in base 64, and the offset of ids."""

@@ -79,13 +79,13 @@ def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> N
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(VocabularyError, match="damaged"):
         Vocabulary.load(path).encoder()
-    own, name = data[-size:], canonical.tokenizer_name(vocabulary._parts.tokenizer)
+    own, file = data[-size:], vocabulary._parts.tokenizer.data
     other = Vocabulary.from_tokenizer_json(added().to_str())
-    for core, tokenizer in ((other.core, name), (vocabulary.core, "another")):
+    for core, tokenizer in ((other.core, file), (vocabulary.core, b"another")):
         with pytest.raises(VocabularyError, match="another tokenizer"):
             type(vocabulary.encoder()).from_saved(own, core, tokenizer)
-    changed = own.replace(b"formalm encoder\n\x01", b"formalm encoder\n\x09")
+    changed = own.replace(b"formalm encoder\n\x02", b"formalm encoder\n\x09")
     with pytest.raises(VocabularyError, match="format"):
-        type(vocabulary.encoder()).from_saved(changed, vocabulary.core, name)
+        type(vocabulary.encoder()).from_saved(changed, vocabulary.core, file)
     with pytest.raises(VocabularyError, match="is none"):
-        type(vocabulary.encoder()).from_saved(b"", vocabulary.core, name)
+        type(vocabulary.encoder()).from_saved(b"", vocabulary.core, file)

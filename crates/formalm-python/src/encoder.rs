@@ -29,23 +29,23 @@ impl Encoder {
         py: Python<'_>,
         data: &[u8],
         vocabulary: &Vocabulary,
-        tokenizer: &str,
+        tokenizer_json: &[u8],
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
-        match py.detach(|| Inner::from_saved(data, &vocabulary, tokenizer)) {
+        match py.detach(|| Inner::from_saved(data, &vocabulary, tokenizer_json)) {
             Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
             Err(error) => Err(errors::unreadable(py, &error)),
         }
     }
 
-    /// The encoder as bytes, with a name for the tokenizer that it is of.
+    /// The encoder as bytes, for this tokenizer's file.
     fn save<'py>(
         &self,
         py: Python<'py>,
         vocabulary: &Vocabulary,
-        tokenizer: &str,
+        tokenizer_json: &[u8],
     ) -> Bound<'py, PyBytes> {
-        let data = py.detach(|| self.inner.save(&vocabulary.inner, tokenizer));
+        let data = py.detach(|| self.inner.save(&vocabulary.inner, tokenizer_json));
         PyBytes::new(py, &data)
     }
 

@@ -6,6 +6,7 @@
 
 mod atoms;
 pub mod canonical;
+mod checksum;
 mod classes;
 mod crossings;
 mod error;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
-__all__ = ["CanonicalTokens", "NonCanonical", "Space", "load_encoder", "tokenizer_name"]
+__all__ = ["CanonicalTokens", "NonCanonical", "Space", "load_encoder"]
 
 # How each kind of description is taken apart.
 _READERS = {
@@ -69,8 +68,8 @@ class CanonicalTokens(Sources):
                 )
             if self._parts.encoder:
                 # It was checked before it was saved.
-                name = tokenizer_name(tokenizer)
-                self._encoder = _core.Encoder.from_saved(self._parts.encoder, self.core, name)
+                own = self._parts.encoder
+                self._encoder = _core.Encoder.from_saved(own, self.core, tokenizer.data)
             else:
                 self._encoder = load_encoder(tokenizer, self.core)
         return self._encoder
@@ -80,7 +79,7 @@ class CanonicalTokens(Sources):
         tokenizer = self._parts.tokenizer
         if self._encoder is None or tokenizer is None:
             return self._parts.encoder
-        return self._encoder.save(self.core, tokenizer_name(tokenizer))
+        return self._encoder.save(self.core, tokenizer.data)
 
     def merges_like(self, other: CanonicalTokens) -> bool:
         """Whether both have the same tokenizer, so that canonical tokens are the same."""
@@ -155,11 +154,6 @@ class CanonicalTokens(Sources):
         if self._spellings is None:
             self._spellings = Spellings(self.core.all_token_bytes())
         return Tokenizations(self, self._spellings, text, byte_limit)
-
-
-def tokenizer_name(tokenizer: Tokenizer) -> str:
-    """What tells a tokenizer from all others."""
-    return hashlib.sha256(tokenizer.kind.encode() + b"\n" + tokenizer.data).hexdigest()
 
 
 def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:

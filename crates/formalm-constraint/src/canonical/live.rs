@@ -6,15 +6,15 @@
 //! ends without success proves that everything it met leads nowhere.
 
 use formalm_automata::{Error, Machine, Resource};
-use formalm_vocabulary::canonical::{Kind, Mark, Path};
+use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pairs::{Pair, Pairs};
 use super::prompt;
-use super::reach::{Reaches, Tokens, ones};
+use super::reach::Reaches;
 use super::sets::Member;
-use super::walks::{self, Goal};
-use super::{Context, MOST_STEPS};
+use super::walks::{self, Goal, Tokens};
+use super::{Context, FEW, MOST_STEPS};
 use crate::mask::{Words, patch};
 
 /// Positions that one search may look at.
@@ -274,13 +274,13 @@ impl Liveness {
     ) -> Result<(), Error> {
         if !context.encoder.must_end(member.path) {
             for (next, tokens) in self.groups(context, pairs, member, Mark::Inside)? {
-                self.keep_live(context, pairs, next, tokens, inside)?;
+                self.keep_live(context, pairs, next, &tokens, inside)?;
             }
         }
         if context.encoder.may_end(member.path) {
             for mark in [Mark::Piece, Mark::Added] {
                 for (next, tokens) in self.groups(context, pairs, member, mark)? {
-                    self.keep_live(context, pairs, next, tokens, begins)?;
+                    self.keep_live(context, pairs, next, &tokens, begins)?;
                 }
             }
         }
@@ -293,52 +293,55 @@ impl Liveness {
         context: Context<'_, M>,
         pairs: &mut Pairs,
         next: Member,
-        tokens: Tokens,
+        tokens: &TokenSet,
         words: &mut Words,
     ) -> Result<(), Error> {
         if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
-            match tokens {
-                Tokens::List(list) => patch(words, &list, &[]),
-                Tokens::Mask(mask) => {
-                    words.iter_mut().zip(mask).for_each(|(word, more)| *word |= more);
+            tokens.join(words);
+            return Ok(());
+        }
+        if let TokenSet::List(list) = tokens
+            && list.len() <= FEW
+        {
+            for &token in list {
+                if self.is_live(context, pairs, next, token)? {
+                    patch(words, &[token], &[]);
                 }
             }
             return Ok(());
         }
-        let doubtful = match tokens {
-            Tokens::List(list) => list,
-            Tokens::Mask(mask) => self.doubtful(context, pairs, next, mask, words)?,
-        };
-        for token in doubtful {
-            if self.is_live(context, pairs, next, token)? {
-                patch(words, &[token], &[]);
-            }
-        }
-        Ok(())
+        self.keep_many(context, pairs, next, tokens.clone(), words)
     }
 
-    /// Sets those of many tokens that some witness may follow, and hands out the others.
-    fn doubtful<M: Machine>(
+    /// The same for many tokens: what one witness settles is settled for all of them at once.
+    fn keep_many<M: Machine>(
         &mut self,
         context: Context<'_, M>,
         pairs: &mut Pairs,
         next: Member,
-        mut mask: Vec<u32>,
+        mut left: TokenSet,
         words: &mut Words,
-    ) -> Result<Vec<u32>, Error> {
-        if next == Member::new(next.pair) {
-            for &witness in self.witnesses(context, pairs, next.pair)? {
-                let mut before = vec![0; words.len()];
-                context.encoder.not_before(witness, |tokens| patch(&mut before, tokens, &[]));
-                for ((left, before), word) in mask.iter_mut().zip(before).zip(words.iter_mut()) {
-                    *word |= *left & !before;
-                    *left &= before;
+    ) -> Result<(), Error> {
+        let added = context.encoder.splitter().is_added(pairs.parts(next.pair).1);
+        let may_witness = next == Member::new(next.pair) && !added;
+        let mut known = 0;
+        loop {
+            if may_witness {
+                let witnesses = self.witnesses(context, pairs, next.pair)?;
+                for &witness in &witnesses[known..] {
+                    let before = context.encoder.beside(context.vocabulary, witness, false);
+                    left = settled(left, &before, words);
                 }
+                known = witnesses.len();
             }
+            // One by one; each may have taught a further witness.
+            let mut list = left.into_list();
+            let Some(token) = list.pop() else { return Ok(()) };
+            if self.is_live(context, pairs, next, token)? {
+                patch(words, &[token], &[]);
+            }
+            left = TokenSet::List(list);
         }
-        let mut doubtful = Vec::new();
-        ones(&mask, |token| doubtful.push(token));
-        Ok(doubtful)
     }
 
     /// Number of positions that a bounded search left open.
@@ -349,6 +352,29 @@ impl Liveness {
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         64 * self.witnesses.len() + 16 * self.dead.len() + self.reaches.memory_bytes()
+    }
+}
+
+/// Sets those of some tokens that are not in a bitmask, and hands out the others.
+fn settled(tokens: TokenSet, before: &Words, words: &mut Words) -> TokenSet {
+    match tokens {
+        TokenSet::Mask(mut mask) => {
+            for ((left, before), word) in mask.iter_mut().zip(before).zip(words) {
+                *word |= *left & !before;
+                *left &= before;
+            }
+            TokenSet::from_words(mask)
+        }
+        TokenSet::List(mut list) => {
+            list.retain(|&token| {
+                let fits = before[token as usize >> 5] >> (token & 31) & 1 == 0;
+                if fits {
+                    patch(words, &[token], &[]);
+                }
+                !fits
+            });
+            TokenSet::List(list)
+        }
     }
 }
 

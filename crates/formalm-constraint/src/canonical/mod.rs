@@ -35,14 +35,11 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Up to so many tokens are looked at one by one.
 const FEW: usize = 32;
 
-/// From so many forbidden neighbours on, a bitmask of them is kept.
-const MANY: usize = 4096;
+/// From so many forbidden neighbours on, a bitmask of them is used.
+const MANY: usize = 2048;
 
 /// Steps of one search where no search needs to come to an end.
 const MOST_STEPS: usize = 1_000;
-
-/// Bitmasks of forbidden neighbours that are kept.
-const ROWS: usize = 128;
 
 /// Everything that grows.
 #[derive(Debug)]
@@ -62,7 +59,6 @@ pub(crate) struct Canonical {
     /// Per set 1 if the text may end there.
     accepting: Chunks,
     masks: Memo,
-    rows: Mutex<Vec<(u32, Arc<Words>)>>,
 }
 
 /// What the searches below look at.
@@ -100,7 +96,6 @@ impl Canonical {
             sets: RwLock::default(),
             accepting: Chunks::default(),
             masks: Memo::new(memory_limit_bytes),
-            rows: Mutex::default(),
         };
         canonical.begin(machine, begins)?;
         Ok(canonical)
@@ -281,30 +276,16 @@ impl Canonical {
 
     /// Clears what may not follow a token within a piece.
     fn clear_after(&self, last: u32, out: &mut Words) {
-        let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = rows().iter().find(|row| row.0 == last).map(|row| Arc::clone(&row.1));
-        if let Some(row) = known {
-            for (word, forbidden) in out.iter_mut().zip(&*row) {
-                *word &= !forbidden;
-            }
-            return;
-        }
         let mut count = 0;
         self.encoder.not_after(last, |tokens| count += tokens.len());
         if count <= MANY {
             self.encoder.not_after(last, |tokens| patch(out, &[], tokens));
             return;
         }
-        let mut row = vec![0; self.vocabulary.len().div_ceil(32)];
-        self.encoder.not_after(last, |tokens| patch(&mut row, tokens, &[]));
-        for (word, forbidden) in out.iter_mut().zip(&row) {
+        let row = self.encoder.beside(&self.vocabulary, last, true);
+        for (word, forbidden) in out.iter_mut().zip(&*row) {
             *word &= !forbidden;
         }
-        let mut rows = rows();
-        if rows.len() == ROWS {
-            rows.remove(0);
-        }
-        rows.push((last, row.into()));
     }
 
     /// The tokens that go on with a piece, neighbours aside, and those that begin one.
@@ -320,12 +301,10 @@ impl Canonical {
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         self.masks.size().1
             + grown.pairs.memory_bytes()
             + grown.live.memory_bytes()
             + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
-            + rows.iter().map(|row| 4 * row.1.len()).sum::<usize>()
     }
 
     /// Number of questions that a bounded search left open.

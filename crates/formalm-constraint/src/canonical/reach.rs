@@ -1,14 +1,14 @@
 //! Where tokens lead in the language alone, whatever their cuts: found once for each state.
 //!
 //! Most tokens read in a text that a language leaves free lead back to the state they are read in.
-//! A walk takes them as whole subtrees of the vocabulary, where the bytes below a node spell
-//! characters on which the state stays.
+//! Those are the same for all states that stay on the same characters ([`Exits`]); the others are
+//! read from where they leave these characters. Below there a walk takes tokens as whole subtrees
+//! of the vocabulary, where the bytes below a node spell characters on which the state stays.
 
 use std::sync::Arc;
 
 use formalm_automata::{Error, Machine, StateId};
-use formalm_vocabulary::Words;
-use formalm_vocabulary::canonical::Passages;
+use formalm_vocabulary::canonical::{Exits, Passages, Stay, TokenSet};
 use rustc_hash::FxHashMap;
 
 use super::Context;
@@ -23,19 +23,15 @@ const SMALL: u32 = 4;
 /// Memory for what is kept, in bytes; beyond it all is forgotten.
 const MOST_BYTES: usize = 16 << 20;
 
-/// A set of tokens.
-#[derive(Clone, Debug)]
-pub(crate) enum Tokens {
-    List(Vec<u32>),
-    Mask(Vec<u32>),
-}
-
 /// Where tokens lead from one state.
 #[derive(Debug)]
 pub(crate) struct Reach {
-    /// Tokens with a passage, by the state they lead to.
-    pub(crate) groups: Vec<(StateId, Tokens)>,
-    /// The others that begin where a character does.
+    /// The characters on which the state stays, if there are any: tokens with a passage that have
+    /// no others lead back to it.
+    pub(crate) stay: Option<Stay>,
+    /// The others with a passage, by the state they lead to.
+    pub(crate) groups: Vec<(StateId, TokenSet)>,
+    /// Tokens without one that begin where a character does.
     pub(crate) odd: Vec<(u32, StateId)>,
 }
 
@@ -60,56 +56,6 @@ struct Sorted {
     index: FxHashMap<u32, usize>,
     groups: Vec<(StateId, Vec<u32>, Option<Vec<u32>>)>,
     last: usize,
-}
-
-impl Tokens {
-    /// The smaller form of a bitmask.
-    pub(crate) fn from_words(words: Vec<u32>) -> Tokens {
-        let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        if count >= DENSE {
-            return Tokens::Mask(words);
-        }
-        let mut list = Vec::with_capacity(count);
-        ones(&words, |token| list.push(token));
-        Tokens::List(list)
-    }
-
-    /// The tokens one by one, until something is found.
-    pub(crate) fn find<R>(&self, mut look: impl FnMut(u32) -> Option<R>) -> Option<R> {
-        match self {
-            Tokens::List(list) => list.iter().find_map(|&token| look(token)),
-            Tokens::Mask(words) => {
-                for (at, &word) in words.iter().enumerate() {
-                    let mut rest = word;
-                    while rest != 0 {
-                        let found = look(at as u32 * 32 + rest.trailing_zeros());
-                        if found.is_some() {
-                            return found;
-                        }
-                        rest &= rest - 1;
-                    }
-                }
-                None
-            }
-        }
-    }
-
-    fn memory_bytes(&self) -> usize {
-        match self {
-            Tokens::List(list) | Tokens::Mask(list) => 40 + 4 * list.len(),
-        }
-    }
-}
-
-/// Hands out the tokens of a bitmask.
-pub(crate) fn ones(words: &Words, mut each: impl FnMut(u32)) {
-    for (at, &word) in words.iter().enumerate() {
-        let mut rest = word;
-        while rest != 0 {
-            each(at as u32 * 32 + rest.trailing_zeros());
-            rest &= rest - 1;
-        }
-    }
 }
 
 impl Sorted {
@@ -142,16 +88,16 @@ impl Sorted {
         }
     }
 
-    fn finish(self, passages: &Passages) -> Vec<(StateId, Tokens)> {
+    fn finish(self, passages: &Passages) -> Vec<(StateId, TokenSet)> {
         let kept = |(state, mut list, mask): (StateId, Vec<u32>, Option<Vec<u32>>)| {
             let tokens = match mask {
                 Some(mut words) => {
                     words.iter_mut().zip(passages.all()).for_each(|(word, all)| *word &= all);
-                    Tokens::from_words(words)
+                    TokenSet::from_words(words)
                 }
                 None => {
                     list.retain(|&token| passages.has(token));
-                    Tokens::List(list)
+                    TokenSet::List(list)
                 }
             };
             (state, tokens)
@@ -171,7 +117,27 @@ impl Reaches {
         if let Some(known) = self.known.get(&state.number()) {
             return Ok(Arc::clone(known));
         }
-        let groups = self.walk(context, state)?.finish(passages);
+        let loops = self.loops(context.machine, state)?;
+        let stay = (loops.ascii != 0).then_some((loops.ascii, loops.wide));
+        let mut sorted = Sorted::default();
+        match stay {
+            Some(stay) => {
+                let exits = context.encoder.exits(context.vocabulary, passages, stay);
+                self.leave(context, state, &exits, &mut sorted)?;
+            }
+            None => {
+                let trie = context.vocabulary.trie();
+                for byte in context.machine.live_bytes(state)?.iter() {
+                    if let Some(root) = trie.root_child(byte)
+                        && !(0x80..0xc0).contains(&byte)
+                        && let Some(next) = context.machine.step(state, byte)?
+                    {
+                        self.walk(context, (next, root), &mut sorted)?;
+                    }
+                }
+            }
+        }
+        let groups = sorted.finish(passages);
         let mut odd = Vec::new();
         for &token in context.encoder.odd_tokens(context.vocabulary) {
             let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
@@ -181,7 +147,7 @@ impl Reaches {
                 odd.push((token, next));
             }
         }
-        let reach = Arc::new(Reach { groups, odd });
+        let reach = Arc::new(Reach { stay, groups, odd });
         if self.bytes > MOST_BYTES {
             self.known.clear();
             self.bytes = 0;
@@ -192,46 +158,66 @@ impl Reaches {
         Ok(reach)
     }
 
-    fn walk<M: Machine>(
+    /// The tokens that leave the characters on which a state stays.
+    fn leave<M: Machine>(
         &mut self,
         context: Context<'_, M>,
         state: StateId,
-    ) -> Result<Sorted, Error> {
+        exits: &Exits,
+        sorted: &mut Sorted,
+    ) -> Result<(), Error> {
+        let words = context.vocabulary.len().div_ceil(32);
+        for exit in &exits.ways {
+            let Ok(next) = context.machine.walk(state, &exit.bytes)? else { continue };
+            sorted.add(next, &exit.tokens, words);
+            for &node in &exit.nodes {
+                self.walk(context, (next, node), sorted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tokens at and below a node, which leads to a state.
+    fn walk<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        (state, root): (StateId, u32),
+        sorted: &mut Sorted,
+    ) -> Result<(), Error> {
         let trie = context.vocabulary.trie();
         let nodes = trie.nodes();
         let words = context.vocabulary.len().div_ceil(32);
-        let mut sorted = Sorted::default();
-        let mut stack = vec![state];
-        for byte in context.machine.live_bytes(state)?.iter() {
-            let Some(root) = trie.root_child(byte).filter(|_| !(0x80..0xc0).contains(&byte)) else {
+        let (end, top) = (nodes[root as usize].end(), nodes[root as usize].depth());
+        // The states before nodes, from the root on.
+        let mut stack = Vec::new();
+        let mut at = root;
+        while at < end {
+            let here = nodes[at as usize];
+            let depth = here.depth() - top;
+            let next = match depth {
+                0 => Some(state),
+                _ => context.machine.step(stack[depth - 1], here.byte())?,
+            };
+            let Some(next) = next else {
+                at = here.end();
                 continue;
             };
-            let end = nodes[root as usize].end();
-            let mut at = root;
-            while at < end {
-                let here = nodes[at as usize];
-                let depth = here.depth();
-                let Some(next) = context.machine.step(stack[depth - 1], here.byte())? else {
+            if here.word().is_some() {
+                sorted.add(next, trie.tokens_at(at), words);
+            }
+            if here.end() > at + SMALL {
+                let loops = self.loops(context.machine, next)?;
+                if trie.signature(at).is_within(loops.ascii, loops.wide) {
+                    sorted.add(next, trie.tokens_below(at), words);
                     at = here.end();
                     continue;
-                };
-                if here.word().is_some() {
-                    sorted.add(next, trie.tokens_at(at), words);
                 }
-                if here.end() > at + SMALL {
-                    let loops = self.loops(context.machine, next)?;
-                    if trie.signature(at).is_within(loops.ascii, loops.wide) {
-                        sorted.add(next, trie.tokens_below(at), words);
-                        at = here.end();
-                        continue;
-                    }
-                }
-                stack.truncate(depth);
-                stack.push(next);
-                at += 1;
             }
+            stack.truncate(depth);
+            stack.push(next);
+            at += 1;
         }
-        Ok(sorted)
+        Ok(())
     }
 
     /// The characters on which a state stays.

@@ -4,12 +4,14 @@
 //! them ([`Landing`]) are known apart, each for many places of the other; a token leads to where
 //! both say. Inside of a character few tokens go on, and a walk along the vocabulary finds them.
 
+use std::sync::Arc;
+
 use formalm_automata::{Error, Machine, StateId};
-use formalm_vocabulary::canonical::{Kind, Landed, Landing, Mark, Passages, Path, Place};
+use formalm_vocabulary::canonical::{Kind, Landed, Landing, Mark, Passages, Path, Place, TokenSet};
 use rustc_hash::FxHashMap;
 
 use super::Context;
-use super::reach::{Reach, Reaches, Tokens};
+use super::reach::{Reach, Reaches};
 
 /// Goals looked up without a hash, a power of two.
 const RECENT: usize = 256;
@@ -24,6 +26,24 @@ pub(crate) struct Goal {
 
 /// Tokens by where they lead.
 pub(crate) type Groups = Vec<(Goal, Tokens)>;
+
+/// Tokens that lead to one goal: a set of their own, or one that others share.
+#[derive(Debug)]
+pub(crate) enum Tokens {
+    Own(TokenSet),
+    Shared(Arc<Landed>, usize),
+}
+
+impl std::ops::Deref for Tokens {
+    type Target = TokenSet;
+
+    fn deref(&self) -> &TokenSet {
+        match self {
+            Tokens::Own(tokens) => tokens,
+            Tokens::Shared(landed, at) => &landed[*at].1,
+        }
+    }
+}
 
 /// Tokens that are looked at one by one.
 struct Walk {
@@ -52,14 +72,24 @@ pub(crate) fn tokens<M: Machine>(
         walk.trie(context, from, mark, 0x80..=0xbf)?;
     } else if let Some(passages) = context.encoder.passages(context.vocabulary) {
         let reach = reaches.of(context, passages, from.state)?;
-        let landing = context.encoder.landing(passages, from.place, mark);
+        let (vocabulary, start) = (context.vocabulary, (from.place, mark));
+        let landing = context.encoder.landing(vocabulary, passages, start);
         walk.listed(passages, &reach, &landing);
         walk.odd(context, &reach, from, mark);
         groups = dense(&reach, &landing);
+        if let Some(stay) = reach.stay {
+            let joined = context.encoder.joined(vocabulary, passages, stay, start);
+            for (at, &(place, _)) in joined.iter().enumerate() {
+                let goal = Goal { state: from.state, place, path: Path::PLAIN };
+                groups.push((goal, Tokens::Shared(Arc::clone(&joined), at)));
+            }
+        }
     } else {
         walk.trie(context, from, mark, 0..=0xff)?;
     }
-    groups.extend(walk.groups.into_iter().map(|(goal, tokens)| (goal, Tokens::List(tokens))));
+    groups.extend(
+        walk.groups.into_iter().map(|(goal, tokens)| (goal, Tokens::Own(TokenSet::List(tokens)))),
+    );
     Ok(groups)
 }
 
@@ -73,28 +103,23 @@ pub(crate) fn plain_tokens<M: Machine>(
     let mut walk = Walk::default();
     walk.bytes(context, from, mark)?;
     walk.trie(context, from, mark, 0..=0xff)?;
-    Ok(walk.groups.into_iter().map(|(goal, tokens)| (goal, Tokens::List(tokens))).collect())
+    Ok(walk
+        .groups
+        .into_iter()
+        .map(|(goal, tokens)| (goal, Tokens::Own(TokenSet::List(tokens))))
+        .collect())
 }
 
 /// Tokens of which many lead to one state.
 fn dense(reach: &Reach, landing: &Landing) -> Groups {
     let mut groups = Groups::new();
     for (state, tokens) in &reach.groups {
-        let Tokens::Mask(words) = tokens else { continue };
+        let TokenSet::Mask(words) = tokens else { continue };
         for (place, landed) in landing.groups() {
-            let both = match landed {
-                Landed::Mask(mask) => {
-                    let both = words.iter().zip(mask).map(|(one, other)| one & other);
-                    Tokens::from_words(both.collect())
-                }
-                Landed::List(list) => {
-                    let within = |id: &u32| words[*id as usize >> 5] >> (id & 31) & 1 != 0;
-                    Tokens::List(list.iter().copied().filter(within).collect())
-                }
-            };
-            if !matches!(&both, Tokens::List(list) if list.is_empty()) {
+            let both = landed.within(words);
+            if !both.is_empty() {
                 let goal = Goal { state: *state, place: *place, path: Path::PLAIN };
-                groups.push((goal, both));
+                groups.push((goal, Tokens::Own(both)));
             }
         }
     }
@@ -140,7 +165,7 @@ impl Walk {
     /// Tokens with a passage of which few lead to one state.
     fn listed(&mut self, passages: &Passages, reach: &Reach, landing: &Landing) {
         for (state, tokens) in &reach.groups {
-            let Tokens::List(list) = tokens else { continue };
+            let TokenSet::List(list) = tokens else { continue };
             for &token in list {
                 if let Some(place) = passages.place(landing, token) {
                     self.add(Goal { state: *state, place, path: Path::PLAIN }, token);

@@ -1,13 +1,14 @@
 //! A merging tokenizer, taken apart into what decides which sequences of tokens are canonical.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
 use super::description::{Description, refused};
-use super::passages::{Landing, Passages};
+use super::neighbours::Neighbours;
 use super::relation::Relation;
-use super::splitter::{Mark, Place, Splitter};
+use super::shared::Reading;
+use super::splitter::{Mark, Splitter};
 use super::symbols::Symbols;
 use super::wholes::{Path, Wholes};
 use super::{ranks, reading, sentencepiece};
@@ -45,14 +46,7 @@ pub struct Encoder {
     /// Text gets a space in front before it is encoded.
     pub(super) prepends: bool,
     pub(super) reading: OnceLock<Reading>,
-}
-
-/// How the tokens of the vocabulary are read, made when first asked for.
-#[derive(Debug)]
-pub(super) struct Reading {
-    passages: Option<Passages>,
-    /// Tokens that have no passage and are not part of a character.
-    odd: Vec<u32>,
+    pub(super) neighbours: Neighbours,
 }
 
 impl Encoder {
@@ -111,6 +105,7 @@ impl Encoder {
             kinds,
             prepends: description.prepends,
             reading: OnceLock::new(),
+            neighbours: Neighbours::default(),
         })
     }
 
@@ -218,44 +213,6 @@ impl Encoder {
         self.relation.forbidden(token, false, each);
     }
 
-    /// How the tokens that merging makes pass through the splitter, given their vocabulary; none if
-    /// that is too many ways to tell them apart.
-    pub fn passages(&self, vocabulary: &Vocabulary) -> Option<&Passages> {
-        self.reading(vocabulary).passages.as_ref()
-    }
-
-    /// Tokens that have no passage, apart from those for single bytes and those that begin inside
-    /// of a character.
-    pub fn odd_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
-        &self.reading(vocabulary).odd
-    }
-
-    /// Where tokens with a passage lead from a place between characters, the first byte with a
-    /// mark.
-    pub fn landing(&self, passages: &Passages, place: Place, mark: Mark) -> Arc<Landing> {
-        passages.landing(&self.splitter, place, mark)
-    }
-
-    fn reading(&self, vocabulary: &Vocabulary) -> &Reading {
-        self.reading.get_or_init(|| {
-            let begins = |token: u32| {
-                let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
-                first.is_some_and(|byte| !(0x80..0xc0).contains(byte))
-            };
-            let merged = |token: u32| self.kind(token) == Kind::Merged;
-            let plain = |token: u32| merged(token) && begins(token) && !self.wholes.notes(token);
-            let len = self.kinds.len().max(vocabulary.len());
-            let passages = Passages::new(&self.splitter, vocabulary.trie(), (len, plain));
-            let is_odd = |token: &u32| {
-                begins(*token)
-                    && !matches!(self.kind(*token), Kind::Never | Kind::Byte(_))
-                    && !passages.as_ref().is_some_and(|passages| passages.has(*token))
-            };
-            let odd = (0..self.kinds.len() as u32).filter(is_odd).collect();
-            Reading { passages, odd }
-        })
-    }
-
     /// What the tokens of a piece have been after one more, which `begins` the piece or not; none
     /// if it may not stand there.
     #[inline]
@@ -308,11 +265,8 @@ impl Encoder {
 
     /// Memory in use, in bytes, to a good approximation.
     pub fn memory_bytes(&self) -> usize {
-        let reading = self.reading.get().map_or(0, |reading| {
-            let passages = reading.passages.as_ref().map_or(0, Passages::memory_bytes);
-            passages + 4 * reading.odd.len()
-        });
-        self.relation.memory_bytes() + self.splitter.memory_bytes() + 2 * self.kinds.len() + reading
+        let own = self.relation.memory_bytes() + self.splitter.memory_bytes();
+        own + 2 * self.kinds.len() + self.shared_bytes()
     }
 }
 

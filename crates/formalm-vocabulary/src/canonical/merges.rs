@@ -103,7 +103,7 @@ impl Merges {
     ) -> Result<Merges, Error> {
         check_ids(pieces)?;
         let ids: FxHashMap<&str, u32> = pieces.iter().map(|(piece, id)| (&**piece, *id)).collect();
-        let rules = Rules::new(rules(merges, &ids)?.into_iter());
+        let rules = Rules::new(rules(merges, &ids)?);
         Ok(Merges::new(pieces, &rules, |(piece, id), out| {
             let known = piece.chars().map_while(|character| symbols.get(&character));
             out.extend(known);

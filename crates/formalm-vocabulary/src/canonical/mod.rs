@@ -6,8 +6,11 @@
 
 mod description;
 mod encoder;
+mod exits;
+mod guesses;
 mod intervals;
 mod merges;
+mod neighbours;
 mod passages;
 mod pretokenizer;
 mod program;
@@ -19,14 +22,20 @@ mod rules;
 mod saved;
 mod segments;
 mod sentencepiece;
+mod shapes;
+mod shared;
 mod splits;
 mod splitter;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod token_sets;
 mod wholes;
 
 pub use encoder::{Encoder, Kind};
-pub use passages::{Landed, Landing, Passages};
+pub use exits::{Exit, Exits, Stay};
+pub use passages::{Landing, Passages};
+pub use shared::Landed;
 pub use splitter::{MARKS, Mark, Place, Splitter};
+pub use token_sets::TokenSet;
 pub use wholes::Path;

@@ -80,7 +80,7 @@ impl Relation {
             let (left, right) = derivation.parts?;
             Some((left, right, Rule { rank: derivation.rank, token: *token }))
         });
-        relation.rules = Rules::new(rules.collect::<Vec<_>>().into_iter());
+        relation.rules = Rules::new(rules.collect());
         relation.after = relation.side(made, true);
         relation.before = relation.side(made, false);
         relation
@@ -253,8 +253,32 @@ impl Relation {
         each(&patch);
     }
 
+    /// Early tokens, and what may not stand beside a token as far as they are concerned; none
+    /// where intervals tell all.
+    pub(crate) fn patched(&self, token: u32, after: bool) -> Option<(&[u32], Arc<[u32]>)> {
+        let has_early = !self.early_tokens.is_empty();
+        has_early.then(|| (&self.early_tokens[..], self.patch(token, after)))
+    }
+
+    /// Whether intervals tell nothing of a token.
+    pub(crate) fn is_early(&self, token: u32) -> bool {
+        self.early[token as usize]
+    }
+
+    /// The tokens in the order of one side.
+    pub(crate) fn order(&self, after: bool) -> &[u32] {
+        if after { &self.after.order } else { &self.before.order }
+    }
+
     /// Tokens in the intervals of a token.
     fn forbidden_by_time(&self, token: u32, after: bool, each: &mut impl FnMut(&[u32])) {
+        let order = self.order(after);
+        self.intervals(token, after, |start, end| each(&order[start as usize..end as usize]));
+    }
+
+    /// The intervals of the order of one side that may not stand beside a token, early tokens
+    /// aside; some overlap.
+    pub(crate) fn intervals(&self, token: u32, after: bool, mut each: impl FnMut(u32, u32)) {
         let (side, spine) =
             if after { (&self.after, &self.right) } else { (&self.before, &self.left) };
         let (mut here, mut bound) = (token, u32::MAX);
@@ -264,7 +288,7 @@ impl Relation {
                 if !forbids {
                     break;
                 }
-                each(&side.order[interval.start as usize..interval.end as usize]);
+                each(interval.start, interval.end);
             }
             if spine[here as usize] == NONE {
                 return;

@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
-
 /// Up to this many symbols the smallest rank is looked for one by one.
 const FEW: usize = 48;
 
@@ -17,30 +15,69 @@ pub(crate) struct Rule {
     pub(crate) token: u32,
 }
 
-/// Merge rules by the two tokens they join.
-#[derive(Clone, Debug, Default)]
+/// No rule in this slot.
+const EMPTY: u32 = u32::MAX;
+
+/// Merge rules by the two tokens they join: a hash table of open addresses, made in one pass over
+/// the rules and at most half full.
+#[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    rules: FxHashMap<(u32, u32), Rule>,
+    list: Vec<(u32, u32, Rule)>,
+    slots: Vec<u32>,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules::new(Vec::new())
+    }
 }
 
 impl Rules {
-    /// The rules `(left, right, rank, token)`; of two for the same pair the later counts.
-    pub(crate) fn new(list: impl ExactSizeIterator<Item = (u32, u32, Rule)>) -> Rules {
-        let mut rules = FxHashMap::default();
-        rules.reserve(list.len());
-        rules.extend(list.map(|(left, right, rule)| ((left, right), rule)));
-        Rules { rules }
+    /// The rules `(left, right, rule)`; of two for the same pair the later counts.
+    pub(crate) fn new(list: Vec<(u32, u32, Rule)>) -> Rules {
+        let slots = vec![EMPTY; (2 * list.len()).next_power_of_two().max(2)];
+        let mut rules = Rules { list, slots };
+        for at in 0..rules.list.len() {
+            let (left, right, _) = rules.list[at];
+            let slot = rules.slot(left, right);
+            rules.slots[slot] = at as u32;
+        }
+        rules
+    }
+
+    /// The slot of the rule of two neighbours, or the empty one where it would be.
+    #[inline]
+    fn slot(&self, left: u32, right: u32) -> usize {
+        let mask = self.slots.len() - 1;
+        let key = u64::from(left) << 32 | u64::from(right);
+        // The upper bits of the product depend on all bits of the key.
+        let mut slot = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        loop {
+            match self.slots[slot] {
+                EMPTY => return slot,
+                at => {
+                    let (first, second, _) = self.list[at as usize];
+                    if (first, second) == (left, right) {
+                        return slot;
+                    }
+                }
+            }
+            slot = (slot + 1) & mask;
+        }
     }
 
     /// The rule of two neighbours.
     #[inline]
     pub(crate) fn get(&self, left: u32, right: u32) -> Option<Rule> {
-        self.rules.get(&(left, right)).copied()
+        match self.slots[self.slot(left, right)] {
+            EMPTY => None,
+            at => Some(self.list[at as usize].2),
+        }
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.rules.capacity() * 8 / 7 * (size_of::<((u32, u32), Rule)>() + 1)
+        4 * self.slots.len() + size_of_val(&self.list[..])
     }
 
     /// Merges until no rule applies, always the lowest rank and of equal ones the leftmost. Says

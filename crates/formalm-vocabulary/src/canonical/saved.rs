@@ -1,12 +1,12 @@
 //! An encoder as bytes, to be read by a later process in a fraction of the time it takes to make.
 //!
 //! ```text
-//! "formalm encoder\n"   format version u32   length of what follows the digest u64   digest 16
-//! fingerprint of the vocabulary   name of the tokenizer   neighbours …   cuts …   pieces …
+//! "formalm encoder\n"   format version u32   length of what follows the checksum u64   checksum 16
+//! fingerprint of the vocabulary   checksum of the tokenizer's file   neighbours …   cuts …   pieces …
 //! ```
 //!
 //! Numbers are little-endian, lists and texts begin with their length as u64, as in a saved
-//! vocabulary. A digest proves no good intent, so what is read is checked: no number may lead out
+//! vocabulary. A checksum proves no good intent, so what is read is checked: no number may lead out
 //! of its table, and no token may be part of itself.
 
 use std::sync::OnceLock;
@@ -15,25 +15,27 @@ use rustc_hash::FxHashMap;
 
 use super::encoder::{Encoder, Kind};
 use super::intervals::{Interval, Side};
+use super::neighbours::Neighbours;
 use super::relation::{NONE, Patches, Relation};
 use super::rules::{Rule, Rules};
 use super::splitter::Splitter;
 use super::symbols::{Bytes, Symbols};
 use super::wholes::Wholes;
-use crate::saved::{DIGEST, Reader, digest, write_bytes, write_length, write_numbers};
+use crate::checksum::{CHECKSUM, checksum};
+use crate::saved::{Reader, write_bytes, write_length, write_numbers};
 use crate::tokens::MOST_IDS;
 use crate::{Error, Vocabulary};
 
 const LABEL: &[u8] = b"formalm encoder\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Encoder {
     /// The encoder as bytes for [`Encoder::from_saved`], with the vocabulary that it was checked
-    /// with and a name for the tokenizer that it is of.
-    pub fn save(&self, vocabulary: &Vocabulary, tokenizer: &str) -> Vec<u8> {
+    /// with and the file of the tokenizer that it is of.
+    pub fn save(&self, vocabulary: &Vocabulary, tokenizer: &[u8]) -> Vec<u8> {
         let mut payload = Vec::with_capacity(64 * self.kinds.len());
         write_bytes(&mut payload, vocabulary.fingerprint().as_bytes());
-        write_bytes(&mut payload, tokenizer.as_bytes());
+        write_bytes(&mut payload, &checksum(tokenizer));
         write_relation(&mut payload, &self.relation);
         let (partition, table, flags) = self.splitter.parts();
         write_numbers(&mut payload, &partition);
@@ -44,7 +46,7 @@ impl Encoder {
         out.extend_from_slice(LABEL);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-        out.extend_from_slice(&digest(&payload));
+        out.extend_from_slice(&checksum(&payload));
         out.extend_from_slice(&payload);
         out
     }
@@ -58,7 +60,7 @@ impl Encoder {
     pub fn from_saved(
         data: &[u8],
         vocabulary: &Vocabulary,
-        tokenizer: &str,
+        tokenizer: &[u8],
     ) -> Result<Encoder, Error> {
         let rest = data.strip_prefix(LABEL).ok_or_else(|| again("is none"))?;
         let mut reader = Reader(rest);
@@ -68,11 +70,11 @@ impl Encoder {
             return Err(again(&message));
         }
         let length = reader.length()?;
-        let expected = reader.take(DIGEST)?;
-        if reader.0.len() as u64 != length || digest(reader.0) != expected {
+        let expected = reader.take(CHECKSUM)?;
+        if reader.0.len() as u64 != length || checksum(reader.0) != expected {
             return Err(again("is damaged"));
         }
-        if reader.text()? != vocabulary.fingerprint() || reader.text()? != tokenizer {
+        if reader.text()? != vocabulary.fingerprint() || reader.bytes()? != checksum(tokenizer) {
             return Err(again("is that of another tokenizer"));
         }
         let relation = read_relation(&mut reader, vocabulary)?;
@@ -133,8 +135,12 @@ fn write_relation(out: &mut Vec<u8>, relation: &Relation) {
     for side in [&relation.after, &relation.before] {
         write_numbers(out, &side.order);
         write_numbers(out, &side.offsets);
-        let intervals = side.intervals.iter();
-        write_numbers(out, &intervals.flat_map(|i| [i.time, i.start, i.end]).collect::<Vec<_>>());
+        write_length(out, 12 * side.intervals.len());
+        for interval in &side.intervals {
+            for number in [interval.time, interval.start, interval.end] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+        }
     }
 }
 
@@ -167,7 +173,7 @@ fn read_relation(reader: &mut Reader<'_>, vocabulary: &Vocabulary) -> Result<Rel
         .filter(|&token| left[token] != NONE)
         .map(|at| (left[at], right[at], Rule { rank: ranks[at], token: at as u32 }))
         .collect();
-    let rules = Rules::new(joined.into_iter());
+    let rules = Rules::new(joined);
     let patches = std::sync::Mutex::new(Patches::default());
     Ok(Relation {
         left,
@@ -185,16 +191,21 @@ fn read_relation(reader: &mut Reader<'_>, vocabulary: &Vocabulary) -> Result<Rel
 
 fn side(reader: &mut Reader<'_>, len: usize) -> Result<Side, Error> {
     let (order, offsets) = (reader.numbers()?, reader.numbers()?);
-    let numbers = reader.numbers()?;
+    let numbers = reader.bytes()?;
+    let number = |part: &[u8], at: usize| u32::from_le_bytes(std::array::from_fn(|i| part[at + i]));
     let intervals: Vec<Interval> = numbers
-        .chunks_exact(3)
-        .map(|part| Interval { time: part[0], start: part[1], end: part[2] })
+        .chunks_exact(12)
+        .map(|part| Interval {
+            time: number(part, 0),
+            start: number(part, 4),
+            end: number(part, 8),
+        })
         .collect();
     let fits = order.iter().all(|&token| (token as usize) < len)
         && offsets.len() == len + 1
         && offsets.is_sorted()
         && offsets.last() == Some(&(intervals.len() as u32))
-        && numbers.len() % 3 == 0
+        && numbers.len() % 12 == 0
         && intervals.iter().all(|i| i.start < i.end && i.end as usize <= order.len());
     if fits { Ok(Side { order, offsets, intervals }) } else { Err(wrong("neighbours")) }
 }
@@ -252,6 +263,7 @@ fn read_pieces(
         kinds,
         prepends,
         reading: OnceLock::new(),
+        neighbours: Neighbours::default(),
     })
 }
 
@@ -328,36 +340,36 @@ mod tests {
     #[test]
     fn saved_and_read() {
         let (vocabulary, encoder) = made();
-        let saved = encoder.save(&vocabulary, "name");
-        let read = Encoder::from_saved(&saved, &vocabulary, "name").expect("what was saved");
+        let saved = encoder.save(&vocabulary, b"name");
+        let read = Encoder::from_saved(&saved, &vocabulary, b"name").expect("what was saved");
         assert_eq!(asked(&read), asked(&encoder));
-        assert_eq!(read.save(&vocabulary, "name"), saved);
-        let message = |data: &[u8], name: &str| {
+        assert_eq!(read.save(&vocabulary, b"name"), saved);
+        let message = |data: &[u8], name: &[u8]| {
             Encoder::from_saved(data, &vocabulary, name).expect_err("wrong").message
         };
-        assert!(message(&saved, "other").contains("another tokenizer"));
+        assert!(message(&saved, b"other").contains("another tokenizer"));
         for at in (0..saved.len()).step_by(97) {
-            message(&saved[..at], "name");
+            message(&saved[..at], b"name");
             let mut damaged = saved.clone();
             damaged[at] ^= 4;
-            message(&damaged, "name");
+            message(&damaged, b"name");
         }
     }
 
     #[test]
-    fn damage_behind_a_true_digest_is_no_panic() {
+    fn damage_behind_a_true_checksum_is_no_panic() {
         let (vocabulary, encoder) = made();
-        let saved = encoder.save(&vocabulary, "name");
+        let saved = encoder.save(&vocabulary, b"name");
         let start = LABEL.len() + 12;
         let (mut refused, mut read) = (0, 0);
-        for at in (start + DIGEST..saved.len()).step_by(37) {
+        for at in (start + CHECKSUM..saved.len()).step_by(37) {
             for value in [0, 1, 0x7F, 0xFF] {
                 let mut damaged = saved.clone();
                 damaged[at] = value;
-                let true_digest = digest(&damaged[start + DIGEST..]);
-                damaged[start..start + DIGEST].copy_from_slice(&true_digest);
+                let true_checksum = checksum(&damaged[start + CHECKSUM..]);
+                damaged[start..start + CHECKSUM].copy_from_slice(&true_checksum);
                 // Some changes are other tokenizers; none may panic, hang or ask for much memory.
-                match Encoder::from_saved(&damaged, &vocabulary, "name") {
+                match Encoder::from_saved(&damaged, &vocabulary, b"name") {
                     Ok(encoder) => {
                         asked(&encoder);
                         read += 1;

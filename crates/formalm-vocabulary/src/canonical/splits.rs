@@ -51,5 +51,5 @@ pub(super) fn every_split(tokens: &[Ranked]) -> Result<Rules, Error> {
             })
         })
         .collect();
-    Ok(Rules::new(splits.into_iter()))
+    Ok(Rules::new(splits))
 }

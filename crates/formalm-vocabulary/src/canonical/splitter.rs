@@ -7,20 +7,18 @@
 use formalm_automata::{CharSet, Partition, Reading};
 use rustc_hash::FxHashMap;
 
-use super::segments::{Division, Guess, Segment};
+use super::guesses::explore;
+use super::segments::Division;
 use crate::Error;
 
 /// States of a machine; a tokenizer that needs more is refused.
-const MOST_STATES: usize = 4096;
-
-/// Instructions looked at while the machine is built: bounds the time it takes.
-const MOST_WORK: usize = 2_000_000_000;
+pub(super) const MOST_STATES: usize = 4096;
 
 /// States times rows inside of characters, of what was saved.
 const MOST_INSIDE: usize = 1 << 22;
 
 /// Transitions to nowhere.
-const DEAD: u32 = u32::MAX;
+pub(super) const DEAD: u32 = u32::MAX;
 
 /// The bits of a place below the row.
 const LOW_BITS: u32 = 3;
@@ -57,19 +55,11 @@ pub struct Splitter {
     added: Vec<bool>,
     /// Per class whether its characters are symbols.
     symbols: Vec<bool>,
-    /// Per state, row and mark, whether some character can be completed; with and without those
+    /// Per state and mark which classes of characters lead on, by number.
+    ways_on: Vec<u32>,
+    /// Per such number and row whether some character can be completed; with and without those
     /// that are symbols.
     completable: Vec<[bool; 2]>,
-}
-
-/// One guess about each division; none where it has read nothing of the current piece.
-type Guesses = Vec<Option<Segment>>;
-
-/// Building a [`Splitter`].
-struct Builder<'a> {
-    divisions: &'a [Division],
-    /// Matches of the first division are added tokens.
-    has_added: bool,
 }
 
 impl Splitter {
@@ -91,29 +81,20 @@ impl Splitter {
         for division in &mut divisions {
             division.use_classes(partition.representatives());
         }
-        let builder = Builder { divisions: &divisions, has_added };
-        let symbols = partition.representatives().iter().map(|&c| symbols.contains(c)).collect();
-        let (states, mut table) = builder.explore(partition.len())?;
-        for (at, next) in table.iter_mut().enumerate() {
-            if never.contains(partition.representatives()[at % partition.len()]) {
-                *next = DEAD;
-            }
-        }
-        let ends: Vec<bool> =
-            states.iter().map(|state| state.iter().any(|guesses| builder.ends(guesses))).collect();
-        let added = states
-            .iter()
-            .map(|state| state.iter().any(|guesses| builder.is_added(guesses)))
-            .collect();
-        trim(&mut table, &ends, 3 * partition.len());
-        Ok(Splitter::over(partition, table, [ends, added, symbols]))
+        let within = |set: &CharSet| -> Vec<bool> {
+            partition.representatives().iter().map(|&c| set.contains(c)).collect()
+        };
+        let states = explore(&divisions, has_added, &within(never))?;
+        let flags = [states.ends, states.added, within(symbols)];
+        Ok(Splitter::over(partition, states.table, flags))
     }
 
     fn over(partition: Partition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> Splitter {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
         let [ends, added, symbols] = flags;
+        let (ways_on, completable) = (Vec::new(), Vec::new());
         let mut splitter =
-            Splitter { partition, row_bits, table, ends, added, symbols, completable: Vec::new() };
+            Splitter { partition, row_bits, table, ends, added, symbols, ways_on, completable };
         splitter.find_completable();
         splitter
     }
@@ -162,26 +143,30 @@ impl Splitter {
                 }
             }
         }
-        let bits = |has: &dyn Fn(usize) -> bool| -> Vec<u64> {
-            let chunk = |at: usize| (64 * at..classes.min(64 * at + 64)).filter(|&c| has(c));
-            (0..chunks)
-                .map(|at| chunk(at).fold(0, |bits, class| bits | 1 << (class % 64)))
-                .collect()
-        };
-        let alone = bits(&|class| !self.symbols[class]);
-        for state in 0..self.ends.len() {
-            let alive = [0, 1, 2].map(|mark| {
-                let start = (state * 3 + mark) * classes;
-                bits(&|class| self.table[start + class] != DEAD)
-            });
-            for within in &within {
-                for alive in &alive {
-                    let both = || within.iter().zip(alive).map(|(one, other)| one & other);
+        let mut alone = vec![0u64; chunks];
+        for class in (0..classes).filter(|&class| !self.symbols[class]) {
+            alone[class / 64] |= 1 << (class % 64);
+        }
+        // Most states go on with the same classes as another one.
+        let mut known: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
+        let mut alive = vec![0u64; chunks];
+        for row in self.table.chunks_exact(classes) {
+            for (bits, nexts) in alive.iter_mut().zip(row.chunks(64)) {
+                let bit = |(at, &next): (usize, &u32)| u64::from(next != DEAD) << at;
+                *bits = nexts.iter().enumerate().map(bit).sum();
+            }
+            let id = known.get(&*alive).copied().unwrap_or_else(|| {
+                let id = known.len() as u32;
+                known.insert((&*alive).into(), id);
+                for within in &within {
+                    let both = || within.iter().zip(&alive).map(|(one, other)| one & other);
                     let any = both().any(|bits| bits != 0);
                     let alone = both().zip(&alone).any(|(bits, alone)| bits & alone != 0);
                     self.completable.push([any, alone]);
                 }
-            }
+                id
+            });
+            self.ways_on.push(id);
         }
     }
 
@@ -239,8 +224,9 @@ impl Splitter {
         match reading {
             Reading::Dead => None,
             Reading::Inside(row) => {
-                let at = (state as usize * self.partition.row_count() + usize::from(row)) * 3;
-                if !self.completable[at + mark as usize][usize::from(alone != 0)] {
+                let on = self.ways_on[(state * 3 + mark) as usize] as usize;
+                let at = on * self.partition.row_count() + usize::from(row);
+                if !self.completable[at][usize::from(alone != 0)] {
                     return None;
                 }
                 let row = u32::from(row) + 1;
@@ -322,189 +308,6 @@ impl Splitter {
 
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        4 * self.table.len() + 128 * self.partition.row_count()
-    }
-}
-
-impl Builder<'_> {
-    /// All states, and where each leads.
-    fn explore(&self, classes: usize) -> Result<(Vec<Vec<Guesses>>, Vec<u32>), Error> {
-        let instructions: usize =
-            self.divisions.iter().map(|division| division.program.len()).sum();
-        let mut known = Known::new(vec![None; self.divisions.len()], classes);
-        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::from_iter([(vec![0], 0)]);
-        let mut states: Vec<Vec<u32>> = vec![vec![0]];
-        let mut table = Vec::new();
-        let (mut at, mut work) = (0, 0);
-        while at < states.len() {
-            let mut after: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); classes]; 3];
-            for &guesses in &states[at] {
-                for class in 0..classes as u16 {
-                    for &(next, mark) in known.after(self, guesses, class) {
-                        after[mark as usize][usize::from(class)].push(next);
-                    }
-                }
-            }
-            for mut state in after.into_iter().flatten() {
-                state.sort_unstable();
-                state.dedup();
-                if state.is_empty() {
-                    table.push(DEAD);
-                    continue;
-                }
-                let next = states.len() as u32;
-                let id = *ids.entry(state.clone()).or_insert(next);
-                if id == next {
-                    states.push(state);
-                }
-                table.push(id);
-            }
-            work += states[at].len() * classes;
-            if states.len() > MOST_STATES || work + known.steps * instructions > MOST_WORK {
-                let message = format!(
-                    "the pre-tokenizer needs more than {MOST_STATES} states, or is too large"
-                );
-                return Err(Error::new(message).at("pre_tokenizer"));
-            }
-            at += 1;
-        }
-        let guesses =
-            |state: Vec<u32>| state.into_iter().map(|id| known.list[id as usize].clone()).collect();
-        Ok((states.into_iter().map(guesses).collect(), table))
-    }
-
-    /// Every way to go on with a character, and the mark in front of it.
-    fn step(&self, guesses: &Guesses, class: u16) -> Vec<(Guesses, Mark)> {
-        let mut ways: Vec<(Guesses, Mark)> = vec![(Vec::new(), Mark::Inside)];
-        for (level, (division, segment)) in self.divisions.iter().zip(guesses).enumerate() {
-            let mut further = Vec::new();
-            for (before, mark) in &ways {
-                let in_added = self.has_added
-                    && before.first().is_some_and(|first: &Option<Segment>| {
-                        first.as_ref().is_some_and(Segment::is_match)
-                    });
-                let mut add = |segment: Option<Segment>, mark: Mark| {
-                    let mut next = before.clone();
-                    next.push(segment);
-                    further.push((next, mark));
-                };
-                let begins = *mark != Mark::Inside || segment.is_none();
-                // Where a piece begins, the one before must be complete in itself.
-                if begins && segment.as_ref().is_some_and(|segment| !division.ends(segment)) {
-                    continue;
-                }
-                if in_added {
-                    // An added token is not divided further.
-                    add(None, *mark);
-                    continue;
-                }
-                let Some(segment) = segment.as_ref().filter(|_| !begins) else {
-                    for guess in [Guess::Match, Guess::Gap] {
-                        let added = level == 0 && self.has_added && guess == Guess::Match;
-                        let mark = if added { Mark::Added } else { Mark::Piece };
-                        if let Some(segment) = division.begin(class, guess) {
-                            add(Some(segment), mark);
-                        }
-                    }
-                    continue;
-                };
-                for guess in [Guess::Same, Guess::Match, Guess::Gap] {
-                    let Some(next) = division.step(segment, class, guess) else { continue };
-                    let added = level == 0 && self.has_added && guess == Guess::Match;
-                    let mark = match guess {
-                        Guess::Same => Mark::Inside,
-                        _ if added => Mark::Added,
-                        _ if division.parts(segment, guess) => Mark::Piece,
-                        _ => Mark::Inside,
-                    };
-                    add(Some(next), mark);
-                }
-            }
-            ways = further;
-        }
-        ways
-    }
-
-    fn ends(&self, guesses: &Guesses) -> bool {
-        self.divisions
-            .iter()
-            .zip(guesses)
-            .all(|(division, segment)| segment.as_ref().is_none_or(|s| division.ends(s)))
-    }
-
-    fn is_added(&self, guesses: &Guesses) -> bool {
-        self.has_added
-            && guesses.first().is_some_and(|first| first.as_ref().is_some_and(Segment::is_match))
-    }
-}
-
-/// Ways to go on: guesses by number, and the mark in front of the character.
-type Ways = Box<[(u32, Mark)]>;
-
-/// Guesses met so far, and where each leads: many states have the same ones.
-struct Known {
-    ids: FxHashMap<Guesses, u32>,
-    list: Vec<Guesses>,
-    classes: usize,
-    /// Per guesses and class, where that was asked for.
-    ways: Vec<Option<Ways>>,
-    /// How often that was.
-    steps: usize,
-}
-
-impl Known {
-    fn new(start: Guesses, classes: usize) -> Known {
-        let mut known = Known {
-            ids: FxHashMap::default(),
-            list: Vec::new(),
-            classes,
-            ways: Vec::new(),
-            steps: 0,
-        };
-        known.id(start);
-        known
-    }
-
-    fn id(&mut self, guesses: Guesses) -> u32 {
-        let next = self.list.len() as u32;
-        let id = *self.ids.entry(guesses.clone()).or_insert(next);
-        if id == next {
-            self.list.push(guesses);
-            self.ways.resize(self.list.len() * self.classes, None);
-        }
-        id
-    }
-
-    /// Every way to go on with a character.
-    fn after(&mut self, builder: &Builder<'_>, guesses: u32, class: u16) -> &[(u32, Mark)] {
-        let at = guesses as usize * self.classes + usize::from(class);
-        if self.ways[at].is_none() {
-            self.steps += 1;
-            let ways = builder.step(&self.list[guesses as usize], class);
-            let ways = ways.into_iter().map(|(next, mark)| (self.id(next), mark)).collect();
-            self.ways[at] = Some(ways);
-        }
-        self.ways[at].as_deref().unwrap_or_default()
-    }
-}
-
-/// Removes transitions to states from which no text ends.
-fn trim(table: &mut [u32], ends: &[bool], row: usize) {
-    let mut live = ends.to_vec();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for state in 0..live.len() {
-            let mut row = table[state * row..(state + 1) * row].iter();
-            if !live[state] && row.any(|&next| next != DEAD && live[next as usize]) {
-                live[state] = true;
-                changed = true;
-            }
-        }
-    }
-    for next in table.iter_mut() {
-        if *next != DEAD && !live[*next as usize] {
-            *next = DEAD;
-        }
+        4 * self.table.len() + 2 * self.completable.len() + 128 * self.partition.row_count()
     }
 }

@@ -82,7 +82,7 @@ fn model() -> impl Strategy<Value = Model> {
 
 impl Model {
     fn relation(&self) -> Relation {
-        let rules = Rules::new(self.rules.clone().into_iter());
+        let rules = Rules::new(self.rules.clone());
         let mut made = Vec::new();
         for (id, text) in self.texts.iter().enumerate() {
             let (mut parts, mut rank) = (None, 0);
@@ -149,7 +149,7 @@ proptest! {
         text in prop::collection::vec(0..3u32, 0..120),
     ) {
         let mut symbols = text.clone();
-        Rules::new(model.rules.clone().into_iter()).merge(&mut symbols, |_, _| ());
+        Rules::new(model.rules.clone()).merge(&mut symbols, |_, _| ());
         prop_assert_eq!(merge(&model.rules, &text), symbols);
     }
 }
