@@ -13,7 +13,6 @@ from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
-from formalm.vocabulary.canonical import Space
 from formalm.vocabulary.parts import token_ids
 
 __all__ = [
@@ -190,22 +189,6 @@ class Constraint:
             return Matcher(self, core)
         raise self._unfollowed(ids, good)
 
-    def preceded_by(self, text: bytes) -> Constraint:
-        """The same with ``text`` in front of every member, to go on with after a prompt.
-
-        Its :attr:`language` is still the members' own. Unlike any other constraint it may have no
-        first mask, only ones after a prompt.
-        """
-        return _Rest(self, text)
-
-    def in_place_of(self, other: Constraint) -> Constraint:
-        """The same, behind whatever is in front of the members of ``other``."""
-        return _Rest(self, other._front, other._space) if isinstance(other, _Rest) else self
-
-    def behind(self, space: Space) -> Constraint:
-        """The same for texts that the tokenizer puts a space in front of, unless they are empty."""
-        return _Rest(self, b" ", space)
-
     def _check_range(self, ids: Sequence[int]) -> None:
         size = len(self.vocabulary)
         for token_id in ids:
@@ -250,7 +233,7 @@ class Constraint:
         return TokenAutomaton(_core.Graph.of_tokens(self.core, states, edges), self.vocabulary)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Constraint) or isinstance(other, _Rest):
+        if not isinstance(other, Constraint) or type(other) is not type(self):
             return NotImplemented
         mine = (self._key, self.language, self.vocabulary)
         same = mine == (other._key, other.language, other.vocabulary)
@@ -274,48 +257,6 @@ class Constraint:
     def __repr__(self) -> str:
         canonical = ", tokenization='canonical'" if self.tokenization != "all" else ""
         return f"Constraint({self.language!r}, {self.vocabulary!r}{canonical})"
-
-
-class _Rest(Constraint):
-    """A constraint behind a text; its members may be the rests of texts, and none of them whole."""
-
-    __slots__ = ("_front", "_space", "_whole")
-    _begins = False
-
-    def __init__(self, whole: Constraint, front: bytes, space: Space | None = None) -> None:
-        self._whole, self._front, self._space = whole, front, space
-        tokenization, width, memory_limit_bytes, state_limit = whole._key
-        super().__init__(
-            whole.language,
-            whole.vocabulary,
-            tokenization=tokenization,
-            width=width,
-            memory_limit_bytes=memory_limit_bytes,
-            state_limit=state_limit,
-        )
-
-    def preceded_by(self, text: bytes) -> Constraint:
-        if self._space is not None:
-            raise ArgumentError("a space is in front of this constraint's members already")
-        return _Rest(self._whole, text + self._front)
-
-    def _automaton(self, state_limit: int | None) -> _core.Automaton:
-        refused = ord(" ") if self._space is not None and self._space.unless_there else None
-        return self._whole._automaton(state_limit).preceded_by(
-            self._front, unless_empty=self._space is not None, refused=refused
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Rest):
-            return False
-        mine = (self._front, self._space, self._whole)
-        return mine == (other._front, other._space, other._whole)
-
-    def __hash__(self) -> int:
-        return hash((self._front, self._space, self._whole))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _Rest, (self._whole, self._front, self._space)
 
 
 def _rebuild(

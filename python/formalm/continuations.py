@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, TokenError
+from formalm.vocabulary.canonical import Space
 from formalm.vocabulary.parts import token_ids as _integers
 
-__all__ = ["Continuation", "check_heal", "continuation"]
+__all__ = ["Continuation", "Rest", "check_heal", "continuation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,58 @@ class Continuation:
 
     def over(self, constraint: Constraint) -> Constraint:
         """Another constraint, behind what is in front of this one's members."""
-        return constraint.in_place_of(self.constraint)
+        mine = self.constraint
+        return Rest(constraint, mine._front, mine._space) if isinstance(mine, Rest) else constraint
+
+
+class Rest(Constraint):
+    """A constraint behind a text: what is left of one that began in a prompt.
+
+    Its ``language`` is still the members' own. Unlike any other constraint it may have no first
+    mask, only ones after a prompt.
+
+    Parameters
+    ----------
+    whole
+        The constraint of the members.
+    front
+        What stands in front of each.
+    space
+        If it is the space that a tokenizer puts there: not in front of an empty text, then.
+    """
+
+    __slots__ = ("_front", "_space", "_whole")
+    _begins = False
+
+    def __init__(self, whole: Constraint, front: bytes, space: Space | None = None) -> None:
+        self._whole, self._front, self._space = whole, front, space
+        tokenization, width, memory_limit_bytes, state_limit = whole._key
+        super().__init__(
+            whole.language,
+            whole.vocabulary,
+            tokenization=tokenization,
+            width=width,
+            memory_limit_bytes=memory_limit_bytes,
+            state_limit=state_limit,
+        )
+
+    def _automaton(self, state_limit: int | None) -> _core.Automaton:
+        refused = ord(" ") if self._space is not None and self._space.unless_there else None
+        return self._whole._automaton(state_limit).preceded_by(
+            self._front, unless_empty=self._space is not None, refused=refused
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rest):
+            return False
+        mine = (self._front, self._space, self._whole)
+        return mine == (other._front, other._space, other._whole)
+
+    def __hash__(self) -> int:
+        return hash((self._front, self._space, self._whole))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Rest, (self._whole, self._front, self._space)
 
 
 def check_heal(heal: object, tokenization: str) -> None:
@@ -97,7 +150,7 @@ def continuation(
     if constraint.tokenization == "canonical":
         space = constraint.vocabulary.space_after(ids)
         if space is not None:
-            return _checked(Continuation(ids, b" ", constraint.behind(space)))
+            return _checked(Continuation(ids, b" ", Rest(constraint, b" ", space)))
     least = int(heal) if heal is not True else 0
     if least == 0:
         try:
@@ -154,7 +207,7 @@ def _given_back(constraint: Constraint, ids: tuple[int, ...], count: int) -> Con
     kept, back = ids[: len(ids) - count], ids[len(ids) - count :]
     text = b"".join(_bytes(constraint, token) or b"" for token in back)
     try:
-        return _checked(Continuation(kept, text, constraint.preceded_by(text)))
+        return _checked(Continuation(kept, text, Rest(constraint, text)))
     except TokenError:
         return None
 

@@ -148,11 +148,11 @@ def test_what_cannot_follow_is_refused() -> None:
     with pytest.raises(ArgumentError, match="does not apply"):
         continuation(loose, [0], heal=True)
     assert continuation(loose, letters).token_ids == tuple(letters)
-    # Bytes that no text has, behind a special token that stays.
-    rest = constraint.preceded_by(b"\xff")
-    prompt = [len(vocabulary) - 1, *vocabulary.encode("the")]
+    # Bytes that no text has, in a language that has others too.
+    stray = Constraint(Literal(b"\xff") | Literal("x"), vocabulary, tokenization="canonical")
+    cut = [len(vocabulary) - 1, *vocabulary.encode("日")[:1]]
     with pytest.raises(TokenError, match="with any tokens of the prompt given back"):
-        continuation(rest, prompt, heal=True)
+        continuation(stray, cut, heal=True)
 
 
 def test_a_prompt_of_any_length_is_read_once() -> None:

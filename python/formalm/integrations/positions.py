@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formalm.constraint import Constraint
+from formalm.continuations import Rest
 from formalm.errors import TokenError
 from formalm.integrations.prompts import ID_BYTES
 from formalm.vocabulary.canonical import Space
@@ -118,7 +119,7 @@ class Positions:
             space = constraint.vocabulary.space_after(front)
             if space is not None:
                 if space not in self._spaced:
-                    self._spaced[space] = constraint.behind(space)
+                    self._spaced[space] = Rest(constraint, b" ", space)
                 constraint = self._spaced[space]
         return constraint.matcher(after=front).core
 
