@@ -12,8 +12,8 @@
 //! rule cannot apply before its parts exist). In one order of the tokens (depth first, below the
 //! left part, later ones first) those that a rule forbids are one interval.
 //!
-//! A token made by a rule of lower rank than one of its parts' is *early*; so are those made from
-//! early ones. Their times do not tell the order of merges, so their pairs are merged to see.
+//! A token made by a rule of no higher rank than one of its parts' is *early*; so are those made
+//! from early ones. Their times do not tell the order of merges, so their pairs are merged to see.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -107,7 +107,8 @@ impl Relation {
                 let own = rank.get(&top).map_or(0, |rank| rank + 1);
                 let parts_time = self.time[parts[0]].max(self.time[parts[1]]);
                 self.time[at] = own.max(parts_time);
-                self.early[at] = own < parts_time || self.early[parts[0]] || self.early[parts[1]];
+                // Of equal ranks a rule of lower rank may come in between, at the border.
+                self.early[at] = own <= parts_time || self.early[parts[0]] || self.early[parts[1]];
                 if self.early[at] {
                     self.early_tokens.push(top);
                 }

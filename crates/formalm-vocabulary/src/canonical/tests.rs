@@ -121,7 +121,7 @@ proptest! {
                     let (one, two) = if after { (first, second) } else { (second, first) };
                     let text = [&*model.texts[one as usize], &model.texts[two as usize]].concat();
                     let stays = merge(&model.rules, &text) == [one, two];
-                    prop_assert_eq!(stays, relation.crossing(one, two).is_none());
+                    prop_assert_eq!(stays, relation.crossing(one, two).is_none(), "{} {}", one, two);
                     prop_assert_eq!(stays, !listed[second as usize], "{} {} {}", one, two, after);
                 }
             }
