@@ -105,7 +105,11 @@ class Constraint:
         state_limit: int | None = None,
     ) -> None:
         if tokenization not in ("all", "canonical"):
-            raise ArgumentError(f"tokenization is 'all' or 'canonical', not {tokenization!r}")
+            hint = "a Query takes it, and knows what is given"
+            raise ArgumentError(
+                f"tokenization is 'all' or 'canonical', not {tokenization!r}",
+                hint=hint if tokenization == "canonical-given" else None,
+            )
         if not isinstance(vocabulary, Vocabulary):
             raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
         for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
