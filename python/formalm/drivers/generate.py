@@ -148,7 +148,7 @@ def generate(
         Strings, or a language. The text ends where the first of them *ends*; it is left out of
         ``text`` and stands in ``stop_text``.
     temperature, top_k, top_p, min_p
-        How a token is drawn, see :class:`~formalm.drivers.sampling.Decoding`. ``temperature=0`` is
+        How a token is drawn, see :class:`~formalm.Decoding`. ``temperature=0`` is
         greedy. With ``beams`` nothing is drawn: a temperature other than 1 or 0 and every other
         one of these is refused.
     seed
