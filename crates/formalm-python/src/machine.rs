@@ -22,12 +22,12 @@ pub(crate) enum AnyMachine {
 }
 
 macro_rules! on_any {
-    ($any:expr, $type:ident, $one:ident => $result:expr) => {
+    ($any:expr, $one:ident => $result:expr) => {
         match $any {
-            $type::Regular($one) => $result,
-            $type::Grammar($one) => $result,
-            $type::Schema($one) => $result,
-            $type::Prefixed($one) => $result,
+            AnyMachine::Regular($one) => $result,
+            AnyMachine::Grammar($one) => $result,
+            AnyMachine::Schema($one) => $result,
+            AnyMachine::Prefixed($one) => $result,
         }
     };
 }
@@ -61,38 +61,38 @@ impl AnyMachine {
 
 impl Machine for AnyMachine {
     fn start(&self) -> StateId {
-        on_any!(self, AnyMachine, one => one.start())
+        on_any!(self, one => one.start())
     }
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        on_any!(self, AnyMachine, one => one.step(state, byte))
+        on_any!(self, one => one.step(state, byte))
     }
 
     #[inline]
     fn is_accepting(&self, state: StateId) -> bool {
-        on_any!(self, AnyMachine, one => one.is_accepting(state))
+        on_any!(self, one => one.is_accepting(state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        on_any!(self, AnyMachine, one => one.live_bytes(state))
+        on_any!(self, one => one.live_bytes(state))
     }
 
     fn is_finite(&self) -> bool {
-        on_any!(self, AnyMachine, one => one.is_finite())
+        on_any!(self, one => one.is_finite())
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, AnyMachine, one => one.shortest(state))
+        on_any!(self, one => one.shortest(state))
     }
 
     fn memory_bytes(&self) -> usize {
-        on_any!(self, AnyMachine, one => one.memory_bytes())
+        on_any!(self, one => one.memory_bytes())
     }
 
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        on_any!(self, AnyMachine, one => one.walk(state, text))
+        on_any!(self, one => one.walk(state, text))
     }
 }
 
