@@ -11,7 +11,7 @@ from formalm.errors import ArgumentError, TokenError
 from formalm.vocabulary.canonical import Space
 from formalm.vocabulary.parts import token_ids as _integers
 
-__all__ = ["Continuation", "Rest", "check_heal", "continuation"]
+__all__ = ["Continuation", "Rest", "begun", "check_heal", "continuation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,39 +145,36 @@ def continuation(
         raise ArgumentError(
             f"a continuation is of a Constraint, not of {type(constraint).__name__}"
         )
+    return begun(constraint, token_ids, heal=heal)[0]
+
+
+def begun(
+    constraint: Constraint, token_ids: Iterable[int], *, heal: bool | int
+) -> tuple[Continuation, Matcher]:
+    """What :func:`continuation` says, with its matcher: to tell the one takes the other."""
     ids = tuple(_integers(token_ids))
     check_heal(heal, constraint.tokenization)
     if constraint.tokenization == "canonical":
         space = constraint.vocabulary.space_after(ids)
         if space is not None:
-            return _checked(Continuation(ids, b" ", Rest(constraint, b" ", space)))
+            return _begun(Continuation(ids, b" ", Rest(constraint, b" ", space)))
     least = int(heal) if heal is not True else 0
+    whole = Continuation(ids, b"", constraint)
     if least == 0:
         try:
-            constraint.matcher(after=ids)
-            return Continuation(ids, b"", constraint)
+            return _begun(whole)
         except TokenError:
             if heal is False:
                 raise
             least = 1
-    most = _texts_length(constraint, ids)
-    if most == 0:
-        constraint.matcher(after=ids)  # which says why, if nothing can follow
-        return Continuation(ids, b"", constraint)
-    return _fewest(constraint, ids, min(least, most), most)
+    most = len(constraint.vocabulary.last_text(ids))
+    # With nothing to give back the error says why nothing follows.
+    return _fewest(constraint, ids, min(least, most), most) if most else _begun(whole)
 
 
-def _texts_length(constraint: Constraint, ids: tuple[int, ...]) -> int:
-    """Number of tokens after the last special one."""
-    special = (at for at, token in enumerate(reversed(ids)) if _bytes(constraint, token) is None)
-    return next(special, len(ids))
-
-
-def _bytes(constraint: Constraint, token_id: int) -> bytes | None:
-    return constraint.vocabulary.token_bytes(token_id)
-
-
-def _fewest(constraint: Constraint, ids: tuple[int, ...], least: int, most: int) -> Continuation:
+def _fewest(
+    constraint: Constraint, ids: tuple[int, ...], least: int, most: int
+) -> tuple[Continuation, Matcher]:
     """Give back the fewest tokens that will do, ``least`` to ``most``.
 
     With more of them whatever followed still can, so the number is found by doubling and halving.
@@ -202,17 +199,17 @@ def _fewest(constraint: Constraint, ids: tuple[int, ...], least: int, most: int)
     return found
 
 
-def _given_back(constraint: Constraint, ids: tuple[int, ...], count: int) -> Continuation | None:
+def _given_back(
+    constraint: Constraint, ids: tuple[int, ...], count: int
+) -> tuple[Continuation, Matcher] | None:
     """The continuation with so many tokens given back, if any member can follow then."""
     kept, back = ids[: len(ids) - count], ids[len(ids) - count :]
-    text = b"".join(_bytes(constraint, token) or b"" for token in back)
+    text = constraint.vocabulary.decode(back)
     try:
-        return _checked(Continuation(kept, text, Rest(constraint, text)))
+        return _begun(Continuation(kept, text, Rest(constraint, text)))
     except TokenError:
         return None
 
 
-def _checked(found: Continuation) -> Continuation:
-    """The same; a TokenError if nothing can follow."""
-    found.matcher()
-    return found
+def _begun(found: Continuation) -> tuple[Continuation, Matcher]:
+    return found, found.matcher()

@@ -23,10 +23,7 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
     VocabularyError
         If the vocabulary does not know its canonical tokens.
     """
-    before: list[int] = []
-    for token_id in front:
-        special = vocabulary.token_bytes(token_id) is None
-        before = [] if special else [*before, token_id]
+    before = list(vocabulary.last_text(front))
     encoder = vocabulary.encoder()
     try:
         ids = encoder.encode((vocabulary.decode(before) + data).decode()) or []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from formalm.constraint import Constraint
-from formalm.continuations import check_heal, continuation
+from formalm.continuations import begun, check_heal
 from formalm.drivers.arguments import check_tokenization, compiled, positive
 from formalm.drivers.draft import Plan, Target
 from formalm.drivers.finish import Finish
@@ -118,13 +118,13 @@ def _target(
     """What stands in front of the texts, and what they have to be."""
     if constraint.tokenization == "all":
         return prefix, Target(constraint.matcher())
-    rest = continuation(constraint, prefix, heal=terms.heal)
+    rest, matcher = begun(constraint, prefix, heal=terms.heal)
     byte_matcher = None
     if terms.measure:
         byte_matcher = rest.over(compiled(constraint.language, session.vocabulary)).matcher()
     # A model that cannot start from nothing needs a token in front again.
     kept = rest.token_ids or prefix_token_ids(session, None, terms.bos)
-    return kept, Target(rest.matcher(), rest.regenerated, byte_matcher, skips)
+    return kept, Target(matcher, rest.regenerated, byte_matcher, skips)
 
 
 def _budget(session: Session, used: int, max_tokens: int | None, name: str) -> tuple[int, Reason]:

@@ -110,10 +110,7 @@ class Positions:
         return matcher is not None and matcher.is_accepting
 
     def _start(self, prompt: bytes) -> _core.Matcher:
-        ids = _ids(prompt)
-        # From the last padding on; special tokens separate texts too.
-        outside = next((at for at, each in enumerate(reversed(ids)) if each < 0), len(ids))
-        front = ids[len(ids) - outside :]
+        front = _ids(prompt)
         constraint = self._constraint
         if constraint.tokenization == "canonical":
             space = constraint.vocabulary.space_after(front)

@@ -36,6 +36,8 @@ class Prompt:
         self.rows: int | None = None
         self._known: frozenset[bytes] = frozenset()
         self._padding: dict[bytes, npt.NDArray[np.bool_]] = {}
+        # Every step shows the same prompts.
+        self._fronts: dict[bytes, bytes] = {}
         if given is None:
             raise ArgumentError(
                 "where the prompt ends cannot be seen from tokens alone",
@@ -87,15 +89,22 @@ class Prompt:
         return texts
 
     def fronts(self, ids: Ids, size: int) -> list[bytes]:
-        """The prompt of each row as the bytes of its ids; padding, and what is no token of the
-        ``size`` there are, is -1.
+        """The prompt of each row as the bytes of its ids, from the last padding on, or from what is
+        no token of the ``size`` there are.
         """
-        result = []
-        for row in np.ascontiguousarray(ids[:, : self.length]):
-            outside = (row < 0) | (row >= size)
-            padding = self._padding.get(row.tobytes())
-            result.append(np.where(outside if padding is None else outside | padding, -1, row))
-        return [row.astype(np.int64).tobytes() for row in result]
+        rows = [row.tobytes() for row in ids[:, : self.length]]
+        for row in rows:
+            if row not in self._fronts:
+                self._fronts[row] = self._front(row, size)
+        return [self._fronts[row] for row in rows]
+
+    def _front(self, row: bytes, size: int) -> bytes:
+        ids = np.frombuffer(row, np.int64)
+        outside = (ids < 0) | (ids >= size)
+        if row in self._padding:
+            outside |= self._padding[row]
+        places = np.flatnonzero(outside)
+        return (ids[places[-1] + 1 :] if len(places) else ids).tobytes()
 
 
 def _array(given: Any) -> Ids:

@@ -88,6 +88,14 @@ class CanonicalTokens(Sources):
             return mine is others
         return mine.kind == others.kind and mine.data == others.data
 
+    def last_text(self, token_ids: Sequence[int]) -> Sequence[int]:
+        """The tokens behind the last special one: those of the last text."""
+        special = (
+            at for at in reversed(range(len(token_ids)))
+            if self.core.token_bytes(token_ids[at]) is None
+        )  # fmt: skip
+        return token_ids[next(special, -1) + 1 :]
+
     def space_after(self, front: Sequence[int]) -> Space | None:
         """What the tokenizer puts in front of a text that stands behind these tokens.
 
