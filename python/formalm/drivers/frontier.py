@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.positions import Positions
+from formalm.drivers.positions import STATE_BYTES, Positions
 from formalm.drivers.queue import Queue
 from formalm.drivers.roots import Root
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.drivers.trie import END, UNKNOWN, Trie
-from formalm.models import Position
+from formalm.models.base import LogProbs
 from formalm.query.states import States
 
 __all__ = ["Expansion", "Frontier", "by_tokens"]
@@ -51,7 +51,8 @@ class Frontier:
             self.trie.add_root(root.logprob, self.states.of(root.matcher)) for root in task.roots
         ]
         prefixes = [root.token_ids for root in task.roots]
-        self.positions = Positions(task.session, self.trie, prefixes, task.state_bytes)
+        budget = task.limits.state_bytes or STATE_BYTES
+        self.positions = Positions(task.session, self.trie, prefixes, budget)
         tokens = task.session.vocabulary.tokens()
         self._recent: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
         self._recent_bytes = 0
@@ -88,7 +89,7 @@ class Frontier:
     def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:
         """Ask the model what follows some nodes, in one call if it can be."""
         for node, position in zip(nodes, self.positions.evaluate(nodes), strict=True):
-            yield (node, *self.follow(node, position))
+            yield (node, *self.follow(node, position.logprobs))
 
     def queue_children(self, node: int, ids: Ids, totals: Floats) -> None:
         """Queue the best child of an evaluated node; the others follow when it is taken."""
@@ -119,11 +120,11 @@ class Frontier:
             self._recent_bytes -= old.nbytes + values.nbytes
         return ids, totals
 
-    def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
+    def follow(self, node: int, logprobs: LogProbs) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""
         state = self.state(node)
         ids, logprobs, end = self.task.split(
-            self.task.answer(position), self.states.allowed(state), self.states.accepting[state]
+            logprobs, self.states.allowed(state), self.states.accepting[state]
         )
         total = self.trie.logprob[node]
         return ids, total + logprobs, total + end

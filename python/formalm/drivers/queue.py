@@ -15,7 +15,7 @@ from formalm.drivers.trie import Path, Trie
 
 __all__ = ["Queue"]
 
-HEAD = 4096
+HEAD = 2048
 ENTRY_BYTES = 184
 Entry = tuple[float, int, Path]
 

@@ -233,9 +233,10 @@ def search(
     asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
     check_listing(asked)
     merge = asked.unique == "strings"
-    if merge and asked.limits.memory_bytes is not None:
-        hint = "bound limits.forwards, or ask with duplicates='show'"
-        raise ArgumentError("limits.memory_bytes cannot be kept while merging", hint=hint)
+    for name in ("memory_bytes", "state_bytes"):
+        if merge and getattr(asked.limits, name) is not None:
+            hint = "bound limits.forwards, or ask with duplicates='show'"
+            raise ArgumentError(f"limits.{name} cannot be kept while merging", hint=hint)
     complete = asked.event == "complete"
     if complete:
         needs_an_end(session)

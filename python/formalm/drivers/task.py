@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
-from formalm.drivers.positions import STATE_BYTES
 from formalm.drivers.roots import Root
 from formalm.models import Position, Session
-from formalm.models.base import log_softmax
+from formalm.models.base import LogProbs, log_softmax
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 
@@ -67,7 +66,6 @@ class Task:
     limits: Limits
     tolerance: float = 0.0
     normalise: bool = False
-    state_bytes: int = STATE_BYTES
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
 
@@ -103,38 +101,64 @@ class Task:
             return False
         return True
 
-    def answer(self, position: Position) -> Floats:
-        """The distribution that is asked about, ``(width,)``.
+    def _row(self, logprobs: LogProbs) -> Floats:
+        """What the model said, in float64.
 
-        The rules of ``decoding`` come before the mask. ``normalise`` makes the model's own row sum
-        to one first, which float32 models miss by about 1e-7.
+        ``normalise`` makes its row sum to one first, which float32 models miss by about 1e-7.
         """
-        logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        if self.normalise:
-            logprobs = log_softmax(logprobs)
-        return self.decoding.distribution(logprobs, renormalise=self.renormalise)
+        row = np.minimum(np.asarray(logprobs, dtype=np.float64), 0.0)
+        return log_softmax(row) if self.normalise else row
 
-    def split(self, answer: Floats, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
+    def split(self, logprobs: LogProbs, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
         """The tokens that may follow, their logprobs, and the logprob of the end.
 
-        ``allowed`` has no end tokens.
+        The rules of ``decoding`` come before the mask.
+
+        Parameters
+        ----------
+        logprobs
+            ``(width,)``, as the model said them.
+        allowed
+            The tokens that the language allows, in rising order, end tokens aside.
+        accepting
+            Whether the language allows an end.
         """
-        ends = list(self.session.vocabulary.end_token_ids)
-        end = float(np.logaddexp.reduce(answer[ends])) if accepting and ends else -np.inf
         if not self.decoding.is_plain:  # few tokens are left, of many that may be allowed
-            left = np.flatnonzero(answer > -np.inf)
-            places = np.minimum(np.searchsorted(allowed, left), max(0, len(allowed) - 1))
-            ids = left[allowed[places] == left] if len(allowed) else allowed
-            return ids, answer[ids], end
-        logprobs = answer[allowed]
-        possible = logprobs > -np.inf
+            return self._split_few(logprobs, allowed, accepting)
+        answer = self._row(logprobs)
+        end = (
+            _log_sum(answer[list(self.session.vocabulary.end_token_ids)]) if accepting else -np.inf
+        )
+        values = answer[allowed]
+        possible = values > -np.inf
         if possible.all():
-            return allowed, logprobs, end
-        return allowed[possible], logprobs[possible], end
+            return allowed, values, end
+        return allowed[possible], values[possible], end
+
+    def _split_few(
+        self, logprobs: LogProbs, allowed: Ids, accepting: bool
+    ) -> tuple[Ids, Floats, float]:
+        row = self._row(logprobs) if self.normalise else logprobs
+        left, values = self.decoding.kept(row, renormalise=self.renormalise)
+        values = np.minimum(values, 0.0)
+        end = -np.inf
+        if accepting:
+            end = _log_sum(values[np.isin(left, self.session.vocabulary.end_token_ids)])
+        order = np.argsort(left)
+        left, values = left[order], values[order]
+        if not len(allowed):
+            return allowed, values[:0], end
+        places = np.minimum(np.searchsorted(allowed, left), len(allowed) - 1)
+        may = (allowed[places] == left) & (values > -np.inf)
+        return left[may], values[may], end
 
     def step(self, position: Position, matcher: Matcher) -> tuple[Ids, Floats, float]:
         """:meth:`split` of an answer, for a matcher."""
         allowed = matcher.allowed_token_ids().astype(np.int64)
         ends = np.array(self.session.vocabulary.end_token_ids, dtype=np.int64)
         allowed = allowed[~np.isin(allowed, ends)]
-        return self.split(self.answer(position), allowed, matcher.is_accepting)
+        return self.split(position.logprobs, allowed, matcher.is_accepting)
+
+
+def _log_sum(logprobs: Floats) -> float:
+    return float(np.logaddexp.reduce(logprobs)) if len(logprobs) else -np.inf

@@ -81,8 +81,8 @@ class Walks:
         """What may follow an evaluated node."""
         step = self._steps.get(node)
         if step is None:
-            position = self.frontier.positions.recall(node)
-            return self._remember(node, *self.frontier.follow(node, position))
+            answer = self.frontier.positions.recall(node)
+            return self._remember(node, *self.frontier.follow(node, answer))
         self._steps.move_to_end(node)
         return step
 

@@ -27,6 +27,10 @@ class Limits:
     memory_bytes
         Most memory for the frontier: the sequences reached so far, without what the model keeps.
         A search that merges the tokenizations of a text cannot count it and refuses the limit.
+    state_bytes
+        Most memory for what the model said and for its caches, half for each; 256 MiB if None. It
+        stops nothing: what is let go is computed again when it is needed. A search that merges the
+        tokenizations of a text keeps everything and refuses it.
 
     Raises
     ------
@@ -38,10 +42,11 @@ class Limits:
     forwards: int | None = 100_000
     seconds: float | None = None
     memory_bytes: int | None = None
+    state_bytes: int | None = None
 
     def check(self) -> None:
         """Refuse numbers that are no limits."""
-        for name in ("hits", "forwards", "memory_bytes"):
+        for name in ("hits", "forwards", "memory_bytes", "state_bytes"):
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")

@@ -39,7 +39,7 @@ Rows = npt.NDArray[np.floating[Any]]
 
 
 def compare(model: TransformersModel, network: Network) -> None:
-    """Set ``is_padded``, ``is_cached``, ``is_stepwise``, ``is_mixed`` and ``notes`` of a model by what it does.
+    """Set what ``is_…`` and ``notes`` of a model say, by what it does.
 
     Raises
     ------

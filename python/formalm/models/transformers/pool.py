@@ -1,9 +1,9 @@
 """Keys and values of single tokens, shared by all prefixes that begin alike.
 
 A frontier of a search is a tree of prefixes. Here each token of it has one place in a pool of keys
-and one of values, a state knows the places of its whole prefix, and a forward pass gathers them into
-a cache of the library's own kind, padded at the left. So a state takes the memory of its own tokens,
-and prefixes of different lengths share a pass.
+and one of values, and a state knows the places of its whole prefix. A forward pass gathers them
+into a cache of the library's kind, padded at the left. So a state takes the memory of its own
+tokens, and prefixes of different lengths share a pass.
 
 Only caches whose layers just keep what they are given are laid out like this. Windows and recurrent
 states are kept whole, see :mod:`formalm.models.transformers.cache`.

@@ -1,0 +1,81 @@
+"""What questions to a model cost: caches, bookkeeping, planted URLs, the mass of dates.
+
+Run as ``python -m benches.query``; writes ``records/query-DATE.md`` and the ``.json`` beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from benches.machine import ONE_THREAD, ROOT, describe
+
+os.environ.update(ONE_THREAD)  # before NumPy starts threads
+
+from benches import query_canary, query_frontier
+
+TOKENIZER = ROOT / ".." / "shared" / "tokenizers" / "gpt2-50k.json.gz"
+FORWARDS = 2000
+PARTS = ("mass", "urls", "frontier")
+
+
+def main() -> None:
+    """Measure and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--tokenizer", type=Path, default=TOKENIZER, help="GPT-2's")
+    parser.add_argument("--results", type=int, default=1000, help="hits of the frontier's search")
+    parser.add_argument("--alone", type=int, default=100, help="contexts evaluated alone")
+    parser.add_argument("--seconds", type=float, help="where the frontier's search stops")
+    parser.add_argument("--urls", type=int, default=4, help="hits of the search for URLs")
+    parser.add_argument("--seeds", type=int, default=10, help="of each stop length")
+    parser.add_argument("--output", type=Path, default=ROOT / "records")
+    options = parser.parse_args()
+    if "frontier" in options.only and not options.tokenizer.exists():
+        sys.exit(f"no tokenizer at {options.tokenizer}")
+    stem = options.output / f"query-{datetime.now(timezone.utc):%Y-%m-%d}"
+    record: dict[str, Any] = {"about": describe()}
+    if "mass" in options.only:
+        record["mass"] = query_canary.date_mass(FORWARDS)
+    if "urls" in options.only:
+        record["urls"] = query_canary.urls(options.urls, options.seeds)
+    if "frontier" in options.only:
+        record["frontier"] = query_frontier.frontier(
+            options.tokenizer, options.results, options.alone, options.seconds
+        )
+    record["load_after"] = describe()["load_average"]
+    text = page(record)
+    stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+    stem.with_suffix(".md").write_text(text)
+    sys.stdout.write(text)
+
+
+def page(record: dict[str, Any]) -> str:
+    """Return the record as a page."""
+    about = record["about"]
+    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
+    lines = [
+        "# Questions to a model",
+        "",
+        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
+        f"{versions}; formalm at {about['commit']}.",
+        f"Load averages: {about['load_average']} before, {record['load_after']} after.",
+        "A *forward* is one prefix evaluated, a *call* one batch of them.",
+        "",
+    ]
+    if "frontier" in record:
+        lines += query_frontier.frontier_lines(record["frontier"])
+    if "urls" in record:
+        lines += query_canary.url_lines(record["urls"])
+    if "mass" in record:
+        lines += query_canary.mass_lines(record["mass"], FORWARDS)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
