@@ -19,7 +19,7 @@ LENGTHS = (4, 8, 16, 32, 64)
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 NAME = "George Washington was born on"
 BATCH = 64
-LONGEST = 10
+LONGEST = 2
 
 
 def planted_urls() -> list[tuple[str, int]]:

@@ -7,12 +7,14 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from benches.query_canary import PREFIX, URL
+from benches.query_canary import PREFIX
 from benches.timed import Timed
 
 END = "<|endoftext|>"
 BATCH = 64
 LAYERS = 4
+#: A random model prefers no full stop: with one required, a thousand forwards find no member.
+URL = r"https://www\.([a-zA-Z0-9]|[-_#%./])+"
 
 
 def gpt2(path: Path) -> Any:

@@ -26,6 +26,7 @@ from formalm.drivers.search import Search
 from formalm.drivers.task import Task
 from formalm.drivers.trie import Trie
 from formalm.models import Session
+from formalm.query.decoding import best
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -70,6 +71,17 @@ def test_children_are_listed_best_first(values: list[int]) -> None:
             break
         taken.append(trie.token[child])
     assert taken == sorted(ids.tolist(), key=lambda token: (values[token // 2], token))
+
+
+@given(
+    st.lists(st.integers(-9, 0), min_size=1, max_size=400),
+    st.integers(1, 8),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_the_best_are_the_first_of_a_sort(values: list[int], count: int, kind: type) -> None:
+    row = np.array([value if value > -9 else -np.inf for value in values], dtype=kind)
+    expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:count]
+    assert best(row, count).tolist() == expected
 
 
 LETTERS = Vocabulary.from_tokens([*(bytes([c]) for c in range(64, 90)), None], end_token_ids=[26])
@@ -141,9 +153,9 @@ class Remembering:
 @pytest.mark.parametrize("budget", [1, 2000, 100_000, None])
 def test_caches_within_a_budget(budget: int | None, batch_size: int) -> None:
     """The same hits; dropped states are read again behind the nearest kept one, never anew."""
-    expected = [(hit.token_ids, hit.logprob) for hit in _pairs(MANY, None, 1)]
+    expected = [(hit.token_ids, hit.logprob) for hit in _triples(MANY, None, 1)]
     model = Remembering()
-    found = _pairs(model, budget, batch_size)
+    found = _triples(model, budget, batch_size)
     positions = found._found.gi_frame.f_locals["self"].frontier.positions
     assert [(hit.token_ids, hit.logprob) for hit in found] == expected
     assert model.starts == 1  # the prompt
@@ -155,13 +167,13 @@ def test_caches_within_a_budget(budget: int | None, batch_size: int) -> None:
         assert (positions.recomputed, positions.reread) == (0, 0)
 
 
-def _pairs(model: object, budget: int | None, batch_size: int) -> Search:
+def _triples(model: object, budget: int | None, batch_size: int) -> Search:
     return search(
         model,
         Regex("(.|\n){3}"),
         duplicates="show",
-        event="complete",
-        limits=Limits(hits=60, state_bytes=budget),
+        event="prefix",
+        limits=Limits(hits=150, state_bytes=budget),
         batch_size=batch_size,
     )
 

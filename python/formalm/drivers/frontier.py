@@ -27,6 +27,8 @@ __all__ = ["Expansion", "Frontier", "by_tokens"]
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 RECENT_BYTES = 16 << 20
+FEW = 1024
+"""So few children are remembered from the start: they take less memory than the answer."""
 Expansion = tuple[int, Ids, Floats, float]
 """A node, the tokens that may follow, the totals with them, and the total with an end."""
 
@@ -95,6 +97,8 @@ class Frontier:
         """Queue the best child of an evaluated node; the others follow when it is taken."""
         if len(ids):
             self.trie.list_children(node, ids, totals)
+            if len(ids) <= FEW and self.trie.more(node):
+                self._remember(node, ids, totals)
             self.queue_next(node)
 
     def queue_next(self, parent: int) -> None:
@@ -113,12 +117,15 @@ class Frontier:
         if not self.positions.has(node):
             self.room()
         ids, totals, _ = self.follow(node, self.positions.recall(node))
+        self._remember(node, ids, totals)
+        return ids, totals
+
+    def _remember(self, node: int, ids: Ids, totals: Floats) -> None:
         self._recent[node] = (ids, totals)
         self._recent_bytes += ids.nbytes + totals.nbytes
         while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
             _, (old, values) = self._recent.popitem(last=False)
             self._recent_bytes -= old.nbytes + values.nbytes
-        return ids, totals
 
     def follow(self, node: int, logprobs: LogProbs) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""

@@ -76,6 +76,7 @@ class Session:
         self.width: int | None = None
         self.forwards = 0
         self.calls = 0
+        self._room: LogProbs = np.empty((0, 0))  # used again: fresh memory takes longer than sums
 
     def start(self, prefix: Sequence[int]) -> Position:
         """Evaluate a prefix."""
@@ -194,7 +195,10 @@ class Session:
             self.width = width
         elif width != self.width:
             raise ModelError(f"the model changed its width from {self.width} to {width}")
-        mass = np.exp(rows, dtype=np.promote_types(rows.dtype, np.float32)).sum(axis=1)
+        wide = np.promote_types(rows.dtype, np.float32)
+        if self._room.shape != rows.shape or self._room.dtype != wide:
+            self._room = np.empty(rows.shape, dtype=wide)
+        mass = np.exp(rows, out=self._room, dtype=wide).sum(axis=1)
         tolerance = 2e-2 if rows.dtype.itemsize < 4 else 1e-3
         if not np.all(np.abs(mass - 1.0) <= tolerance):
             worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]

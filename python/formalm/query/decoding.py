@@ -175,12 +175,29 @@ def best(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.in
     """The places of the ``count`` largest values, best first; ties go to the smaller place."""
     if count >= len(values):
         places = np.arange(len(values))
-    else:
-        least = np.partition(values, len(values) - count)[len(values) - count]
-        above = np.flatnonzero(values > least)
-        ties = np.flatnonzero(values == least)[: count - len(above)]
-        places = np.concatenate([above, ties])
+        return places[np.lexsort((places, -values))]
+    places = _candidates(values, count)
+    some = values[places]
+    if count < len(places):
+        least = np.partition(some, len(some) - count)[len(some) - count]
+        above = np.flatnonzero(some > least)
+        ties = np.flatnonzero(some == least)[: count - len(above)]
+        places = places[np.concatenate([above, ties])]
     return places[np.lexsort((places, -values[places]))]
+
+
+def _candidates(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.int64]:
+    """A few places, in rising order, with the ``count`` largest values and their ties among them.
+
+    Of groups of values, ``count`` have a greatest one that is no less than the ``count``-th of
+    these: so many values are no less, and what is less is none of them.
+    """
+    groups = 16 * count
+    if len(values) < 4 * groups:
+        return np.arange(len(values))
+    rows = len(values) // groups
+    tops = values[: rows * groups].reshape(rows, groups).max(axis=0)
+    return np.flatnonzero(values >= np.partition(tops, groups - count)[groups - count])
 
 
 def _number(name: str, value: object) -> None:
