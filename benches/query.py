@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--alone", type=int, default=100, help="contexts evaluated alone")
     parser.add_argument("--seconds", type=float, help="where the frontier's search stops")
     parser.add_argument("--urls", type=int, default=4, help="hits of the search for URLs")
-    parser.add_argument("--seeds", type=int, default=10, help="of each stop length")
+    parser.add_argument("--batches", type=int, default=10, help="of 64 samples, a stop length")
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     options = parser.parse_args()
     if "frontier" in options.only and not options.tokenizer.exists():
@@ -43,7 +43,7 @@ def main() -> None:
     if "mass" in options.only:
         record["mass"] = query_canary.date_mass(FORWARDS)
     if "urls" in options.only:
-        record["urls"] = query_canary.urls(options.urls, options.seeds)
+        record["urls"] = query_canary.urls(options.urls, options.batches)
     if "frontier" in options.only:
         record["frontier"] = query_frontier.frontier(
             options.tokenizer, options.results, options.alone, options.seconds

@@ -98,7 +98,8 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     return [found for found in by_tokens(task) if found is not None], session.forwards
 
 
-def test_dropped_answers_are_asked_for_again() -> None:
+def test_dropped_answers_are_asked_for_again(monkeypatch) -> None:
+    monkeypatch.setattr("formalm.drivers.frontier.FEW", 0)
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
         scarce, more = listing(1, batch_size)
