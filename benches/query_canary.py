@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benches.timed import Timed
-from formalm import Limits, Query, Regex, mass, search
+from formalm import Limits, Literal, Query, Regex, mass, search
 from formalm.models.canary import canary, facts
 
 URL = r"https://www\.([a-zA-Z0-9]|_|-|#|%)+\.([a-zA-Z0-9]|_|-|#|%|/)+"
@@ -81,7 +81,7 @@ def sampled(wanted: set[str], length: int, batches: int) -> dict[str, Any]:
 def expected(run: dict[str, Any], seconds: float) -> float:
     """Distinct wanted texts among the samples that fit into some model-seconds, in the mean."""
     fit = seconds / run["seconds_a_sample"]
-    return sum(1 - (1 - count / run["samples"]) ** fit for count in run["seen"].values())
+    return float(sum(1 - (1 - count / run["samples"]) ** fit for count in run["seen"].values()))
 
 
 def _batch(
@@ -119,7 +119,7 @@ def date_mass(forwards: int) -> dict[str, Any]:
         model = Timed(canary())
         found = mass(
             model,
-            Query(language, given=NAME, event="complete"),
+            Query(language, given=Literal(NAME), event="complete"),
             limits=Limits(forwards=forwards),
             eps=0.01,
             batch_size=BATCH,

@@ -101,6 +101,11 @@ class Task:
             return False
         return True
 
+    def answer(self, position: Position) -> Floats:
+        """The distribution that is asked about, ``(width,)``."""
+        row = self._row(position.logprobs)
+        return self.decoding.distribution(row, renormalise=self.renormalise)
+
     def _row(self, logprobs: LogProbs) -> Floats:
         """What the model said, in float64.
 
@@ -142,8 +147,9 @@ class Task:
         left, values = self.decoding.kept(row, renormalise=self.renormalise)
         values = np.minimum(values, 0.0)
         end = -np.inf
-        if accepting:
-            end = _log_sum(values[np.isin(left, self.session.vocabulary.end_token_ids)])
+        if accepting and self.session.vocabulary.end_token_ids:
+            ends = self.session.vocabulary.end_token_ids
+            end = _log_sum(np.concatenate([values[left == token_id] for token_id in ends]))
         order = np.argsort(left)
         left, values = left[order], values[order]
         if not len(allowed):

@@ -67,7 +67,8 @@ class Slots:
     @property
     def memory_bytes(self) -> int:
         """Memory of the tokens that it added to the prefix before it."""
-        return len(self._own) * self.pool.token_bytes + self.places.nbytes
+        size: int = len(self._own) * self.pool.token_bytes + self.places.nbytes
+        return size
 
     def __del__(self) -> None:
         self.pool.release(self._own)
