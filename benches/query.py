@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def page(record: dict[str, Any]) -> str:
     """Return the record as a page."""
     lines = ["# Questions to a model", ""]
     lines += ["A *forward* is one prefix evaluated, a *call* one batch of them.", ""]
-    makers = {
+    makers: dict[str, Callable[[Any], list[str]]] = {
         "frontier": query_frontier.frontier_lines,
         "urls": query_canary.url_lines,
         "mass": lambda result: query_canary.mass_lines(result, FORWARDS),
