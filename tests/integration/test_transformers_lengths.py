@@ -83,7 +83,7 @@ def test_longrope_switches_with_the_prefix_alone(
     # A cache goes on behind the switch, where the prefix was read anew once.
     state = model.extend([model.start(PREFIXES[5])], [4])[0]
     assert state.length == 17
-    assert state.block is not None
+    assert state.kept is not None
 
 
 @pytest.mark.parametrize("size", [4, 12])

@@ -86,23 +86,86 @@ def test_small_batches_are_the_same(small) -> None:
         np.testing.assert_allclose(one.logprobs, two.logprobs, atol=1e-5)
 
 
-def test_dropped_states_free_their_rows(small) -> None:
-    start = small.start([1, 2, 3])
-    states = small.extend([start] * 8, list(range(8)))
-    block = states[0].block
+def test_dropped_states_free_their_rows() -> None:
+    """Models with windows keep whole rows."""
+    model = from_transformers(tiny("mistral-window"), vocabulary=VOCABULARY)
+    start = model.start([1, 2, 3])
+    states = model.extend([start] * 8, list(range(8)))
+    block = states[0].kept.block
     assert block.cache.layers[0].keys.shape[0] == 8
     kept = states[5]
     del states
     gc.collect()
-    after = small.extend([kept], [9])[0]  # the next call shrinks
+    after = model.extend([kept], [9])[0]  # the next call shrinks
     assert block.cache.layers[0].keys.shape[0] == 1
-    fresh = small.next_logprobs([[1, 2, 3, 5, 9], [1, 2, 3, 5, 2]])
+    fresh = model.next_logprobs([[1, 2, 3, 5, 9], [1, 2, 3, 5, 2]])
     np.testing.assert_allclose(after.logprobs, fresh[0], atol=1e-5)
-    np.testing.assert_allclose(small.extend([kept], [2])[0].logprobs, fresh[1], atol=1e-5)
+    np.testing.assert_allclose(model.extend([kept], [2])[0].logprobs, fresh[1], atol=1e-5)
     gone = weakref.ref(block)
     del block, kept, after
     gc.collect()
     assert gone() is None
+
+
+def test_dropped_states_free_their_tokens() -> None:
+    """Others share the tokens that they begin with, and free what no longer state needs."""
+    model = from_transformers(tiny("llama"), vocabulary=VOCABULARY)
+    start = model.start([1, 2, 3])
+    pool = start.kept.pool
+    states = model.extend([start] * 8, list(range(8)))
+    longer = model.extend_many([states[5]], [[9, 4]])
+    assert len(pool) == 3 + 8 + 2
+    own = 2 * 2 * 2 * 8 * 4  # layers, keys and values, heads, their size, bytes
+    assert longer[0].memory_bytes == 2 * own + 8 * 6
+    assert pool.token_bytes == own
+    fresh = model.next_logprobs([[1, 2, 3, 5, 9, 4], [1, 2, 3, 5, 9, 4, 7]])
+    del states, start
+    gc.collect()
+    assert len(pool) == 6
+    after = model.extend(longer, [7])
+    np.testing.assert_allclose(longer[0].logprobs, fresh[0], atol=1e-5)
+    np.testing.assert_allclose(after[0].logprobs, fresh[1], atol=1e-5)
+    bare = after[0].bare()
+    assert (len(bare.logprobs), bare.length, bare.memory_bytes) == (0, 7, after[0].memory_bytes)
+    gone = weakref.ref(pool)
+    del pool, longer, after
+    gc.collect()
+    assert len(gone()) == 7
+    del bare
+    gc.collect()
+    assert gone() is None
+
+
+MIXED = {"gpt2", "llama", "qwen2", "qwen3", "gpt-neox", "opt-offset", "bloom-alibi"}
+
+
+@pytest.mark.parametrize("name", sorted(MIXED | {"falcon-alibi", "phi", "mistral-window"}))
+def test_states_of_all_lengths_share_a_pass(name: str) -> None:
+    network = tiny(name)
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    assert model.is_mixed or name not in MIXED
+    assert not (model.is_mixed and name == "mistral-window")
+    calls = []
+    network.register_forward_hook(lambda *_: calls.append(1))
+    states = [model.start(prefix) for prefix in PREFIXES]
+    del calls[:]
+    runs = [[1, 2]] * 3 + [[5, 3]] * 3
+    after = model.extend_many(states, runs)
+    assert len(calls) == (1 if model.is_mixed else 5)
+    fresh = [[*prefix, *run] for prefix, run in zip(PREFIXES, runs, strict=True)]
+    rows = np.concatenate([model.next_logprobs([prefix]) for prefix in fresh])
+    np.testing.assert_allclose([state.logprobs for state in after], rows, atol=2e-5)
+
+
+def test_many_tokens_make_a_pool_grow() -> None:
+    model = from_transformers(tiny("gpt2"), vocabulary=VOCABULARY)
+    states = [model.start(PREFIXES[1])]
+    for token in range(5):
+        states = model.extend(states * 4, [(token + n) % WIDTH for n in range(4 * len(states))])
+    assert len(states[0].kept.pool) > 1300
+    some = [0, 100, 511, 1023]
+    rows = model.next_logprobs([states[place].token_ids for place in some])
+    np.testing.assert_allclose([states[place].logprobs for place in some], rows, atol=2e-5)
 
 
 def test_the_protocols(small) -> None:

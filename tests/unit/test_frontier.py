@@ -1,5 +1,7 @@
 """The trie, its queue and the kept answers: order, memory, and the same results without memory."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,10 +22,12 @@ from formalm.constraint import Constraint
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.queue import Queue
 from formalm.drivers.roots import encodings, roots_of
+from formalm.drivers.search import Search
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Task
 from formalm.drivers.trie import Trie
 from formalm.models import Session
+from formalm.query.decoding import best
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -70,6 +74,17 @@ def test_children_are_listed_best_first(values: list[int]) -> None:
     assert taken == sorted(ids.tolist(), key=lambda token: (values[token // 2], token))
 
 
+@given(
+    st.lists(st.integers(-9, 0), min_size=1, max_size=400),
+    st.integers(1, 8),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_the_best_are_the_first_of_a_sort(values: list[int], count: int, kind: type) -> None:
+    row = np.array([value if value > -9 else -np.inf for value in values], dtype=kind)
+    expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:count]
+    assert best(row, count).tolist() == expected
+
+
 LETTERS = Vocabulary.from_tokens([*(bytes([c]) for c in range(64, 90)), None], end_token_ids=[26])
 MANY = TableModel.random(LETTERS, seed=2)
 
@@ -79,18 +94,90 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     query = Query(Regex("(.|\n){0,2}"))
     constraint = Constraint(query.asked, LETTERS)
     roots = roots_of(session, constraint, query, None, shares=False)
-    task = Task(session, constraint, roots, Decoding(), False, True, batch_size, None, Limits(None))
-    task.state_bytes = budget
+    limits = Limits(None, state_bytes=budget)
+    task = Task(session, constraint, roots, Decoding(), False, True, batch_size, None, limits)
     return [found for found in Sequences(task).run() if found is not None], session.forwards
 
 
-def test_dropped_answers_are_asked_for_again() -> None:
+def test_dropped_answers_are_asked_for_again(monkeypatch) -> None:
+    monkeypatch.setattr("formalm.drivers.frontier.FEW", 0)
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
         scarce, more = listing(1, batch_size)
         assert scarce == plenty
         assert more >= forwards
     assert listing(1, 1)[1] > forwards
+
+
+@dataclass(frozen=True)
+class Read:
+    """A prefix that a model has read, which says that it takes 100 bytes a token of its own."""
+
+    token_ids: tuple[int, ...]
+    logprobs: np.ndarray
+    memory_bytes: int
+
+    @property
+    def length(self) -> int:
+        return len(self.token_ids)
+
+    def bare(self) -> "Read":
+        return Read(self.token_ids, self.logprobs[:0], self.memory_bytes)
+
+
+class Remembering:
+    """A table that goes on from states, and counts what it reads."""
+
+    def __init__(self) -> None:
+        self.vocabulary, self.bos_token_id, self.context_length = LETTERS, None, None
+        self.starts = self.read = 0
+
+    def next_logprobs(self, prefixes: list) -> np.ndarray:
+        return MANY.next_logprobs(prefixes)
+
+    def start(self, prefix: list) -> Read:
+        self.starts += 1
+        return Read(tuple(prefix), MANY.next_logprobs([prefix])[0], 100 * len(prefix))
+
+    def extend(self, states: list, token_ids: list) -> list:
+        return self.extend_many(states, [[token_id] for token_id in token_ids])
+
+    def extend_many(self, states: list, runs: list) -> list:
+        self.read += sum(map(len, runs))
+        longer = [(*state.token_ids, *run) for state, run in zip(states, runs, strict=True)]
+        rows = MANY.next_logprobs(longer)
+        return [
+            Read(ids, row, 100 * len(run)) for ids, row, run in zip(longer, rows, runs, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize("budget", [1, 2000, 100_000, None])
+def test_caches_within_a_budget(budget: int | None, batch_size: int) -> None:
+    """The same hits; dropped states are read again behind the nearest kept one, never anew."""
+    expected = [(hit.token_ids, hit.logprob) for hit in _triples(MANY, None, 1)]
+    model = Remembering()
+    found = _triples(model, budget, batch_size)
+    positions = found._found.gi_frame.f_locals["self"].frontier.positions
+    assert [(hit.token_ids, hit.logprob) for hit in found] == expected
+    assert model.starts == 1  # the prompt
+    assert model.read == found.forwards - 1 + positions.reread
+    if budget in (1, 2000):
+        assert positions.reread > 0
+        assert positions.memory_bytes <= budget or budget == 1
+    elif budget is None:
+        assert (positions.recomputed, positions.reread) == (0, 0)
+
+
+def _triples(model: object, budget: int | None, batch_size: int) -> Search:
+    return search(
+        model,
+        Regex("(.|\n){3}"),
+        duplicates="show",
+        event="prefix",
+        limits=Limits(hits=150, state_bytes=budget),
+        batch_size=batch_size,
+    )
 
 
 def test_a_node_takes_little_memory() -> None:

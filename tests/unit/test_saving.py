@@ -117,11 +117,11 @@ def test_what_was_let_go_is_asked_for_again() -> None:
         query = Query(Regex("[ab ]{1,3}"))
         constraint = Constraint(query.asked, VOCABULARY)
         roots = roots_of(session, constraint, query, None, shares=False)
-        task = Task(session, constraint, roots, Decoding(), False, True, 4, None, Limits(None))
+        limits = Limits(None, state_bytes=budget)
+        task = Task(session, constraint, roots, Decoding(), False, True, 4, None, limits)
         driver = Strings(task)
         if budget is not None:
-            driver.readings._budget = task.state_bytes = budget
-            driver.frontier.positions._budget = budget
+            driver.readings._budget = budget
         return [found for found in driver.run() if found is not None]
 
     assert strings(1) == strings(None)

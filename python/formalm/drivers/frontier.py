@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.positions import Positions
+from formalm.drivers.positions import STATE_BYTES, Positions
 from formalm.drivers.queue import Queue
 from formalm.drivers.roots import Root
 from formalm.drivers.task import Task, Truncated
@@ -22,6 +22,8 @@ __all__ = ["Expansion", "Frontier"]
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 RECENT_BYTES = 16 << 20
+FEW = 1024
+"""So few children are remembered from the start: they take less memory than the answer."""
 Expansion = tuple[int, Ids, Floats, float]
 """A node, the tokens that may follow, the totals with them, and the total with an end."""
 
@@ -51,7 +53,8 @@ class Frontier:
             self.trie.add_root(root.logprob, self.states.of(root.matcher)) for root in task.roots
         ]
         prefixes = [root.token_ids for root in task.roots]
-        self.positions = Positions(task.session, self.trie, prefixes, task.state_bytes)
+        budget = task.limits.state_bytes or STATE_BYTES
+        self.positions = Positions(task.session, self.trie, prefixes, budget)
         tokens = task.session.vocabulary.tokens()
         self.unseen: dict[int, float] = {}
         self.best_unseen = -np.inf
@@ -109,6 +112,8 @@ class Frontier:
         """Queue the best child of an evaluated node; the others follow when it is taken."""
         if len(ids):
             self.trie.list_children(node, ids, totals)
+            if len(ids) <= FEW and self.trie.more(node):
+                self._remember(node, ids, totals)
             self.queue_next(node)
 
     def queue_next(self, parent: int) -> None:
@@ -127,22 +132,24 @@ class Frontier:
         if not self.positions.has(node):
             self.room()
         ids, totals, _ = self.follow(node, self.positions.recall(node))
+        self._remember(node, ids, totals)
+        return ids, totals
+
+    def _remember(self, node: int, ids: Ids, totals: Floats) -> None:
         self._recent[node] = (ids, totals)
         self._recent_bytes += ids.nbytes + totals.nbytes
         while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
             _, (old, values) = self._recent.popitem(last=False)
             self._recent_bytes -= old.nbytes + values.nbytes
-        return ids, totals
 
     def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""
         state = self.state(node)
-        row = self.task.answer(position)
         allowed, accepting = self.states.allowed(state), self.states.accepting[state]
-        ids, logprobs, end = self.task.split(row, allowed, accepting)
+        ids, logprobs, end = self.task.split(position, allowed, accepting)
         total = self.trie.logprob[node]
         if position.unseen:
-            together, each = self.task.unseen(position, row, allowed, accepting)
+            together, each = self.task.unseen(position, allowed, accepting)
             if each > 0:
                 self.unseen[node] = np.exp(total) * together
                 self.best_unseen = max(self.best_unseen, total + np.log(each))

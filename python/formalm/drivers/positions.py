@@ -1,13 +1,15 @@
 """What the model said of a trie's nodes, kept within a budget of bytes and asked again if dropped.
 
-The answer to a prompt is computed once and stays. A child goes on from its parent's state where
-that is still there; where it is not, the child's whole prefix is read again.
+Answers and states are kept apart: an answer is needed while children are listed from it, a state
+while children are evaluated. The roots' stay. A child goes on from its parent's state, or from that
+of the nearest node above that still has one, in one pass.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from formalm.drivers.trie import Trie
 from formalm.models import Position, Session
@@ -19,7 +21,7 @@ STATE_BYTES = 256 << 20
 
 
 class Positions:
-    """The answers of a model, least recently used ones let go.
+    """The answers and states of a model, least recently used ones let go.
 
     Parameters
     ----------
@@ -30,12 +32,15 @@ class Positions:
     prefixes
         What stands in front of each root.
     budget_bytes
-        Most memory for what is kept, roots aside.
+        Most memory for what is kept, roots aside: half for answers, half for states. A state that
+        does not tell its size counts as its answer does.
 
     Attributes
     ----------
     recomputed
         How many answers were asked for again.
+    reread
+        How many tokens were read again, because the state behind them was let go.
     """
 
     def __init__(
@@ -47,24 +52,25 @@ class Positions:
     ) -> None:
         self.session = session
         self.recomputed = 0
+        self.reread = 0
         self._trie = trie
         self._prefixes = prefixes
-        self._budget = budget_bytes
-        self._kept: OrderedDict[int, Position] = OrderedDict()
+        self._budget = budget_bytes // 2
         self._roots: dict[int, Position] = {}
-        self._sizes: dict[int, int] = {}
-        self._bytes = 0
+        self._answers: OrderedDict[int, Position] = OrderedDict()
+        self._answer_bytes = 0
+        self._states = _States(budget_bytes // 2)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the answers and states that are kept, roots aside."""
+        return self._answer_bytes + self._states.memory_bytes
 
     def evaluate(self, nodes: Sequence[int]) -> list[Position]:
-        """Evaluate nodes, in one call if all their parents are there."""
+        """Evaluate nodes: in one call, those aside above which nothing was evaluated."""
         found: dict[int, Position] = {}
-        going_on = [node for node in nodes if self._find(self._trie.parent[node]) is not None]
-        if not self.session.incremental:
-            going_on = []
-        known = [self._find(self._trie.parent[node]) for node in going_on]
-        before = [position for position in known if position is not None]
-        tokens = [self._trie.token[node] for node in going_on]
-        found.update(zip(going_on, self.session.extend(before, tokens), strict=True))
+        if self.session.incremental:
+            found = self._go_on(nodes)
         anew = [node for node in nodes if node not in found]
         answers = self.session.start_many([self.token_ids(node) for node in anew])
         found.update(zip(anew, answers, strict=True))
@@ -74,46 +80,131 @@ class Positions:
 
     def kept(self) -> list[int]:
         """The nodes whose answers are there, the roots last."""
-        return [*self._kept, *self._roots]
+        return [*self._answers, *self._roots]
 
     def has(self, node: int) -> bool:
         """Whether a node's answer is still there."""
-        return node in self._roots or node in self._kept
+        return node in self._roots or node in self._answers
 
     def recall(self, node: int) -> Position:
         """The answer to a node that was evaluated before."""
-        position = self._find(node)
-        if position is None:
+        if node in self._roots:
+            return self._roots[node]
+        answer = self._answers.get(node)
+        if answer is None:
             self.recomputed += 1
-            (position,) = self.evaluate([node])
-        return position
+            return self.evaluate([node])[0]
+        self._answers.move_to_end(node)
+        return answer
 
     def token_ids(self, node: int) -> tuple[int, ...]:
         """The whole prefix that a node stands for."""
         return (*self._prefixes[self._trie.root(node)], *self._trie.path(node))
 
-    def _find(self, node: int) -> Position | None:
-        if node in self._roots:
-            return self._roots[node]
-        position = self._kept.get(node)
-        if position is not None:
-            self._kept.move_to_end(node)
-        return position
+    def _go_on(self, nodes: Sequence[int]) -> dict[int, Position]:
+        """Evaluate the nodes that have a state above them."""
+        going_on, before, runs = [], [], []
+        for node in nodes:
+            above, run = self._above(node)
+            if above is not None:
+                going_on.append(node)
+                before.append(above)
+                runs.append(run)
+                self.reread += len(run) - 1
+        return dict(zip(going_on, self.session.extend_many(before, runs), strict=True))
+
+    def _above(self, node: int) -> tuple[Position | None, list[int]]:
+        """The nearest state above a node, and the tokens that lead from there to it."""
+        trie, run = self._trie, []
+        while trie.parent[node] >= 0:
+            run.append(trie.token[node])
+            node = trie.parent[node]
+            found = self._roots.get(node) or self._states.find(node)
+            if found is not None:
+                return found, run[::-1]
+        return None, []
 
     def _keep(self, node: int, position: Position) -> None:
         if self._trie.parent[node] < 0:
             self._roots[node] = position
             return
-        self._bytes += _size(position) - self._sizes.get(node, 0)
-        self._sizes[node] = _size(position)
-        self._kept[node] = position
+        self._answer_bytes += 0 if node in self._answers else position.logprobs.nbytes
+        self._answers[node] = replace(position, state=None)
+        self._answers.move_to_end(node)
         # The newest stays whatever its size: its children come next.
-        while self._bytes > self._budget and len(self._kept) > 1:
-            oldest, _ = self._kept.popitem(last=False)
-            self._bytes -= self._sizes.pop(oldest)
+        while self._answer_bytes > self._budget and len(self._answers) > 1:
+            _, oldest = self._answers.popitem(last=False)
+            self._answer_bytes -= oldest.logprobs.nbytes
+        if position.state is not None:
+            self._states.keep(node, self._nearest(node), position)
+
+    def _nearest(self, node: int) -> int | None:
+        """The nearest node above that has a state within the budget."""
+        node = self._trie.parent[node]
+        while self._trie.parent[node] >= 0:
+            if node in self._states:
+                return node
+            node = self._trie.parent[node]
+        return None
 
 
-def _size(position: Position) -> int:
-    """Bytes of an answer and of what its state adds to that of its parent, where it says so."""
-    own = getattr(position.state, "memory_bytes", 0)
-    return position.logprobs.nbytes + (own if isinstance(own, int) else 0)
+class _States:
+    """States by node, of which those go first that no kept one was extended from.
+
+    A state shares the memory of those it was extended from, so letting go of one in the middle
+    would free nothing.
+    """
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.memory_bytes = 0
+        self._budget = budget_bytes
+        self._kept: dict[int, tuple[Position, int | None, int]] = {}
+        self._children: dict[int, int] = {}
+        self._outermost: OrderedDict[int, None] = OrderedDict()
+
+    def __contains__(self, node: int) -> bool:
+        return node in self._kept
+
+    def find(self, node: int) -> Position | None:
+        found = self._kept.get(node)
+        if found is None:
+            return None
+        if node in self._outermost:
+            self._outermost.move_to_end(node)
+        return found[0]
+
+    def keep(self, node: int, above: int | None, position: Position) -> None:
+        if node in self._kept:
+            return
+        bare, size = _without_answer(position)
+        self._kept[node] = (bare, above, size)
+        self.memory_bytes += size
+        self._outermost[node] = None
+        if above is not None:
+            self._children[above] = self._children.get(above, 0) + 1
+            self._outermost.pop(above, None)
+        while self.memory_bytes > self._budget and len(self._kept) > 1:
+            self._drop(next(iter(self._outermost)))
+
+    def _drop(self, node: int) -> None:
+        del self._outermost[node]
+        _, above, size = self._kept.pop(node)
+        self.memory_bytes -= size
+        if above is not None:
+            self._children[above] -= 1
+            if not self._children[above]:
+                # It was used no later than what was extended from it: it is the next to go.
+                del self._children[above]
+                self._outermost[above] = None
+                self._outermost.move_to_end(above, last=False)
+
+
+def _without_answer(position: Position) -> tuple[Position, int]:
+    """What is needed to go on from a position, and its bytes."""
+    state = position.state
+    told = getattr(state, "memory_bytes", None)
+    size = told if isinstance(told, int) else position.logprobs.nbytes
+    bare = getattr(state, "bare", None)
+    if bare is None:
+        return position, size
+    return Position(position.token_ids, position.logprobs[:0].copy(), bare()), size

@@ -1,7 +1,7 @@
 """A queue of a trie's nodes, the most probable first, of which only the head is a heap.
 
 An entry of a heap is four objects. Most nodes of a frontier are never reached, so only the best few
-thousand have one; the others wait as numbers and are looked through when the head runs empty.
+hundred have one; the others wait as numbers and are looked through when the head runs empty.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from formalm.drivers.trie import Path, Trie
 
 __all__ = ["Queue"]
 
-HEAD = 4096
+HEAD = 512
 ENTRY_BYTES = 184
 Entry = tuple[float, int, Path]
 

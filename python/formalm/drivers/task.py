@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
-from formalm.drivers.positions import STATE_BYTES
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
 from formalm.errors import ArgumentError, ModelError
@@ -76,7 +75,6 @@ class Task:
     limits: Limits
     tolerance: float = 0.0
     normalise: bool = False
-    state_bytes: int = STATE_BYTES
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
     cut_by_beam: bool = False
@@ -145,67 +143,97 @@ class Task:
         return True
 
     def answer(self, position: Position) -> Floats:
-        """The distribution that is asked about, ``(width,)``.
+        """The distribution that is asked about, ``(width,)``."""
+        self._check_shown(position)
+        row = self._row(position)
+        return self.decoding.distribution(row, renormalise=self.renormalise)
 
-        The rules of ``decoding`` come before the mask. ``normalise`` makes the model's own row sum
-        to one first, which float32 models miss by about 1e-7.
+    def _row(self, position: Position) -> Floats:
+        """What the model said, in float64.
+
+        ``normalise`` makes its row sum to one first, which float32 models miss by about 1e-7.
         """
-        logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        if position.unseen:
-            self._check_shown(position, logprobs)
-        elif self.normalise:
-            logprobs = log_softmax(logprobs)
-        return self.decoding.distribution(logprobs, renormalise=self.renormalise)
+        row = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
+        return log_softmax(row) if self.normalise and not position.unseen else row
 
-    def _check_shown(self, position: Position, logprobs: Floats) -> None:
-        """Refuse a row that has not all that ``decoding`` chooses among."""
-        if self.decoding.is_plain:
+    def _check_shown(self, position: Position) -> None:
+        """Refuse an answer that has not all that ``decoding`` chooses among."""
+        if not position.unseen or self.decoding.is_plain:
             return
         wanted = 1 if self.decoding.temperature == 0 else self.decoding.top_k or 0
-        if not position.surely_best(logprobs, wanted):
+        if not position.surely_best(position.logprobs, wanted):
             raise ModelError(
                 f"of the {wanted} most probable tokens the model did not show all",
                 hint="a server that names token ids, and shows as many as it is asked for",
             )
 
-    def unseen(
-        self, position: Position, answer: Floats, allowed: Ids, accepting: bool
-    ) -> tuple[float, float]:
+    def unseen(self, position: Position, allowed: Ids, accepting: bool) -> tuple[float, float]:
         """Of allowed tokens that were not shown: what they have together, and any one, at most.
 
         ``allowed`` has no end tokens.
         """
         if not position.unseen or not self.decoding.is_plain:
             return 0.0, 0.0
-        missing = int(np.count_nonzero(answer[allowed] == -np.inf))
+        missing = int(np.count_nonzero(position.logprobs[allowed] == -np.inf))
         if accepting and self.complete:
             ends = list(self.session.vocabulary.end_token_ids)
-            missing += int(np.count_nonzero(answer[ends] == -np.inf))
+            missing += int(np.count_nonzero(position.logprobs[ends] == -np.inf))
         if not missing:
             return 0.0, 0.0
         return min(position.unseen, missing * position.unseen_each), position.unseen_each
 
-    def split(self, answer: Floats, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
+    def split(self, position: Position, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
         """The tokens that may follow, their logprobs, and the logprob of the end.
 
-        ``allowed`` has no end tokens.
+        The rules of ``decoding`` come before the mask.
+
+        Parameters
+        ----------
+        position
+            What the model said.
+        allowed
+            The tokens that the language allows, in rising order, end tokens aside.
+        accepting
+            Whether the language allows an end.
         """
-        ends = list(self.session.vocabulary.end_token_ids)
-        end = float(np.logaddexp.reduce(answer[ends])) if accepting and ends else -np.inf
         if not self.decoding.is_plain:  # few tokens are left, of many that may be allowed
-            left = np.flatnonzero(answer > -np.inf)
-            places = np.minimum(np.searchsorted(allowed, left), max(0, len(allowed) - 1))
-            ids = left[allowed[places] == left] if len(allowed) else allowed
-            return ids, answer[ids], end
-        logprobs = answer[allowed]
-        possible = logprobs > -np.inf
+            return self._split_few(position, allowed, accepting)
+        answer = self._row(position)
+        end = (
+            _log_sum(answer[list(self.session.vocabulary.end_token_ids)]) if accepting else -np.inf
+        )
+        values = answer[allowed]
+        possible = values > -np.inf
         if possible.all():
-            return allowed, logprobs, end
-        return allowed[possible], logprobs[possible], end
+            return allowed, values, end
+        return allowed[possible], values[possible], end
+
+    def _split_few(
+        self, position: Position, allowed: Ids, accepting: bool
+    ) -> tuple[Ids, Floats, float]:
+        self._check_shown(position)
+        row = self._row(position) if self.normalise else position.logprobs
+        left, values = self.decoding.kept(row, renormalise=self.renormalise)
+        values = np.minimum(values, 0.0)
+        end = -np.inf
+        if accepting and self.session.vocabulary.end_token_ids:
+            ends = self.session.vocabulary.end_token_ids
+            end = _log_sum(np.concatenate([values[left == token_id] for token_id in ends]))
+        order = np.argsort(left)
+        left, values = left[order], values[order]
+        if not len(allowed):
+            return allowed, values[:0], end
+        places = np.minimum(np.searchsorted(allowed, left), len(allowed) - 1)
+        may = (allowed[places] == left) & (values > -np.inf)
+        return left[may], values[may], end
 
     def step(self, position: Position, matcher: Matcher) -> tuple[Ids, Floats, float]:
         """:meth:`split` of an answer, for a matcher."""
         allowed = matcher.allowed_token_ids().astype(np.int64)
         ends = np.array(self.session.vocabulary.end_token_ids, dtype=np.int64)
         allowed = allowed[~np.isin(allowed, ends)]
-        return self.split(self.answer(position), allowed, matcher.is_accepting)
+        return self.split(position, allowed, matcher.is_accepting)
+
+
+def _log_sum(logprobs: Floats) -> float:
+    return float(np.logaddexp.reduce(logprobs)) if len(logprobs) else -np.inf

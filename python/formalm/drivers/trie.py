@@ -25,6 +25,8 @@ ROOT = -2
 UNKNOWN = -1
 """The state of a node that nobody asked for yet."""
 FIRST_LISTED = 8
+ALL_LISTED = 16
+"""So few children are listed at once: to ask for the others again would cost more."""
 SLACK = 1e-6
 """How far above 0 rounding may take a log-probability."""
 FIELDS = {
@@ -163,7 +165,9 @@ class Trie:
             All its children, the same each time: rising ids, and totals.
         """
         done = self._count[node]
-        wanted = min(len(ids), 2 * done + FIRST_LISTED)
+        wanted = len(ids)
+        if wanted > ALL_LISTED:
+            wanted = min(wanted, 2 * done + FIRST_LISTED)
         places = best(logprobs, wanted)[done:]
         self._at[node] = len(self._listed_ids)
         self._listed_ids.extend(ids[places].tolist())
@@ -179,6 +183,10 @@ class Trie:
             return None
         self._at[node] = at + 1
         return self.add(node, self._listed_ids[at], self._listed_logprobs[at])
+
+    def more(self, node: int) -> bool:
+        """Whether there are children that were never listed."""
+        return bool(self._more[node])
 
     def has_more(self, node: int) -> bool:
         """Whether all listed children were taken and others were never listed."""

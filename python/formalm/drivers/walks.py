@@ -96,8 +96,8 @@ class Walks:
         if step is None and self._is_decided(node):
             return NO_IDS, NO_MASSES, 1.0
         if step is None:
-            position = self.frontier.positions.recall(node)
-            return self._remember(node, *self.frontier.follow(node, position))
+            answer = self.frontier.positions.recall(node)
+            return self._remember(node, *self.frontier.follow(node, answer))
         self._steps.move_to_end(node)
         return step
 

@@ -73,7 +73,9 @@ class ModelState(Protocol):
     """A prefix that a model has read. An immutable value: forking is using it twice.
 
     A state may tell its size as ``memory_bytes``, without its log-probabilities and without what it
-    shares with the state it was extended from; a budget for states counts what is told.
+    shares with the state it was extended from; a budget for states counts what is told. It may also
+    have a method ``bare()``: the same state with empty log-probabilities, which is what searches
+    keep of it to go on from.
     """
 
     @property

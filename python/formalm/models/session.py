@@ -101,6 +101,7 @@ class Session:
         self.width: int | None = None
         self.forwards = 0
         self.calls = 0
+        self._room: LogProbs = np.empty((0, 0))  # used again: fresh memory takes longer than sums
 
     def start(self, prefix: Sequence[int]) -> Position:
         """Evaluate a prefix."""
@@ -207,7 +208,8 @@ class Session:
         self.forwards += count
         if len(states) != count:
             raise ModelError(f"the model returned {len(states)} states for {count}")
-        self._check(np.stack([np.asarray(state.logprobs) for state in states]), count)
+        for state in states:  # by rows: their sum, together, costs a copy of them all
+            self._check(np.asarray(state.logprobs)[None], 1)
         return list(states)
 
     def _check_facts(self) -> None:
@@ -259,7 +261,10 @@ class Session:
             self.width = width
         elif width != self.width:
             raise ModelError(f"the model changed its width from {self.width} to {width}")
-        mass = np.exp(rows, dtype=np.promote_types(rows.dtype, np.float32)).sum(axis=1)
+        wide = np.promote_types(rows.dtype, np.float32)
+        if self._room.shape != rows.shape or self._room.dtype != wide:
+            self._room = np.empty(rows.shape, dtype=wide)
+        mass = np.exp(rows, out=self._room, dtype=wide).sum(axis=1)
         tolerance = 2e-2 if rows.dtype.itemsize < 4 else 1e-3
         if self.shown_tokens is not None and np.all(mass <= 1.0 + tolerance):
             return

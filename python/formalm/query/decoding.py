@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,22 +96,40 @@ class Decoding:
         if self.is_plain:
             return logprobs
         result = np.full(len(logprobs), -np.inf)
-        if self.temperature == 0:
-            result[int(np.argmax(logprobs))] = 0.0
-            return result
-        scaled = logprobs if self.temperature == 1 else logprobs / self.temperature
-        top = float(scaled.max())
-        as_it_was = self.temperature == 1 and not renormalise
-        whole = not as_it_was or self.top_p is not None
-        total = float(np.exp(scaled - top).sum()) if whole else 1.0
-        kept = self._kept_places(scaled, top, total)
-        if as_it_was:
-            result[kept] = logprobs[kept]
-            return result
-        if renormalise:
-            total = float(np.exp(scaled[kept] - top).sum())
-        result[kept] = scaled[kept] - (top + np.log(total))
+        places, values = self.kept(logprobs, renormalise=renormalise)
+        result[places] = values
         return result
+
+    def kept(
+        self, logprobs: npt.NDArray[np.floating[Any]], *, renormalise: bool = True
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """What :meth:`distribution` leaves: the places, best first, and their log-probabilities.
+
+        With ``top_k`` a row of any precision is looked through as it is.
+        """
+        if self.temperature == 0:
+            return np.array([np.argmax(logprobs)]), np.zeros(1)
+        as_it_was = self.temperature == 1 and not renormalise
+        if self.top_k is not None and (renormalise or as_it_was):
+            order = best(logprobs, min(self.top_k, len(logprobs)))
+            scaled = np.asarray(logprobs[order], dtype=np.float64) / self.temperature
+            order = order[scaled > -np.inf] if scaled[0] > -np.inf else order
+            scaled = scaled[: len(order)]
+            size = self._kept(np.exp(scaled - scaled[0]))
+            places, values = order[:size], scaled[:size]
+            top = float(values[0])
+        else:
+            scaled = np.asarray(logprobs, dtype=np.float64) / self.temperature
+            top = float(scaled.max())
+            whole = not as_it_was or self.top_p is not None
+            total = float(np.exp(scaled - top).sum()) if whole else 1.0
+            places = self._kept_places(scaled, top, total)
+            values = scaled[places]
+        if as_it_was:
+            return places, values
+        if renormalise:
+            total = float(np.exp(values - top).sum())
+        return places, values - (top + np.log(total))
 
     def _kept_places(self, scaled: Floats, top: float, total: float) -> npt.NDArray[np.int64]:
         """The places that the rules keep, best first."""
@@ -152,16 +171,33 @@ class Decoding:
         return max(1, kept)
 
 
-def best(values: Floats, count: int) -> npt.NDArray[np.int64]:
+def best(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.int64]:
     """The places of the ``count`` largest values, best first; ties go to the smaller place."""
     if count >= len(values):
         places = np.arange(len(values))
-    else:
-        least = np.partition(values, len(values) - count)[len(values) - count]
-        above = np.flatnonzero(values > least)
-        ties = np.flatnonzero(values == least)[: count - len(above)]
-        places = np.concatenate([above, ties])
+        return places[np.lexsort((places, -values))]
+    places = _candidates(values, count)
+    some = values[places]
+    if count < len(places):
+        least = np.partition(some, len(some) - count)[len(some) - count]
+        above = np.flatnonzero(some > least)
+        ties = np.flatnonzero(some == least)[: count - len(above)]
+        places = places[np.concatenate([above, ties])]
     return places[np.lexsort((places, -values[places]))]
+
+
+def _candidates(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.int64]:
+    """A few places, in rising order, with the ``count`` largest values and their ties among them.
+
+    Of groups of values, ``count`` have a greatest one that is no less than the ``count``-th of
+    these: so many values are no less, and what is less is none of them.
+    """
+    groups = 16 * count
+    if len(values) < 4 * groups:
+        return np.arange(len(values))
+    rows = len(values) // groups
+    tops = values[: rows * groups].reshape(rows, groups).max(axis=0)
+    return np.flatnonzero(values >= np.partition(tops, groups - count)[groups - count])
 
 
 def _number(name: str, value: object) -> None:

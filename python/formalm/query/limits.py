@@ -30,6 +30,9 @@ class Limits:
         Of each length in tokens, a listing of token sequences keeps only so many, the most probable
         continuations of those it kept of the length before. 1 is greedy. What it drops may be
         better than what it finds.
+    state_bytes
+        Most memory for what the model said and for its caches, half for each; 256 MiB if None. It
+        stops nothing: what is let go is computed again when it is needed.
 
     Raises
     ------
@@ -42,10 +45,11 @@ class Limits:
     seconds: float | None = None
     memory_bytes: int | None = None
     beam: int | None = None
+    state_bytes: int | None = None
 
     def check(self) -> None:
         """Refuse numbers that are no limits."""
-        for name in ("hits", "forwards", "memory_bytes", "beam"):
+        for name in ("hits", "forwards", "memory_bytes", "beam", "state_bytes"):
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")

@@ -50,6 +50,10 @@ class State:
         """What this state adds to the one it was extended from, its answer aside."""
         return self.blocks[-1].nbytes
 
+    def bare(self) -> State:
+        """The same prefix without its log-probabilities, to go on from."""
+        return State(self.logprobs[:0].copy(), self.length, self.blocks)
+
 
 @dataclass(frozen=True)
 class Layer:

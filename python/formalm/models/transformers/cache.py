@@ -14,7 +14,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["fork", "is_known", "is_recurrent", "join"]
+__all__ = ["fork", "is_known", "is_recurrent", "join", "size_of"]
 
 ATTENTION = {"DynamicLayer", "DynamicSlidingWindowLayer", "DummyLayer"}
 RECURRENT = {
@@ -62,6 +62,14 @@ def join(parts: Sequence[Part]) -> Any:
         _joined(layers, chosen) for layers in zip(*(cache.layers for cache in caches), strict=True)
     ]
     return result
+
+
+def size_of(cache: Any) -> int:
+    """Memory of a cache's tensors, in bytes."""
+    held = [getattr(layer, name, None) for layer in cache.layers for name in PAST]
+    for layer in cache.layers:
+        held += [tensor for name in STATES for tensor in getattr(layer, name, {}).values()]
+    return sum(tensor.nbytes for tensor in held if tensor is not None)
 
 
 def _copied(layer: Any) -> Any:

@@ -18,6 +18,8 @@ from formalm.errors import FormalmError, ModelError
 from formalm.models.transformers.cache import is_recurrent
 from formalm.models.transformers.facts import text_config
 from formalm.models.transformers.lengths import NARROW, Windows, windows_of
+from formalm.models.transformers.pool import Slots
+from formalm.models.transformers.state import cache_of
 
 if TYPE_CHECKING:
     from formalm.models.transformers.model import TransformersModel
@@ -37,7 +39,7 @@ Rows = npt.NDArray[np.floating[Any]]
 
 
 def compare(model: TransformersModel, network: Network) -> None:
-    """Set ``is_padded``, ``is_cached``, ``is_stepwise`` and ``notes`` of a model by what it does.
+    """Set what ``is_…`` and ``notes`` of a model say, by what it does.
 
     Raises
     ------
@@ -131,24 +133,26 @@ def _cache(
     model: TransformersModel, prefixes: list[list[int]], alone: Rows
 ) -> tuple[Any, list[str]]:
     """A cache of the model, and why it is not used; sets ``is_cached``."""
-    model.is_cached = True
+    model.is_cached, cache = True, None
     long = [place for place, prefix in enumerate(prefixes) if len(prefix) >= LENGTHS[0]]
     try:
-        block = model.start(prefixes[0]).block
+        state = model.start(prefixes[0])
     except Exception as error:  # it could be read without one
-        block, why = None, f"reading with a cache {_failure(error)}"
+        why = f"reading with a cache {_failure(error)}"
     else:
+        cache = cache_of(state)
         why = "it remembers nothing that could be taken apart"
-        if block is not None and not long:
+        if cache is not None and not long:
             why = "its context is too short to compare steps"
-        elif block is not None:
+        elif cache is not None:
             steps = [prefixes[place] for place in long]
             wrong = _difference(model, lambda: _steps(model, steps), alone[long])
             if wrong is None:
-                return block.cache, _many(model, block.cache, steps, alone[long])
+                _mix(model, steps, alone[long])
+                return cache, _many(model, cache, steps, alone[long])
             why = f"going on from its cache {wrong}"
     model.is_cached = False
-    return None if block is None else block.cache, [f"{why}, so prefixes are read anew"]
+    return cache, [f"{why}, so prefixes are read anew"]
 
 
 def _many(
@@ -161,6 +165,14 @@ def _many(
     wrong = _difference(model, lambda: _runs(model, prefixes), alone)
     model.is_stepwise = wrong is not None
     return [f"reading several tokens at once {wrong}, so it reads one"] if wrong else []
+
+
+def _mix(model: TransformersModel, prefixes: list[list[int]], alone: Rows) -> None:
+    """Set ``is_mixed``: going on after prefixes of different lengths at once."""
+    model.is_mixed = isinstance(model.start(prefixes[0]).kept, Slots)
+    if model.is_mixed:
+        wrong = _difference(model, lambda: _mixed(model, prefixes), alone)
+        model.is_mixed = wrong is None
 
 
 def _random(model: TransformersModel, length: int) -> list[int]:
@@ -208,6 +220,14 @@ def _runs(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
         stem, run = model.start(prefix[:1]), prefix[1:]
         rows.append(model.extend_many([stem, stem], [[0] * len(run), run])[1].logprobs)
     return np.stack(rows)
+
+
+def _mixed(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
+    """The rows after the prefixes, the last two tokens of all of them read together."""
+    states = [model.start(prefix[:-2]) for prefix in prefixes]
+    for place in (-2, -1):
+        states = model.extend(states, [prefix[place] for prefix in prefixes])
+    return np.stack([state.logprobs for state in states])
 
 
 def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows) -> str | None:

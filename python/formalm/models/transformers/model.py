@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -13,10 +14,14 @@ from formalm.errors import LimitError, ModelError
 from formalm.models.transformers import cache as caches
 from formalm.models.transformers.lengths import switches_of
 from formalm.models.transformers.network import PLACES, Floats, Network
-from formalm.models.transformers.state import Block, Thinned, TransformersState
+from formalm.models.transformers.pool import Pool, Slots, can_pool
+from formalm.models.transformers.state import Block, Row, Thinned, TransformersState
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["TransformersModel"]
+
+PADDING = 32
+"""Tokens that a prefix may be padded with whatever its length."""
 
 
 class TransformersModel:
@@ -50,6 +55,9 @@ class TransformersModel:
         Whether ``extend`` goes on from a cache. If not, prefixes are read anew.
     is_stepwise
         Whether ``extend_many`` reads one token a forward pass, as recurrent models do.
+    is_mixed
+        Whether states of different lengths share a forward pass of ``extend``. States of windows
+        and recurrent layers do not.
     switches
         Lengths beyond which the model reads all of a prefix in another way, as LongRoPE makes it.
         Shorter and longer prefixes share no batch, and a prefix that grows longer is read anew.
@@ -80,10 +88,12 @@ class TransformersModel:
         self.is_padded = True
         self.is_cached = True
         self.is_stepwise = True
+        self.is_mixed = False
         self.switches = switches_of(model)
         self.notes: tuple[str, ...] = ()
         self.network = Network(model)
         self._thinned: Thinned = deque()
+        self._pool: weakref.ref[Pool] | None = None
 
     def __repr__(self) -> str:
         return f"<TransformersModel {type(self.model).__name__}, {self.width:,} logits>"
@@ -119,10 +129,21 @@ class TransformersModel:
         self._check(prefix, len(prefix))
         self._shrink()
         if not self.is_cached:
-            return TransformersState(self, tuple(prefix), self.network.read([prefix])[0], None, 0)
+            return TransformersState(self, tuple(prefix), self.network.read([prefix])[0], None)
         rows, name, cache = self.network.start(prefix)
-        block = Block(name, cache, 1, self._thinned) if caches.is_known(cache) else None
-        return TransformersState(self, tuple(prefix), rows[0], block, 0)
+        return TransformersState(self, tuple(prefix), rows[0], self._keep(name, cache, len(prefix)))
+
+    def _keep(self, name: str, cache: Any, length: int) -> Slots | Row | None:
+        """Keep what the model remembers of a first prefix."""
+        if not caches.is_known(cache):
+            return None
+        if not can_pool(cache, length):
+            return Row(Block(name, cache, 1, self._thinned), 0)
+        pool = None if self._pool is None else self._pool()
+        if pool is None:
+            pool = Pool(name, cache)
+            self._pool = weakref.ref(pool)
+        return pool.keep(cache, [None], length)[0]
 
     def extend(
         self, states: Sequence[TransformersState], token_ids: Sequence[int]
@@ -137,8 +158,8 @@ class TransformersModel:
     ) -> list[TransformersState]:
         """Read one or more tokens after each state; ``states`` stay valid.
 
-        States of equal length that read equally many tokens share forward passes. A state that was
-        made by another model is a ModelError.
+        States that read equally many tokens share forward passes, of any lengths if the model
+        :attr:`is_mixed`. A state that was made by another model is a ModelError.
         """
         if len(states) != len(runs):
             raise ModelError(f"{len(states)} states and {len(runs)} runs of tokens")
@@ -152,7 +173,7 @@ class TransformersModel:
         result: dict[int, TransformersState] = {}
         fresh = []
         for place, (state, run) in enumerate(zip(states, runs, strict=True)):
-            if state.block is None:
+            if state.kept is None:
                 fresh.append(place)
             elif self._switches_within(state, run):
                 result[place] = self.start((*state.token_ids, *run))
@@ -160,7 +181,7 @@ class TransformersModel:
         if fresh:
             rows = self.next_logprobs(prefixes)
             for place, prefix, row in zip(fresh, prefixes, rows, strict=True):
-                result[place] = TransformersState(self, prefix, row.copy(), None, 0)
+                result[place] = TransformersState(self, prefix, row.copy(), None)
         for batch in self._cached_batches(states, runs):
             stepped = self._step([states[p] for p in batch], [runs[p] for p in batch])
             result.update(zip(batch, stepped, strict=True))
@@ -174,49 +195,53 @@ class TransformersModel:
     def _step(
         self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> list[TransformersState]:
-        """Runs of one length after states of one length, on a copy of their caches."""
-        parts: list[tuple[Block, list[int]]] = []
-        for state in states:
-            block = state.block
-            if block is None:
-                raise ModelError("a state without a cache")
-            if not parts or parts[-1][0] is not block:
-                parts.append((block, []))
-            parts[-1][1].append(block.places[state.row])
-        first, rows = parts[0]
-        if len(parts) == 1 and rows == list(range(first.size)):
-            cache = caches.fork(first.cache)
-        else:
-            cache = caches.join([(block.cache, rows) for block, rows in parts])
-        length = states[0].length
+        """Runs of one length after states, on a copy of their caches."""
+        slots = [state.kept for state in states if isinstance(state.kept, Slots)]
+        rows = [state.kept for state in states if isinstance(state.kept, Row)]
+        name = slots[0].pool.name if slots else rows[0].block.name
+        cache = slots[0].pool.gather(slots) if slots else _joined(rows)
+        lengths = [state.length for state in states]
         width = 1 if self.is_stepwise else len(runs[0])
         for at in range(0, len(runs[0]), width):
             part = [run[at : at + width] for run in runs]
-            logprobs = self.network.extend(part, first.name, cache, length + at)
-        block = Block(first.name, cache, len(states), self._thinned)
+            pasts = [length + at for length in lengths]
+            logprobs = self.network.extend(part, name, cache, pasts)
+        kept: Sequence[Slots | Row]
+        if slots:
+            kept = slots[0].pool.keep(cache, slots, len(runs[0]))
+        else:
+            block = Block(name, cache, len(states), self._thinned)
+            kept = [Row(block, row) for row in range(len(states))]
         several = len(states) > 1
         return [
-            TransformersState(
-                self,
-                (*state.token_ids, *run),
-                # A view would keep the rows of the whole batch in memory.
-                logprobs[row].copy() if several else logprobs[row],
-                block,
-                row,
-            )
-            for row, (state, run) in enumerate(zip(states, runs, strict=True))
+            # A view would keep the rows of the whole batch in memory.
+            TransformersState(self, (*state.token_ids, *run), row.copy() if several else row, place)
+            for state, run, row, place in zip(states, runs, logprobs, kept, strict=True)
         ]
 
     def _cached_batches(
         self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> Iterator[list[int]]:
-        lengths: dict[tuple[int, int], list[int]] = {}
+        """Places of states that share a forward pass."""
+        groups: dict[tuple[int, ...], list[int]] = {}
         for place, (state, run) in enumerate(zip(states, runs, strict=True)):
-            if state.block is not None and not self._switches_within(state, run):
-                lengths.setdefault((state.length, len(run)), []).append(place)
-        for places in lengths.values():
-            for start in range(0, len(places), self.batch_size):
-                yield places[start : start + self.batch_size]
+            if state.kept is not None and not self._switches_within(state, run):
+                side = bisect_left(self.switches, state.length)
+                is_mixed = self.is_mixed and isinstance(state.kept, Slots)
+                length = -1 if is_mixed else state.length
+                groups.setdefault((len(run), side, length), []).append(place)
+        for places in groups.values():
+            batch: list[int] = []
+            for place in sorted(places, key=lambda place: states[place].length):
+                length = states[place].length
+                # Padding costs what tokens cost.
+                if len(batch) == self.batch_size or (
+                    batch and length > 2 * states[batch[0]].length + PADDING
+                ):
+                    yield batch
+                    batch = []
+                batch.append(place)
+            yield batch
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Places of prefixes that share a forward pass."""
@@ -251,3 +276,16 @@ class TransformersModel:
             raise LimitError("tokens of context", length, self.context_length, "shorten the prompt")
         if min(token_ids) < 0 or max(token_ids) >= self.width:
             raise ModelError(f"token ids must be from 0 to {self.width - 1}")
+
+
+def _joined(rows: Sequence[Row]) -> Any:
+    """A cache of the rows of some blocks, which may grow without changing them."""
+    parts: list[tuple[Block, list[int]]] = []
+    for row in rows:
+        if not parts or parts[-1][0] is not row.block:
+            parts.append((row.block, []))
+        parts[-1][1].append(row.block.places[row.row])
+    first, chosen = parts[0]
+    if len(parts) == 1 and chosen == list(range(first.size)):
+        return caches.fork(first.cache)
+    return caches.join([(block.cache, rows) for block, rows in parts])

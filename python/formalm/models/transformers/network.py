@@ -95,20 +95,31 @@ class Network:
         name = next((name for name in CACHES if output.get(name) is not None), "")
         return self._logprobs(output.logits[:, -1], [len(prefix)]), name, output.get(name)
 
-    def extend(self, runs: Sequence[Sequence[int]], name: str, cache: Any, past: int) -> Floats:
+    def extend(
+        self, runs: Sequence[Sequence[int]], name: str, cache: Any, pasts: Sequence[int]
+    ) -> Floats:
         """Log-probabilities after equally many more tokens a row; ``cache`` is changed by it.
 
-        What the model returns as its new cache is the object it was given.
+        ``pasts`` are the tokens that each row has; rows with fewer are padded at the left. What the
+        model returns as its new cache is the object it was given.
         """
         import torch
 
+        ids = torch.tensor([list(run) for run in runs])
         inputs = {"use_cache": True, name: cache}
+        longest = max(pasts)
+        if min(pasts) < longest:
+            before, new = torch.tensor(pasts)[:, None], ids.shape[1]
+            seen = torch.arange(longest + new) >= longest - before
+            inputs["attention_mask"] = seen.long().to(self.model.device)
+            if self.is_numbered:
+                inputs["position_ids"] = (before + torch.arange(new)).to(self.model.device)
         if "logits_to_keep" in self._parameters:
             inputs["logits_to_keep"] = 1
-        output = self._forward(torch.tensor([list(run) for run in runs]), past, inputs)
+        output = self._forward(ids, longest, inputs)
         if output.get(name) is not cache:
             raise ModelError(f"{type(self.model).__name__} answered with another cache")
-        return self._logprobs(output.logits[:, -1], [past + len(runs[0])] * len(runs))
+        return self._logprobs(output.logits[:, -1], [past + len(runs[0]) for past in pasts])
 
     def _forward(self, ids: Any, past: int, inputs: dict[str, Any]) -> Any:
         import torch

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.models.transformers import cache as caches
+from formalm.models.transformers.pool import Slots
 
-__all__ = ["Block", "TransformersState"]
+__all__ = ["Block", "Row", "TransformersState", "cache_of"]
 
 Thinned = deque["weakref.ref[Block]"]
 
@@ -25,6 +26,11 @@ class Block:
         self.places = {row: row for row in range(size)}
         self.size = size
         self._thinned = thinned
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one row."""
+        return caches.size_of(self.cache) // max(1, self.size)
 
     def release(self, row: int) -> None:
         """Note that no state stands for this row any more.
@@ -47,6 +53,24 @@ class Block:
                     self.places[row] = place
 
 
+class Row:
+    """One row of a block, for as long as a state stands for it."""
+
+    __slots__ = ("block", "row")
+
+    def __init__(self, block: Block, row: int) -> None:
+        self.block = block
+        self.row = row
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the whole prefix: blocks share nothing with each other."""
+        return self.block.row_bytes
+
+    def __del__(self) -> None:
+        self.block.release(self.row)
+
+
 class TransformersState:
     """A prefix that was read. An immutable value: forking is using it twice.
 
@@ -56,32 +80,44 @@ class TransformersState:
         The prefix.
     logprobs
         ``(width,)``, the next token after it.
+    kept
+        Where its keys and values are; None if the model keeps nothing.
     """
 
-    __slots__ = ("__weakref__", "block", "logprobs", "model", "row", "token_ids")
+    __slots__ = ("__weakref__", "kept", "logprobs", "model", "token_ids")
 
     def __init__(
         self,
         model: Any,
         token_ids: tuple[int, ...],
         logprobs: npt.NDArray[np.floating[Any]],
-        block: Block | None,
-        row: int,
+        kept: Slots | Row | None,
     ) -> None:
         self.model = model
         self.token_ids = token_ids
         self.logprobs = logprobs
-        self.block = block
-        self.row = row
+        self.kept = kept
 
     @property
     def length(self) -> int:
         """Number of tokens read."""
         return len(self.token_ids)
 
-    def __del__(self) -> None:
-        if self.block is not None:
-            self.block.release(self.row)
+    @property
+    def memory_bytes(self) -> int:
+        """What its keys and values add to those of the state it was extended from."""
+        return 0 if self.kept is None else self.kept.memory_bytes
+
+    def bare(self) -> TransformersState:
+        """The same prefix without its log-probabilities, to go on from."""
+        return TransformersState(self.model, self.token_ids, self.logprobs[:0].copy(), self.kept)
 
     def __repr__(self) -> str:
         return f"<TransformersState after {len(self.token_ids)} tokens>"
+
+
+def cache_of(state: TransformersState) -> Any:
+    """A cache with the layers that the model's caches have; None if it keeps nothing."""
+    if isinstance(state.kept, Slots):
+        return state.kept.pool.cache
+    return None if state.kept is None else state.kept.block.cache
