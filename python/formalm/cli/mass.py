@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from formalm.cli.options import Json, ModelOptions
-from formalm.cli.outcome import INTERRUPTED, print_json, reported
+from formalm.cli.outcome import INTERRUPTED, flattened, print_json, reported
 from formalm.cli.queries import LimitOptions, QueryOptions
 
 __all__ = ["mass"]
@@ -36,7 +36,7 @@ def mass(
             batch_size=work.batch_size,
         )
         if json:
-            print_json(vars(found))
+            print_json(flattened(found))
         else:
             typer.echo(str(found))
         if found.status == "interrupted":

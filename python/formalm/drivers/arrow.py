@@ -40,6 +40,9 @@ KINDS = {
     "renormalise": "bool",
     "forwards": "int64",
     "calls": "int64",
+    "tokens_computed": "int64",
+    "cache_hits": "int64",
+    "expansions": "int64",
     "seconds": "float64",
 }
 

@@ -126,7 +126,7 @@ class Frontier:
             return known
         if not self.positions.has(node):
             self.room()
-        ids, totals, _ = self.follow(node, self.positions.recall(node))
+        ids, totals, _ = self.follow(node, self.positions.recall(node), again=True)
         self._recent[node] = (ids, totals)
         self._recent_bytes += ids.nbytes + totals.nbytes
         while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
@@ -134,8 +134,11 @@ class Frontier:
             self._recent_bytes -= old.nbytes + values.nbytes
         return ids, totals
 
-    def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
+    def follow(
+        self, node: int, position: Position, *, again: bool = False
+    ) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""
+        self.task.expansions += not again
         state = self.state(node)
         row = self.task.answer(position)
         allowed, accepting = self.states.allowed(state), self.states.accepting[state]

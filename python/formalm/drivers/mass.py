@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
@@ -14,6 +14,7 @@ from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task, Truncated
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -39,19 +40,28 @@ class Mass:
         ``"forwards"``, ``"seconds"``, ``"memory"``; ``"length"``, if what is undecided is longer
         than the context or than ``max_tokens``; ``"unseen"``, if the model does not show all
         tokens; None otherwise.
-    forwards, calls
-        What the model did.
     nodes
         Token sequences looked at.
+    work
+        What was spent.
     """
 
     low: float
     high: float
     status: str
     truncated_by: str | None
-    forwards: int
-    calls: int
     nodes: int
+    work: Work = field(repr=False, compare=False)
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.work.forwards
+
+    @property
+    def calls(self) -> int:
+        """Batches of them."""
+        return self.work.calls
 
     @property
     def width(self) -> float:
@@ -216,8 +226,8 @@ class Measured:
 
     def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
         """A record of where it stands."""
-        session, nodes = self.session, len(self.bounds.frontier.trie)
-        return Mass(low, high, status, limit, session.forwards, session.calls, nodes)
+        nodes, work = len(self.bounds.frontier.trie), self.bounds.task.work()
+        return Mass(low, high, status, limit, nodes, work)
 
 
 def measured(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from formalm.drivers.bounds import deciding_member
+from formalm.drivers.work import Work
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
@@ -58,8 +59,9 @@ class Record:
         Values of the pattern's named groups.
     decoding, renormalise
         How the model's distribution was changed.
-    forwards, calls, seconds
-        Prefixes evaluated, batches of them and time until it was there; of a sample, of all draws.
+    forwards, calls, tokens_computed, cache_hits, expansions, seconds
+        What was spent until it was there, as in :class:`~formalm.drivers.work.Work`; of a sample,
+        on all draws.
     """
 
     kind: str
@@ -85,6 +87,9 @@ class Record:
     renormalise: bool = field(repr=False)
     forwards: int = field(repr=False)
     calls: int = field(repr=False)
+    tokens_computed: int = field(repr=False)
+    cache_hits: int = field(repr=False)
+    expansions: int = field(repr=False)
     seconds: float = field(repr=False, compare=False)
 
     @property
@@ -115,7 +120,7 @@ class Origin:
         What the beginning counted.
     token_logprobs, ended
         Of each token, and of the end if there is one.
-    forwards, calls, seconds
+    work
         What was spent.
     """
 
@@ -127,9 +132,7 @@ class Origin:
     prefix_logprob: float
     token_logprobs: tuple[float, ...]
     ended: bool
-    forwards: int
-    calls: int
-    seconds: float
+    work: Work
 
     def record(
         self,
@@ -167,9 +170,7 @@ class Origin:
             self._groups(member),
             self.query.decoding,
             self.query.renormalise,
-            self.forwards,
-            self.calls,
-            self.seconds,
+            *astuple(self.work),
         )
 
     def _member(self, data: bytes) -> bytes | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 from formalm.constraint import Constraint
@@ -117,8 +116,7 @@ def sample(
         found = _weighed(found[:-1], found[-1].perturbed) if cut else found
     if limit is None and walks.task.cut_by_context:
         limit = "context"
-    session = walks.task.session
-    counters = (seed, attempts, session.forwards, session.calls)
+    counters = (seed, attempts, task.work())
     samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
@@ -173,9 +171,7 @@ def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
         root.logprob,
         tuple(walks.logprobs(draw.node, ended=ended)),
         ended,
-        task.session.forwards,
-        task.session.calls,
-        time.monotonic() - task.started,
+        task.work(),
     )
 
 

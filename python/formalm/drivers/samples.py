@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formalm.drivers.estimate import Estimate, bounded_mean, effective_size
 from formalm.drivers.record import Origin, Record
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 
 __all__ = ["Sample", "Samples"]
@@ -90,8 +91,8 @@ class Samples(Sequence[Sample]):
         What the random numbers depended on.
     attempts
         Walks started; rejected ones among them.
-    forwards, calls
-        What the model did.
+    work
+        What was spent.
     """
 
     draws: tuple[Sample, ...]
@@ -100,8 +101,17 @@ class Samples(Sequence[Sample]):
     truncated_by: str | None
     seed: int
     attempts: int
-    forwards: int
-    calls: int
+    work: Work = field(repr=False, compare=False)
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.work.forwards
+
+    @property
+    def calls(self) -> int:
+        """Batches of them."""
+        return self.work.calls
 
     def __len__(self) -> int:
         return len(self.draws)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -240,9 +239,7 @@ def _scored(
             0.0,
             tuple(logprobs),
             query.event == "complete",
-            session.forwards,
-            session.calls,
-            time.monotonic() - bounds.task.started,
+            bounds.task.work(),
         ),
     )
 

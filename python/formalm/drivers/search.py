@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Literal
@@ -21,6 +20,7 @@ from formalm.drivers.roots import given_tokens, roots_of
 from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
@@ -72,6 +72,11 @@ class Search(Iterator[Hit]):
             If it was interrupted in the middle of a step, or the file cannot be written.
         """
         save(path, self._driver, self.query, self.hits)
+
+    @property
+    def work(self) -> Work:
+        """What was spent so far."""
+        return self._task.work()
 
     @property
     def forwards(self) -> int:
@@ -148,9 +153,7 @@ class Search(Iterator[Hit]):
             root.logprob,
             found.token_logprobs,
             task.complete,
-            session.forwards,
-            session.calls,
-            time.monotonic() - task.started,
+            task.work(),
         )
 
 

@@ -14,6 +14,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.positions import STATE_BYTES
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError, ModelError
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
@@ -80,8 +81,15 @@ class Task:
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
     cut_by_beam: bool = False
+    expansions: int = 0
     progress: Callable[[Progress], None] | None = None
     covered: float | None = None
+
+    def work(self) -> Work:
+        """What was spent so far."""
+        session, seconds = self.session, time.monotonic() - self.started
+        read = (session.tokens_computed, session.cache_hits)
+        return Work(session.forwards, session.calls, *read, self.expansions, seconds)
 
     def report(self, nodes: int, frontier: int, best_logprob: float | None) -> None:
         """Tell who asked how far it has come."""

@@ -97,7 +97,7 @@ class Walks:
             return NO_IDS, NO_MASSES, 1.0
         if step is None:
             position = self.frontier.positions.recall(node)
-            return self._remember(node, *self.frontier.follow(node, position))
+            return self._remember(node, *self.frontier.follow(node, position, again=True))
         self._steps.move_to_end(node)
         return step
 
