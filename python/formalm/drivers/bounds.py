@@ -210,8 +210,11 @@ class Bounds:
 
     def _decide(self, node: int, logprob: float, depth: int) -> None:
         cell: object = None
-        if self._classify is not None:
-            cell = self._classify(self.frontier.root(node).data + self.frontier.data(node))
+        if self._classify is not None or self.task.keep is not None:
+            data = self.frontier.root(node).data + self.frontier.data(node)
+            if not self.task.keeps(data):
+                return
+            cell = None if self._classify is None else self._classify(data)
         mass = math.exp(logprob)
         self.task.covered = (self.task.covered or 0.0) + mass
         self.cells[cell].append(mass)

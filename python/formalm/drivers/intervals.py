@@ -42,7 +42,7 @@ class MassTable:
         How far rounding may have taken these numbers, as a share of each, at most.
     undecided
         What may still belong to any cell.
-    status, truncated_by, work
+    status, truncated_by, dropped, work
         As in :class:`~formalm.drivers.mass.Mass`.
     """
 
@@ -52,6 +52,7 @@ class MassTable:
     undecided: float
     status: str
     truncated_by: str | None
+    dropped: int
     work: Work = field(repr=False, compare=False)
 
     @property

@@ -42,6 +42,8 @@ class Mass:
         tokens; None otherwise.
     nodes
         Token sequences looked at.
+    dropped
+        Members that the query's function ``keep`` dropped.
     work
         What was spent.
     """
@@ -51,6 +53,7 @@ class Mass:
     status: str
     truncated_by: str | None
     nodes: int
+    dropped: int
     work: Work = field(repr=False, compare=False)
 
     @property
@@ -227,7 +230,7 @@ class Measured:
     def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
         """A record of where it stands."""
         nodes, work = len(self.bounds.frontier.trie), self.bounds.task.work()
-        return Mass(low, high, status, limit, nodes, work)
+        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, work)
 
 
 def measured(
@@ -254,6 +257,11 @@ def measured(
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
+    if asked.keep is not None and asked.event != "complete":
+        raise ArgumentError(
+            f"keep is about members, and event={asked.event!r} is decided by an output",
+            hint="event='complete', or say it as a language, in without=",
+        )
     refuse_listing_limits(asked.limits, "a mass")
     if asked.unique is not None:
         raise ArgumentError("unique is about listings, and this is a mass")
@@ -275,6 +283,7 @@ def measured(
         asked.limits,
         normalise=True,
         progress=checked_progress(progress),
+        keep=asked.keep,
     )
     return Measured(Bounds(task, kind, classify), session, asked.event == "never")
 

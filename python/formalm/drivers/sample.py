@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
@@ -58,7 +60,8 @@ def sample(
     target
         ``"posterior"``: exactly as the model would, if only its members were kept. ``"local"``: as
         :func:`~formalm.generate` does, with weights. ``"without_replacement"``: every token
-        sequence at most once, the first as by ``"posterior"``. ``"uniform"``: every text of a
+        sequence at most once, or every text with ``unique="strings"``, the first as by
+        ``"posterior"``. ``"uniform"``: every text of a
         finite language alike, in the tokenizer's own tokens; ``decoding`` changes ``logprob`` only.
     seed
         An integer from 0 makes the same draws again; None draws anew.
@@ -96,13 +99,17 @@ def sample(
     found: list[Draw] = []
     attempts = 0
     status, limit = "exhausted", None
-    wanted = n + 1 if target == "without_replacement" else n  # the last one is the threshold
+    # The last one is the threshold.
+    wanted = n + 1 if target == "without_replacement" else n
+    by_text = asked.unique == "strings"
+    seen: set[tuple[int, bytes]] = set()
     try:
         for draw in _draws(walks, asked, target, n, seed):
             attempts += 1
             if draw is not None:
                 found.append(draw)
-            if len(found) >= wanted:
+                seen.add(_text(walks, draw) if by_text else (len(found), b""))
+            if len(seen) >= wanted:
                 status = "done"
                 break
     except Truncated as reached:
@@ -114,9 +121,10 @@ def sample(
         # and weigh their probabilities.
         cut = status != "exhausted" and bool(found)
         found = _weighed(found[:-1], found[-1].perturbed) if cut else found
+        found = _merged(walks, found) if by_text else found
     if limit is None and walks.task.cut_by_context:
         limit = "context"
-    counters = (seed, attempts, task.work())
+    counters = (seed, attempts, task.dropped, task.work())
     samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
@@ -136,6 +144,30 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
         drawn = -math.expm1(-math.exp(min(700.0, draw.log_weight - threshold)))
         weighed.append(Draw(draw.node, draw.log_weight - math.log(drawn), draw.perturbed))
     return weighed
+
+
+def _text(walks: Walks, draw: Draw) -> tuple[int, bytes]:
+    """The beginning and the bytes that a draw spells."""
+    return walks.frontier.trie.root(draw.node), walks.frontier.data(draw.node)
+
+
+def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
+    """Each text once, as it was first drawn, with the weights of all its sequences together.
+
+    The largest of several Gumbel variables is one around the sum of their probabilities, so the
+    order in which texts first appear is that of drawing texts; and a sequence comes before the
+    threshold, that of another text, with the same probability as if it had been drawn for itself.
+    """
+    texts: dict[tuple[int, bytes], Draw] = {}
+    for draw in draws:
+        key = _text(walks, draw)
+        first = texts.get(key)
+        if first is None:
+            texts[key] = draw
+        else:
+            weight = float(np.logaddexp(first.log_weight, draw.log_weight))
+            texts[key] = Draw(first.node, weight, first.perturbed)
+    return list(texts.values())
 
 
 def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...]:
@@ -188,13 +220,12 @@ def _checked(
         raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
     if asked.unique is not None and target != "without_replacement":
         raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
-    if asked.unique == "strings":
-        hint = "unique='tokens', or tokenization='canonical', where a text has one sequence"
-        if asked.tokenization != "canonical":
-            raise ArgumentError("without replacement, token sequences are drawn once", hint=hint)
     if asked.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
     refuse_listing_limits(asked.limits, "a sample of n draws")
+    if target == "uniform" and asked.keep is not None:
+        hint = "say it as a language, in without="
+        raise ArgumentError("target='uniform' counts members, and cannot ask keep", hint=hint)
     if target == "uniform" and asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
@@ -226,4 +257,5 @@ def _task(
         asked.max_tokens,
         asked.limits,
         normalise=True,
+        keep=asked.keep,
     )

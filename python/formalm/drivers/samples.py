@@ -91,6 +91,8 @@ class Samples(Sequence[Sample]):
         What the random numbers depended on.
     attempts
         Walks started; rejected ones among them.
+    dropped
+        Members that the query's function ``keep`` dropped, each counted once.
     work
         What was spent.
     """
@@ -101,6 +103,7 @@ class Samples(Sequence[Sample]):
     truncated_by: str | None
     seed: int
     attempts: int
+    dropped: int
     work: Work = field(repr=False, compare=False)
 
     @property

@@ -74,6 +74,11 @@ class Search(Iterator[Hit]):
         save(path, self._driver, self.query, self.hits)
 
     @property
+    def dropped(self) -> int:
+        """Members that the query's function ``keep`` dropped so far."""
+        return self._task.dropped
+
+    @property
     def work(self) -> Work:
         """What was spent so far."""
         return self._task.work()
@@ -120,7 +125,9 @@ class Search(Iterator[Hit]):
             by_context = "context" if self._task.cut_by_context else None
             self._end("beam" if self._task.cut_by_beam else by_context)
             return None
-        return None if found is None else self._hit(found)
+        if found is None or not self._task.keeps(found.given + found.data):
+            return None
+        return self._hit(found)
 
     def _end(self, limit: str | None) -> None:
         self.status = "exhausted" if limit is None else "truncated"
@@ -276,5 +283,6 @@ def search(
         asked.limits,
         tolerance,
         progress=checked_progress(progress),
+        keep=asked.keep,
     )
     return Search(task, asked, merge=merge, resume=resume)

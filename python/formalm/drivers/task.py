@@ -82,6 +82,8 @@ class Task:
     cut_by_context: bool = False
     cut_by_beam: bool = False
     expansions: int = 0
+    keep: Callable[[str], object] | None = None
+    dropped: int = 0
     progress: Callable[[Progress], None] | None = None
     covered: float | None = None
 
@@ -90,6 +92,13 @@ class Task:
         session, seconds = self.session, time.monotonic() - self.started
         read = (session.tokens_computed, session.cache_hits)
         return Work(session.forwards, session.calls, *read, self.expansions, seconds)
+
+    def keeps(self, data: bytes) -> bool:
+        """Whether the query's own function lets a member count; those it drops are counted."""
+        if self.keep is None or self.keep(data.decode(errors="replace")):
+            return True
+        self.dropped += 1
+        return False
 
     def report(self, nodes: int, frontier: int, best_logprob: float | None) -> None:
         """Tell who asked how far it has come."""

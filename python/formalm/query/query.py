@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -70,10 +71,16 @@ class Query:
     unique
         What a listing has once: ``"strings"``, with all tokenizations added up, or ``"tokens"``.
         None leaves it to the driver: searches list strings, samples without replacement tokens.
+        Of strings drawn without replacement, the weight is that of all tokenizations.
     edits
         Edits of members that count as members too; a number is that many anywhere after ``given``.
     without
         Texts that are taken out again, edited ones among them.
+    keep
+        A Python function of a member, ``given`` included: only members for which it is true count.
+        It is asked after the fact, and drivers tell how many members it dropped; a language that
+        says the same, taken out by ``without``, saves their evaluation. A query with a function
+        cannot be written to a file.
     max_tokens
         Most tokens after ``given``.
     limits
@@ -110,6 +117,7 @@ class Query:
     unique: str | None = None
     edits: Edits | None = None
     without: Language | None = None
+    keep: Callable[[str], object] | None = None
     max_tokens: int | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -203,6 +211,11 @@ class Query:
             if not isinstance(getattr(self, name), kind):
                 raise ArgumentError(f"{name} cannot be {getattr(self, name)!r:.60}")
         self.limits.check()
+        if self.keep is not None and not callable(self.keep):
+            raise ArgumentError(
+                f"keep is a function of a text, not {self.keep!r:.60}",
+                hint="a language of texts to take out is without=",
+            )
         if self.max_tokens is not None and (
             type(self.max_tokens) is not int or self.max_tokens < 0
         ):
@@ -263,7 +276,8 @@ class Query:
             if one.name in ("decoding", "limits"):
                 default = type(value)()
             if value != default:
-                parts.append(f"{one.name}={value!r}")
+                name = getattr(value, "__qualname__", None) if one.name == "keep" else None
+                parts.append(f"{one.name}={name or repr(value)}")
         return f"Query({', '.join(parts)})"
 
 
