@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from formalm.cli.options import Json, ModelOptions
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json
 from formalm.cli.outcome import INTERRUPTED, flattened, print_json, reported
 from formalm.cli.queries import LimitOptions, QueryOptions
 

@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from formalm.cli.options import Json, ModelOptions
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json
 from formalm.cli.outcome import print_json, reported
+from formalm.cli.records import RecordOptions
 
 __all__ = ["score"]
 
 
 def score(
     model: ModelOptions,
+    out: RecordOptions,
     texts: Annotated[list[str], typer.Argument(help="Texts.")],
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[str, typer.Option(help="prefix, or complete: an end follows.")] = "prefix",
@@ -27,6 +30,7 @@ def score(
     with reported(json):
         from formalm import drivers
 
+        out.check()
         scores = drivers.score(
             model.load(),
             texts,
@@ -36,6 +40,7 @@ def score(
             eps=eps,
             batch_size=batch_size,
         )
+        out.write(scores)
         for one in scores:
             low, high = one.marginal
             if not json:
