@@ -123,7 +123,7 @@ def test_local_weights_are_without_bias(model: TableModel, query: Query) -> None
 
 def test_intervals_cover_the_truth() -> None:
     runs, size = 1000, 40
-    for model, query in CASES[:2]:
+    for model, query in CASES:
         mass = math.fsum(exact(model, query).values())
         weights = np.exp(sample(model, query, runs * size, target="local", seed=9).log_weights)
         covered = 0
@@ -136,6 +136,27 @@ def test_intervals_cover_the_truth() -> None:
         intervals = [bounded_mean(generator.random(60) < p, 0.9) for _ in range(300)]
         assert sum(low <= p <= high for low, high in intervals) >= 0.88 * 300
         assert min(high - low for low, high in intervals) < 0.5
+
+
+@pytest.mark.parametrize("runs", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", ["posterior", "local"])
+@pytest.mark.parametrize(("model", "query"), CASES)
+def test_intervals_of_means_cover_the_truth(
+    model: TableModel, query: Query, target: str, runs: int
+) -> None:
+    probabilities = exact(model, query)
+    total = math.fsum(probabilities.values())
+    spelled = {key: key[0] + model.vocabulary.decode(key[1]).decode() for key in probabilities}
+    ends = [p for key, p in probabilities.items() if spelled[key].endswith("a")]
+    truth = math.fsum(ends) / total
+    size = 30
+    drawn = sample(model, query, runs * size, target=target, seed=8)
+    covered = 0
+    for run in range(runs):
+        part = replace(drawn, draws=drawn.draws[run * size : (run + 1) * size])
+        found = part.mean(lambda text: text.endswith("a"))
+        covered += found.low <= truth <= found.high
+    assert covered >= 0.93 * runs
 
 
 @pytest.mark.parametrize("runs", [250, pytest.param(1500, marks=pytest.mark.slow)])
