@@ -23,18 +23,13 @@ import numpy as np
 
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
-from formalm.languages import Choice, Language, Regex
+from formalm.languages import Language, Regex
+from formalm.query.prefixes import anything
 
 __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
 
 EPSILON = 2.0**-52
 Classify = Callable[[bytes], object]
-
-
-@lru_cache(maxsize=1)
-def anything() -> Language:
-    """Every sequence of bytes."""
-    return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
 @lru_cache(maxsize=1)

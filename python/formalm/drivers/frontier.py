@@ -88,7 +88,8 @@ class Frontier:
 
     def data(self, node: int) -> bytes:
         """The bytes after ``given``."""
-        return b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
+        found = b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
+        return found[self.root(node).skip :]
 
     def room(self) -> int:
         """How many prefixes the next batch may have; errors are those of :meth:`Task.room`."""

@@ -36,7 +36,9 @@ class Record:
         The part of it that was given, as bytes.
     prompt_token_ids, given_token_ids, token_ids
         What stands in front; the tokens of ``given``; those after it, without an end. Of a text
-        with several tokenizations added up, the most probable one.
+        with several tokenizations added up, the most probable one. With ``boundary="heal"``,
+        ``given_token_ids`` are those that stay, and the others spell the rest of ``given`` again.
+        A tokenizer's space in front of a text is spelled too, and no part of ``data``.
     logprob
         What the driver says of it, in nats: of a merged hit over all its tokenizations.
     prefix_logprob
@@ -116,6 +118,8 @@ class Origin:
         The driver, what it was asked, and with which tokens.
     prompt_token_ids, given_token_ids
         What stood in front.
+    given
+        The bytes that were given.
     prefix_logprob
         What the beginning counted.
     token_logprobs, ended
@@ -129,6 +133,7 @@ class Origin:
     vocabulary: Vocabulary
     prompt_token_ids: tuple[int, ...]
     given_token_ids: tuple[int, ...]
+    given: bytes
     prefix_logprob: float
     token_logprobs: tuple[float, ...]
     ended: bool
@@ -138,7 +143,6 @@ class Origin:
         self,
         rank: int,
         data: bytes,
-        given: bytes,
         token_ids: tuple[int, ...],
         logprob: float,
         *,
@@ -153,7 +157,7 @@ class Origin:
             rank,
             data.decode(errors="replace"),
             data,
-            given,
+            self.given,
             self.prompt_token_ids,
             self.given_token_ids,
             token_ids,

@@ -180,7 +180,7 @@ def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...
             Sample(
                 data.decode(errors="replace"),
                 data,
-                root.data.decode(errors="replace"),
+                root.given.decode(errors="replace"),
                 tuple(frontier.trie.path(draw.node)),
                 walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
                 draw.log_weight,
@@ -200,6 +200,7 @@ def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
         task.session.vocabulary,
         root.prompt_token_ids,
         root.given_token_ids,
+        root.given,
         root.logprob,
         tuple(walks.logprobs(draw.node, ended=ended)),
         ended,
@@ -223,6 +224,8 @@ def _checked(
     if asked.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
     refuse_listing_limits(asked.limits, "a sample of n draws")
+    if target == "uniform" and asked.boundary == "heal":
+        raise ArgumentError("target='uniform' takes the tokenizer's tokens: boundary='split'")
     if target == "uniform" and asked.keep is not None:
         hint = "say it as a language, in without="
         raise ArgumentError("target='uniform' counts members, and cannot ask keep", hint=hint)

@@ -59,7 +59,6 @@ class Sample:
         return self.origin.record(
             self.rank,
             self.data,
-            self.data[: self.given_bytes],
             self.token_ids,
             self.logprob,
             log_weight=self.log_weight,
@@ -68,8 +67,7 @@ class Sample:
     @property
     def given_bytes(self) -> int:
         """How many bytes were given."""
-        token_bytes = self.origin.vocabulary.token_bytes
-        return len(self.data) - sum(len(token_bytes(one) or b"") for one in self.token_ids)
+        return len(self.origin.given)
 
 
 @dataclass(frozen=True)

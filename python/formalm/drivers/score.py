@@ -75,7 +75,7 @@ class Score:
     def record(self) -> Record:
         """Everything that is known of it, in the tokenizer's own encoding."""
         data = self.text.encode()
-        return self.origin.record(self.rank, data, b"", self.token_ids, self.logprob)
+        return self.origin.record(self.rank, data, self.token_ids, self.logprob)
 
     @property
     def logprob(self) -> float:
@@ -236,6 +236,7 @@ def _scored(
             session.vocabulary,
             front,
             (),
+            b"",
             0.0,
             tuple(logprobs),
             query.event == "complete",

@@ -136,16 +136,16 @@ class Search(Iterator[Hit]):
     def _hit(self, found: Found) -> Hit:
         self.hits += 1
         self._task.covered = (self._task.covered or 0.0) + math.exp(found.logprob)
-        data = found.given + found.data
+        data, origin = found.given + found.data, self._origin(found)
         return Hit(
             text=data.decode(errors="replace"),
             logprob=found.logprob,
             rank=self.hits,
-            given=found.given.decode(errors="replace"),
+            given=origin.given.decode(errors="replace"),
             data=data,
             token_ids=found.token_ids,
             tokenizations=found.tokenizations,
-            origin=self._origin(found),
+            origin=origin,
         )
 
     def _origin(self, found: Found) -> Origin:
@@ -157,6 +157,7 @@ class Search(Iterator[Hit]):
             session.vocabulary,
             root.prompt_token_ids,
             root.given_token_ids,
+            root.given,
             root.logprob,
             found.token_logprobs,
             task.complete,

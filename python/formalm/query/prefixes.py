@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from formalm.constraint import Constraint
 from formalm.errors import LanguageError, LimitError
-from formalm.languages import Language
+from formalm.languages import Choice, Language
 from formalm.query.states import States
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["PREFIX_LIMIT", "byte_vocabulary", "check_prefixes", "members"]
+__all__ = ["PREFIX_LIMIT", "anything", "byte_vocabulary", "check_prefixes", "members"]
 
 PREFIX_LIMIT = 10_000
 PAIR_LIMIT = 100_000
@@ -21,6 +21,12 @@ PAIR_LIMIT = 100_000
 def byte_vocabulary() -> Vocabulary:
     """Every byte as a token, and nothing else: a constraint over it walks the language itself."""
     return Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
+
+
+@lru_cache(maxsize=1)
+def anything() -> Language:
+    """Every sequence of bytes."""
+    return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
 def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_LIMIT) -> None:
