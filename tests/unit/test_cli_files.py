@@ -1,6 +1,7 @@
 """What the command line reads and writes: records, saved searches, servers."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,18 @@ typer_testing = pytest.importorskip("typer.testing")
 import nanoarrow  # noqa: E402
 from nanoarrow.ipc import InputStream  # noqa: E402
 
-from formalm import Choice, Records, TableModel, Vocabulary, distortion, rescore  # noqa: E402
+from formalm import (  # noqa: E402
+    Choice,
+    Decoding,
+    Query,
+    Records,
+    Regex,
+    TableModel,
+    Vocabulary,
+    distortion,
+    rescore,
+    score,
+)
 from formalm.cli import outcome  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
 from formalm.models.canary import WEIGHTS, canary  # noqa: E402
@@ -73,6 +85,27 @@ def test_a_search_is_gone_on_from(tmp_path: Path) -> None:
     other = run("search", "-r", "[ab]{1,5}", "--resume", path)
     assert other.exit_code == outcome.USAGE
     assert "another query" in other.stderr
+
+
+@pytest.mark.usefixtures("small_model")
+def test_scores_of_a_query_file(tmp_path: Path) -> None:
+    path = tmp_path / "q.toml"
+    query = Query(Choice(["ab", "b"]), event="complete", decoding=Decoding(top_k=3))
+    path.write_text(query.to_toml(), encoding="utf-8")
+    told = objects(run("score", "-q", str(path), "--json").stdout)
+    expected = score(MODEL, ["b", "ab"], event="complete", decoding=Decoding(top_k=3))
+    assert [one["text"] for one in told] == ["b", "ab"]
+    for one, known in zip(told, expected, strict=True):
+        assert one["logprob"] == (None if known.logprob == -math.inf else known.logprob)
+        assert one["possible"] == known.possible
+    assert run("score", "-q", str(path), "a").exit_code == outcome.USAGE
+    assert run("score").exit_code == outcome.USAGE
+    path.write_text(Query(Choice(["ab"]), given="a").to_toml(), encoding="utf-8")
+    refused = run("score", "-q", str(path))
+    assert (refused.exit_code, "given" in refused.stderr) == (outcome.USAGE, True)
+    path.write_text(Query(Regex("a*")).to_toml(), encoding="utf-8")
+    endless = run("score", "-q", str(path))
+    assert (endless.exit_code, "members to score" in endless.stderr) == (outcome.ERROR, True)
 
 
 @pytest.mark.usefixtures("small_model")

@@ -190,6 +190,21 @@ class Counted:
 
 
 @pytest.mark.parametrize("duplicates", ["merge", "show"])
+def test_tokens_are_limited(duplicates: str) -> None:
+    model = Counted()
+    asked = Query(Regex("(a|b){4}"), limits=Limits(tokens_computed=12))
+    found = search(model, asked, prompt="a b", duplicates=duplicates, batch_size=1)
+    list(found)
+    assert (found.status, found.truncated_by) == ("truncated", "tokens_computed")
+    assert sum(model.read) == found.work.tokens_computed == 12
+    bound = mass(Counted(), asked, event="complete", eps=0, batch_size=1)
+    assert (bound.truncated_by, bound.work.tokens_computed) == ("tokens_computed", 12)
+    assert Query.from_toml(asked.to_toml()) == asked
+    with pytest.raises(ArgumentError, match="tokens_computed"):
+        Query(Regex("a"), limits=Limits(tokens_computed=0))
+
+
+@pytest.mark.parametrize("duplicates", ["merge", "show"])
 def test_what_was_spent_is_counted(duplicates: str) -> None:
     query = Regex("(a|b){4}")
     for model in (Counted(), FunctionModel(VOCABULARY, MODEL.next_logprobs, context_length=50)):

@@ -250,6 +250,18 @@ def test_uniform_draws_go_on_from_what_is_given() -> None:
     assert fits(counts, {"a": 0.75, "b": 0.25})
 
 
+def test_beginnings_are_drawn_alike_whatever_goes_on_from_them() -> None:
+    model = TableModel.random(LONGER, seed=3, order=1)
+    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"))
+    for weights, shares in (
+        ("strings", dict.fromkeys(("a", "b", "bb", "bbb"), 0.25)),
+        ({"a": 4, "b": 3, "bb": 2, "bbb": 1}, {"a": 0.4, "b": 0.3, "bb": 0.2, "bbb": 0.1}),
+    ):
+        asked = replace(query, prefix_weights=weights)
+        drawn = sample(model, asked, 8000, target="local", seed=5)
+        assert fits(Counter(one.given for one in drawn), shares)
+
+
 def test_uniform_draws_without_probability_or_room() -> None:
     model = TableModel(LONGER, {}, default=[0.5, 0.0, 0.2, 0.2, 0.1], context_length=2)
     drawn = sample(model, ["a", "b", "aaa"], 60, target="uniform", seed=1)

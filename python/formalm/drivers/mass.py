@@ -37,9 +37,9 @@ class Mass:
         asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
         ``"running"``: on the way.
     truncated_by
-        ``"forwards"``, ``"seconds"``, ``"memory"``; ``"length"``, if what is undecided is longer
-        than the context or than ``max_tokens``; ``"unseen"``, if the model does not show all
-        tokens; None otherwise.
+        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``; ``"length"``, if
+        what is undecided is longer than the context or than ``max_tokens``; ``"unseen"``, if the
+        model does not show all tokens; None otherwise.
     nodes
         Token sequences looked at.
     dropped

@@ -43,9 +43,10 @@ class Search(Iterator[Hit]):
         ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it;
         ``"interrupted"``: the user did, with Ctrl-C.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
-        than the model's context were left out; ``"beam"`` if sequences were dropped; ``"unseen"``
-        if one that the model did not show may come next; None otherwise.
+        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``;
+        ``"context"`` if members longer than the model's context were left out; ``"beam"`` if
+        sequences were dropped; ``"unseen"`` if one that the model did not show may come next; None
+        otherwise.
     hits
         How many hits were returned.
     query

@@ -140,6 +140,9 @@ class Task:
         seconds = self.limits.seconds
         if seconds is not None and time.monotonic() - self.started >= seconds:
             raise Truncated("seconds")
+        most = self.limits.tokens_computed
+        if most is not None and self.session.tokens_computed >= most:
+            raise Truncated("tokens_computed")
         if self.limits.forwards is None:
             return self.batch_size
         left = self.limits.forwards - self.session.forwards

@@ -30,6 +30,8 @@ class Limits:
         Of each length in tokens, a listing of token sequences keeps only so many, the most probable
         continuations of those it kept of the length before. 1 is greedy. What it drops may be
         better than what it finds.
+    tokens_computed
+        Most tokens that the model is handed to read, looked at between batches.
 
     Raises
     ------
@@ -42,10 +44,11 @@ class Limits:
     seconds: float | None = None
     memory_bytes: int | None = None
     beam: int | None = None
+    tokens_computed: int | None = None
 
     def check(self) -> None:
         """Refuse numbers that are no limits."""
-        for name in ("hits", "forwards", "memory_bytes", "beam"):
+        for name in ("hits", "forwards", "tokens_computed", "memory_bytes", "beam"):
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")

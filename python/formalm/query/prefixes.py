@@ -71,7 +71,9 @@ def _mismatch(text: bytes, good: int) -> LanguageError:
     )
 
 
-def members(language: Language, limit: int = PREFIX_LIMIT) -> list[bytes]:
+def members(
+    language: Language, limit: int = PREFIX_LIMIT, *, what: str = "texts in given"
+) -> list[bytes]:
     """All members of a finite language, by length and then from the smallest byte.
 
     Raises
@@ -82,6 +84,6 @@ def members(language: Language, limit: int = PREFIX_LIMIT) -> list[bytes]:
     automaton = language.to_automaton()
     if not automaton.is_finite or automaton.count() > limit:
         hint = "list the texts, or make the pattern narrower: a+ has infinitely many"
-        raise LimitError("texts in given", limit + 1, limit, hint)
+        raise LimitError(what, limit + 1, limit, hint)
     listed = automaton.enumerate(unit="bytes")
     return [text if isinstance(text, bytes) else text.encode() for text in listed]
