@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from formalm.drivers.table import MassTable as MassTable
     from formalm.drivers.table import conditional_mass as conditional_mass
     from formalm.drivers.table import mass_table as mass_table
+    from formalm.drivers.work import Work as Work
     from formalm.errors import *  # noqa: F403
     from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
     from formalm.integrations import logits_processors as logits_processors
@@ -74,8 +75,8 @@ _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "continuations": "Continuation continuation",
     "drivers": "Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
-    " Record Records Sample Samples Score conditional_mass distortion generate mass mass_bounds"
-    " mass_table rescore sample score search stream",
+    " Record Records Sample Samples Score Work conditional_mass distortion generate mass"
+    " mass_bounds mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",

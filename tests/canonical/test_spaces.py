@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -13,10 +14,16 @@ from formalm import (
     FunctionModel,
     Grammar,
     Language,
+    Query,
     Regex,
+    TableModel,
     Vocabulary,
     continuation,
     generate,
+    mass,
+    sample,
+    score,
+    search,
 )
 from tests.canonical.cases import sequences
 
@@ -86,3 +93,54 @@ def test_texts_come_without_the_space(measure: bool) -> None:
     )  # fmt: skip
     assert healed.regenerated == b" a"
     assert vocabulary.is_canonical(healed.token_ids)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("front", [(0,), (0, 1)])
+def test_queries_begin_as_the_tokenizer_begins(scheme: str, front: tuple[int, ...]) -> None:
+    tokenizer = made(scheme)
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str(), end_token_ids=[1])
+    model = TableModel.random(vocabulary, seed=2, order=1)
+    shown = "<s><x>" if len(front) > 1 else ""
+    for language, given in (*((one, None) for one in LANGUAGES), (Choice(["ab", "aba"]), "a")):
+        query = Query(language, given=given, tokenization="canonical", event="complete")
+        expected = {}
+        for text in map(str, language.to_automaton()):
+            ids = tokenizer.encode(shown + text).ids[len(shown) // 3 :]
+            kept = tokenizer.decode(ids) == text or (shown and scheme == "first")
+            begun = begun_of(tokenizer, given, shown)
+            if kept and ids[: len(begun)] == begun:
+                expected[text] = tuple(ids[len(begun) :])
+        if not expected:
+            continue
+        hits = {hit.text: hit for hit in search(model, query, prompt=front, bos=None)}
+        assert {text: hit.token_ids for text, hit in hits.items()} == expected
+        for text, ids in expected.items():
+            whole = (*front, *begun_of(tokenizer, given, shown), *ids)
+            rows = [
+                model.next_logprobs([whole[:n]])[0][whole[n]]
+                for n in range(len(whole) - len(ids), len(whole))
+            ]
+            total = math.fsum([*rows, model.next_logprobs([whole])[0][1]])
+            assert hits[text].logprob == pytest.approx(total, abs=1e-9)
+            assert hits[text].completion == text[len(given or "") :]
+        truth = math.fsum(math.exp(hit.logprob) for hit in hits.values())
+        bound = mass(model, Query(**fields_of(query), bos=None), prompt=front, eps=0)
+        assert bound.low - 1e-12 <= truth <= bound.high + 1e-12
+        drawn = sample(model, Query(**fields_of(query), bos=None), 20, prompt=front, seed=1)
+        assert {(one.text, one.token_ids) for one in drawn} <= set(expected.items())
+        if given is None:
+            for found in score(
+                model, list(expected), prompt=front, bos=None, tokenization="canonical"
+            ):
+                assert found.token_ids == expected[found.text]
+                assert found.possible
+
+
+def begun_of(tokenizer: Tokenizer, given: str | None, shown: str) -> list[int]:
+    return [] if given is None else tokenizer.encode(shown + given).ids[len(shown) // 3 :]
+
+
+def fields_of(query: Query) -> dict[str, Any]:
+    names = ("language", "given", "tokenization", "event")
+    return {name: getattr(query, name) for name in names}

@@ -2,10 +2,12 @@
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import formalm
@@ -49,3 +51,29 @@ def test_the_readme_runs() -> None:
             namespace.update(test.globs)
         else:
             exec(compile(block, f"README.md, block {number}", "exec"), namespace)  # noqa: S102
+
+
+def test_the_page_of_formats_names_every_field(tmp_path: Path) -> None:
+    from formalm import Query, Records, TableModel, Vocabulary, search
+    from formalm.drivers.arrow import KINDS
+
+    page = (README.parent / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert Query.from_toml(example).limits.forwards == 20_000
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    (row,) = Records([next(search(model, ["a"]))]).to_jsonl().splitlines()
+    table = page[page.index("## Records") :]
+    for name in {*json.loads(row), *KINDS}:
+        assert f"`{name}`" in table, name
+    table = page[page.index("## Saved search") : page.index("## Records")]
+    for unique in ("strings", "tokens"):
+        found = search(model, Query(["a", "ab"], unique=unique))
+        next(found)
+        found.save(tmp_path / unique)
+        with np.load(tmp_path / unique) as file:
+            names = set(file.files)
+            names |= set(json.loads(file["header"].tobytes()))
+        for name in names:
+            known = name.startswith("trie.") or name.endswith(".lengths")
+            assert known or f"`{name}`" in table, name

@@ -80,7 +80,7 @@ def test_search_is_brute_force_in_order(
     keys = [hit.data if merge else hit.token_ids for hit in hits]
     assert set(keys) == set(expected)
     assert len(keys) == len(expected)
-    assert np.allclose([hit.logprob for hit in hits], [expected[key] for key in keys], atol=1e-9)
+    assert np.allclose([hit.logprob for hit in hits], [expected[key] for key in keys], atol=1e-12)
     assert all(one.logprob >= two.logprob - 1e-12 for one, two in pairwise(hits))
     batched = list(search(model, language, batch_size=batch_size, **options))
     assert batched == hits

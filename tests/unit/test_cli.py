@@ -38,7 +38,7 @@ def test_help_and_version() -> None:
     shown = run("--help")
     assert shown.exit_code == 0
     for command in (
-        *("generate", "search", "mass", "sample", "score", "plan"),
+        *("generate", "search", "mass", "sample", "score", "distortion", "plan"),
         *("mask", "automaton", "tokenize", "doctor"),
     ):
         assert command in shown.output
@@ -170,6 +170,19 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
         ("search", "-r", "a", "--seconds", "nan"),
         ("search", "-r", "a", "--event", "never"),
         ("search", "-r", "a", "--tolerance", "2"),
+        ("search", "-r", "a", "--beam", "0", "--duplicates", "show"),
+        ("search", "-r", "a", "--beam", "2"),
+        ("search", "-r", "a", "--save", "/no such folder/x"),
+        ("search", "-r", "a", "--jsonl", "/no such folder/x"),
+        ("search", "-r", "a", "--resume", "/no such folder/x"),
+        ("sample", "-r", "a", "--arrow", "/no such folder/x"),
+        ("sample", "-r", "a", "--event", "later"),
+        ("score", "a", "--jsonl", "/"),
+        ("search", "-r", "a", "--model", "http://localhost:1/v1/completions"),
+        ("search", "-r", "a", "--top-logprobs", "5"),
+        ("distortion", "-r", "a", "--draws", "1"),
+        ("distortion", "-r", "a", "--given", "a"),
+        ("distortion", "-r", "a*", "--exact"),
         ("mask", "-r", "a", "-t", "zzz"),
         ("mask", "-r", "a", "--token-id", "99"),
         ("mask", "-r", "a", "--model", "canary", "--tokenizer", "x"),

@@ -118,7 +118,7 @@ def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None
     [
         ({"event": "maybe"}, "event"),
         ({"tokenization": "canonical-given"}, "tokenization"),
-        ({"boundary": "heal", "given": "The"}, "boundary"),
+        ({"boundary": "glue", "given": "The"}, "boundary"),
         ({"unique": "bytes"}, "unique"),
         ({"bos": "x"}, "bos"),
         ({"bos": True}, "bos"),

@@ -1,6 +1,7 @@
 """Records: what every result says of itself, in memory, as JSON, as Arrow; scored again."""
 
 import math
+from types import SimpleNamespace
 
 import nanoarrow
 import numpy as np
@@ -10,12 +11,14 @@ from formalm import (
     ArgumentError,
     Choice,
     Decoding,
+    FunctionModel,
     Limits,
     Query,
     Records,
     Regex,
     TableModel,
     Vocabulary,
+    mass,
     rescore,
     sample,
     score,
@@ -153,3 +156,70 @@ def test_a_slice_is_records() -> None:
     records = Records(results()["show"])
     assert records[1:3] == Records(list(records)[1:3])
     assert np.isfinite(records[0].logprob)
+
+
+class Counted:
+    """A model that goes on from states, and notes what it was handed to read."""
+
+    vocabulary = VOCABULARY
+    bos_token_id = None
+    context_length = 50
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+        self.gone_on = 0
+
+    def next_logprobs(self, prefixes):
+        self.read += map(len, prefixes)
+        return MODEL.next_logprobs(prefixes)
+
+    def start(self, prefix):
+        self.read.append(len(prefix))
+        return self.state(tuple(prefix))
+
+    def extend(self, states, token_ids):
+        self.read += [1] * len(states)
+        self.gone_on += len(states)
+        pairs = zip(states, token_ids, strict=True)
+        return [self.state((*state.ids, token_id)) for state, token_id in pairs]
+
+    def state(self, ids):
+        return SimpleNamespace(
+            ids=ids, logprobs=MODEL.next_logprobs([ids])[0], length=len(ids), memory_bytes=1
+        )
+
+
+@pytest.mark.parametrize("duplicates", ["merge", "show"])
+def test_tokens_are_limited(duplicates: str) -> None:
+    model = Counted()
+    asked = Query(Regex("(a|b){4}"), limits=Limits(tokens_computed=12))
+    found = search(model, asked, prompt="a b", duplicates=duplicates, batch_size=1)
+    list(found)
+    assert (found.status, found.truncated_by) == ("truncated", "tokens_computed")
+    assert sum(model.read) == found.work.tokens_computed == 12
+    bound = mass(Counted(), asked, event="complete", eps=0, batch_size=1)
+    assert (bound.truncated_by, bound.work.tokens_computed) == ("tokens_computed", 12)
+    assert Query.from_toml(asked.to_toml()) == asked
+    with pytest.raises(ArgumentError, match="tokens_computed"):
+        Query(Regex("a"), limits=Limits(tokens_computed=0))
+
+
+@pytest.mark.parametrize("duplicates", ["merge", "show"])
+def test_what_was_spent_is_counted(duplicates: str) -> None:
+    query = Regex("(a|b){4}")
+    for model in (Counted(), FunctionModel(VOCABULARY, MODEL.next_logprobs, context_length=50)):
+        found = search(model, query, prompt="a b", duplicates=duplicates)
+        work = [hit.record() for hit in found][-1]
+        assert found.work.forwards == work.forwards
+        # Nothing was let go, so each sequence that was evaluated was looked at once.
+        assert work.expansions == work.forwards == found.forwards
+        if isinstance(model, Counted):
+            assert work.tokens_computed == sum(model.read)
+            assert work.cache_hits == model.gone_on == work.forwards - 1
+        else:
+            assert work.cache_hits == 0
+            assert work.tokens_computed > 3 * work.forwards
+    drawn = sample(Counted(), query, 20, seed=1)
+    assert drawn.work.expansions == drawn.work.forwards == drawn.forwards
+    bound = mass(Counted(), query, event="complete", eps=0)
+    assert bound.work.expansions == bound.forwards == bound.work.cache_hits + 1

@@ -123,7 +123,7 @@ def test_local_weights_are_without_bias(model: TableModel, query: Query) -> None
 
 def test_intervals_cover_the_truth() -> None:
     runs, size = 1000, 40
-    for model, query in CASES[:2]:
+    for model, query in CASES:
         mass = math.fsum(exact(model, query).values())
         weights = np.exp(sample(model, query, runs * size, target="local", seed=9).log_weights)
         covered = 0
@@ -136,6 +136,27 @@ def test_intervals_cover_the_truth() -> None:
         intervals = [bounded_mean(generator.random(60) < p, 0.9) for _ in range(300)]
         assert sum(low <= p <= high for low, high in intervals) >= 0.88 * 300
         assert min(high - low for low, high in intervals) < 0.5
+
+
+@pytest.mark.parametrize("runs", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", ["posterior", "local"])
+@pytest.mark.parametrize(("model", "query"), CASES)
+def test_intervals_of_means_cover_the_truth(
+    model: TableModel, query: Query, target: str, runs: int
+) -> None:
+    probabilities = exact(model, query)
+    total = math.fsum(probabilities.values())
+    spelled = {key: key[0] + model.vocabulary.decode(key[1]).decode() for key in probabilities}
+    ends = [p for key, p in probabilities.items() if spelled[key].endswith("a")]
+    truth = math.fsum(ends) / total
+    size = 30
+    drawn = sample(model, query, runs * size, target=target, seed=8)
+    covered = 0
+    for run in range(runs):
+        part = replace(drawn, draws=drawn.draws[run * size : (run + 1) * size])
+        found = part.mean(lambda text: text.endswith("a"))
+        covered += found.low <= truth <= found.high
+    assert covered >= 0.93 * runs
 
 
 @pytest.mark.parametrize("runs", [250, pytest.param(1500, marks=pytest.mark.slow)])
@@ -227,6 +248,18 @@ def test_uniform_draws_go_on_from_what_is_given() -> None:
     weighed = replace(query, prefix_weights={"a": 3, "b": 1, "bb": 0, "bbb": 0})
     counts = Counter(one.given for one in sample(model, weighed, 4000, target="uniform", seed=2))
     assert fits(counts, {"a": 0.75, "b": 0.25})
+
+
+def test_beginnings_are_drawn_alike_whatever_goes_on_from_them() -> None:
+    model = TableModel.random(LONGER, seed=3, order=1)
+    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"))
+    for weights, shares in (
+        ("strings", dict.fromkeys(("a", "b", "bb", "bbb"), 0.25)),
+        ({"a": 4, "b": 3, "bb": 2, "bbb": 1}, {"a": 0.4, "b": 0.3, "bb": 0.2, "bbb": 0.1}),
+    ):
+        asked = replace(query, prefix_weights=weights)
+        drawn = sample(model, asked, 8000, target="local", seed=5)
+        assert fits(Counter(one.given for one in drawn), shares)
 
 
 def test_uniform_draws_without_probability_or_room() -> None:

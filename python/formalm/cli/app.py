@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from formalm.cli.automaton import automaton
+from formalm.cli.distortion import distortion
 from formalm.cli.doctor import doctor
 from formalm.cli.generate import generate
 from formalm.cli.mask import mask
@@ -30,7 +31,11 @@ is printed).
 app = typer.Typer(
     help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for command in (generate, search, mass, sample, score, plan, mask, automaton, tokenize, doctor):
+COMMANDS = (
+    *(generate, search, mass, sample, score, distortion, plan),
+    *(mask, automaton, tokenize, doctor),
+)
+for command in COMMANDS:
     app.command()(grouped(command))
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.options import Json, LanguageOptions, ModelOptions
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json, LanguageOptions
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from formalm.cli.options import Json, ModelOptions
-from formalm.cli.outcome import INTERRUPTED, print_json, reported
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json
+from formalm.cli.outcome import INTERRUPTED, flattened, print_json, reported
 from formalm.cli.queries import LimitOptions, QueryOptions
 
 __all__ = ["mass"]
@@ -36,7 +37,7 @@ def mass(
             batch_size=work.batch_size,
         )
         if json:
-            print_json(vars(found))
+            print_json(flattened(found))
         else:
             typer.echo(str(found))
         if found.status == "interrupted":

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Json",
     "LanguageOptions",
-    "ModelOptions",
     "VocabularyOptions",
     "chosen_model",
     "grouped",
+    "tokenizer_vocabulary",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
@@ -76,19 +76,6 @@ class LanguageOptions:
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """What names a model."""
-
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="canary, or the folder of a model.")
-    ] = "canary"
-
-    def load(self) -> LanguageModel:
-        """The model."""
-        return chosen_model(self.model)
-
-
-@dataclass(frozen=True)
 class VocabularyOptions:
     """What names a vocabulary: a model's, or a file's."""
 
@@ -112,10 +99,15 @@ class VocabularyOptions:
             return _model_vocabulary("canary" if self.model is None else self.model)
         if self.model is not None:
             raise ArgumentError("--model and --tokenizer exclude each other")
-        try:
-            return _read_vocabulary(self.tokenizer)
-        except OSError as error:
-            raise VocabularyError(f"cannot read the tokenizer: {error}") from None
+        return tokenizer_vocabulary(self.tokenizer)
+
+
+def tokenizer_vocabulary(path: str) -> Vocabulary:
+    """The vocabulary of a tokenizer's file, or of a folder."""
+    try:
+        return _read_vocabulary(path)
+    except OSError as error:
+        raise VocabularyError(f"cannot read the tokenizer: {error}") from None
 
 
 def _read_vocabulary(path: str) -> Vocabulary:

@@ -6,12 +6,23 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
 
 import typer
 
 from formalm.errors import ArgumentError, FormalmError
 
-__all__ = ["ERROR", "INTERRUPTED", "NOTHING", "USAGE", "checked_bytes", "print_json", "reported"]
+__all__ = [
+    "ERROR",
+    "INTERRUPTED",
+    "NOTHING",
+    "USAGE",
+    "checked_bytes",
+    "flattened",
+    "print_json",
+    "reported",
+]
 
 ERROR = 1
 USAGE = 2
@@ -63,6 +74,12 @@ def checked_bytes(text: str) -> bytes:
 def print_json(value: object) -> None:
     """One value on one line of standard output."""
     typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def flattened(result: Any) -> dict[str, object]:
+    """The fields of a result, with those of its ``work`` among them."""
+    fields = asdict(result)
+    return {**fields, **fields.pop("work")}
 
 
 def _described(error: FormalmError) -> dict[str, object]:

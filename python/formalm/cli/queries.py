@@ -13,7 +13,7 @@ from formalm.errors import ArgumentError
 if TYPE_CHECKING:
     from formalm.query import Query
 
-__all__ = ["LimitOptions", "QueryOptions"]
+__all__ = ["LimitOptions", "QueryOptions", "read_query"]
 
 FORWARDS = 10_000
 
@@ -41,7 +41,7 @@ class QueryOptions(LanguageOptions):
             asked = Query(language, limits=Limits() if work is None else Limits(forwards=FORWARDS))
         else:
             assert self.query is not None
-            asked = _read(self.query)
+            asked = read_query(self.query)
         if work is not None:
             changed = {"forwards": work.forwards, "seconds": work.seconds}
             fields |= {"max_tokens": work.max_tokens}
@@ -67,7 +67,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _read(name: str) -> Query:
+def read_query(name: str) -> Query:
     """The query of a file: JSON if its name ends so, TOML otherwise."""
     from pathlib import Path
 

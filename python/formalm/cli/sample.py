@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.cli.options import Json, ModelOptions
-from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json
+from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
 from formalm.cli.queries import LimitOptions, QueryOptions
+from formalm.cli.records import RecordOptions
 
 if TYPE_CHECKING:
     from formalm.drivers import Samples
@@ -21,27 +24,33 @@ def sample(
     query: QueryOptions,
     model: ModelOptions,
     work: LimitOptions,
+    out: RecordOptions,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
     target: Annotated[
         str, typer.Option(help="posterior, local, without_replacement or uniform.")
     ] = "posterior",
+    event: Annotated[
+        str | None, typer.Option(help="complete, the default, prefix, contains or never.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
     json: Json = False,
 ) -> None:
-    """Draw complete members of a language."""
+    """Draw members of a language, or outputs in which an event happens."""
     with reported(json):
         from formalm import drivers
 
+        out.check()
         drawn = drivers.sample(
             model.load(),
-            query.asked(work),
+            query.asked(work, event=event),
             count,
             target=target,
             prompt=prompt,
             seed=seed,
             batch_size=work.batch_size,
         )
+        out.write(drawn)
         _show(drawn, json)
 
 
@@ -67,12 +76,14 @@ def _show(drawn: Samples, json: bool) -> None:
         "truncated_by": drawn.truncated_by,
         "seed": drawn.seed,
         "attempts": drawn.attempts,
-        "forwards": drawn.forwards,
+        **asdict(drawn.work),
     }
     if json:
         print_json(facts)
     else:
         by = "" if drawn.truncated_by is None else f" by {drawn.truncated_by}"
         typer.echo(f"{drawn.status}{by}: {drawn.forwards:,} forwards, seed {drawn.seed}", err=True)
+    if drawn.status == "interrupted":
+        raise typer.Exit(INTERRUPTED)
     if not len(drawn):
         raise typer.Exit(NOTHING)

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.options import Json, ModelOptions
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json
 from formalm.cli.outcome import print_json, reported
+from formalm.cli.queries import read_query
+from formalm.cli.records import RecordOptions
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from formalm.drivers import Score
+    from formalm.query import Query
 
 __all__ = ["score"]
+
+FORWARDS = 10_000
+UNUSED = (
+    *("given", "prefix_cost", "prefix_weights", "boundary", "unique", "keep", "max_tokens"),
+    "decoded",
+)
+"""Fields of a query that the score of a text has no use for."""
 
 
 def score(
     model: ModelOptions,
-    texts: Annotated[list[str], typer.Argument(help="Texts.")],
+    out: RecordOptions,
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="Texts; or --query, whose members are taken.")
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option("--query", "-q", help="A query with finitely many members, TOML or JSON."),
+    ] = None,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
-    event: Annotated[str, typer.Option(help="prefix, or complete: an end follows.")] = "prefix",
-    forwards: Annotated[int, typer.Option(help="Most prefixes evaluated, for each text.")] = 10_000,
+    event: Annotated[
+        str | None, typer.Option(help="prefix, the default, or complete: an end follows.")
+    ] = None,
+    tokenization: Annotated[
+        str | None, typer.Option(help="all, the default, or canonical.")
+    ] = None,
+    forwards: Annotated[
+        int | None, typer.Option(help=f"Most prefixes evaluated, for each text; {FORWARDS}.")
+    ] = None,
     eps: Annotated[float, typer.Option(help="Probability that may stay undecided.")] = 1e-9,
     batch_size: Annotated[int, typer.Option(help="Most prefixes a call of the model.")] = 16,
     json: Json = False,
@@ -27,28 +57,52 @@ def score(
     with reported(json):
         from formalm import drivers
 
+        if (query is None) == (not texts):
+            raise ArgumentError("which texts?", hint="give texts, or --query with a language")
+        asked: dict[str, Any] = {"limits": drivers.Limits(forwards=FORWARDS)}
+        if query is not None:
+            texts, asked = _asked(read_query(query))
+        if forwards is not None:
+            asked["limits"] = replace(asked["limits"], forwards=forwards)
+        own = {"event": event, "tokenization": tokenization}
+        asked |= {name: value for name, value in own.items() if value is not None}
+        out.check()
         scores = drivers.score(
-            model.load(),
-            texts,
-            prompt=prompt,
-            event=event,
-            limits=drivers.Limits(forwards=forwards),
-            eps=eps,
-            batch_size=batch_size,
+            model.load(), texts or [], prompt=prompt, eps=eps, batch_size=batch_size, **asked
         )
+        out.write(scores)
         for one in scores:
-            low, high = one.marginal
-            if not json:
-                typer.echo(f"{one.logprob:10.4f}  {low:10.4f} … {high:.4f}  {one.text}")
-                continue
-            print_json(
-                {
-                    "text": one.text,
-                    "token_ids": list(one.token_ids),
-                    # JSON has no infinity: null is a probability of 0.
-                    "logprob": one.logprob if one.logprob > -math.inf else None,
-                    "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
-                    "tokenizations": one.tokenizations,
-                    "truncated_by": one.truncated_by,
-                }
-            )
+            _show(one, json)
+
+
+def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
+    """The members of a query, and what it says of their scores."""
+    from formalm.query import Query
+    from formalm.query.prefixes import members
+
+    for name in UNUSED:
+        if getattr(query, name) != Query.__dataclass_fields__[name].default:
+            raise ArgumentError(f"the score of a text has no use for the query's {name}")
+    names = ("decoding", "renormalise", "tokenization", "bos", "limits")
+    asked = {name: getattr(query, name) for name in names}
+    texts = members(query.asked, what="members to score")
+    return [text.decode() for text in texts], {**asked, "event": query.event or "prefix"}
+
+
+def _show(one: Score, json: bool) -> None:
+    low, high = one.marginal
+    if not json:
+        typer.echo(f"{one.logprob:10.4f}  {low:10.4f} … {high:.4f}  {one.text}")
+        return
+    print_json(
+        {
+            "text": one.text,
+            "token_ids": list(one.token_ids),
+            # JSON has no infinity: null is a probability of 0.
+            "logprob": one.logprob if one.logprob > -math.inf else None,
+            "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
+            "tokenizations": one.tokenizations,
+            "possible": one.possible,
+            "truncated_by": one.truncated_by,
+        }
+    )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.options import Json, ModelOptions
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
 from formalm.cli.queries import LimitOptions, QueryOptions
+from formalm.cli.records import RecordOptions, writable
 
 if TYPE_CHECKING:
     from formalm.drivers import Hit, Search
@@ -23,6 +25,7 @@ def search(
     query: QueryOptions,
     model: ModelOptions,
     work: LimitOptions,
+    out: RecordOptions,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     hits: Annotated[
         int | None,
@@ -35,6 +38,17 @@ def search(
     event: Annotated[
         str | None, typer.Option(help="prefix, the default, or complete: an end follows.")
     ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(help="Keep so many token sequences of each length; with duplicates=show."),
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option(help="Write where the search stands to this file in the end.")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Go on from such a file; limits count from the beginning."),
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Missing share of a merged hit.")] = 1e-6,
     json: Json = False,
 ) -> None:
@@ -46,6 +60,11 @@ def search(
         limits = asked.limits
         if hits is not None or query.query is None:
             limits = replace(limits, hits=HITS if hits is None else hits)
+        if beam is not None:
+            limits = replace(limits, beam=beam)
+        out.check()
+        if save is not None:
+            writable(save)
         options: dict[str, Any] = {"duplicates": duplicates, "event": event, "top_k": top_k}
         found = drivers.search(
             model.load(),
@@ -54,13 +73,18 @@ def search(
             limits=limits,
             batch_size=work.batch_size,
             tolerance=tolerance,
+            resume=resume,
             **{name: value for name, value in options.items() if value is not None},
         )
-        interrupted = _show(found, json)
+        shown: list[Hit] = []
+        interrupted = _show(found, json, shown if out.wanted else None)
+        out.write(shown)
+        if save is not None:
+            found.save(save)
         _conclude(found, interrupted, json)
 
 
-def _show(found: Search, json: bool) -> bool:
+def _show(found: Search, json: bool, shown: list[Hit] | None) -> bool:
     """Print hits as they come, counters on standard error meanwhile; whether it was interrupted."""
     from rich.console import Console
     from rich.status import Status
@@ -72,6 +96,8 @@ def _show(found: Search, json: bool) -> bool:
                 hit = found.advance()
                 if hit is not None:
                     _print_hit(hit, json)
+                    if shown is not None:
+                        shown.append(hit)
                 status.update(
                     f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
                 )
@@ -105,8 +131,8 @@ def _conclude(found: Search, interrupted: bool, json: bool) -> None:
                 "status": status,
                 "truncated_by": found.truncated_by,
                 "hits": found.hits,
-                "forwards": found.forwards,
-                "calls": found.calls,
+                "dropped": found.dropped,
+                **asdict(found.work),
             }
         )
     else:

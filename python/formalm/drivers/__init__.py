@@ -16,6 +16,7 @@ from formalm.drivers.score import Score, score
 from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
 from formalm.drivers.table import Interval, MassTable, conditional_mass, mass_table
+from formalm.drivers.work import Work
 from formalm.query.limits import Limits
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Score",
     "Search",
     "Stream",
+    "Work",
     "conditional_mass",
     "distortion",
     "generate",

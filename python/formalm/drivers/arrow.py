@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from formalm.drivers.record import Record
 from formalm.errors import ArgumentError
 
-__all__ = ["columns", "schema", "stream"]
+__all__ = ["columns", "schema", "stream", "write"]
 
 KINDS = {
     "kind": "string",
@@ -40,6 +42,9 @@ KINDS = {
     "renormalise": "bool",
     "forwards": "int64",
     "calls": "int64",
+    "tokens_computed": "int64",
+    "cache_hits": "int64",
+    "expansions": "int64",
     "seconds": "float64",
 }
 
@@ -72,6 +77,14 @@ def columns(records: Sequence[Record]) -> Any:
 def stream(records: Sequence[Record]) -> Any:
     """The same as a stream of one batch."""
     return _nanoarrow().c_array_stream(columns(records))
+
+
+def write(records: Sequence[Record], path: str | PathLike[str]) -> None:
+    """Write them to a file as a stream of Arrow's interprocess format."""
+    made = stream(records)
+    ipc = import_module("nanoarrow.ipc")
+    with Path(path).open("wb") as file, ipc.StreamWriter.from_writable(file) as writer:
+        writer.write_stream(made)
 
 
 def _value(record: Record, name: str) -> Any:

@@ -23,18 +23,13 @@ import numpy as np
 
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
-from formalm.languages import Choice, Language, Regex
+from formalm.languages import Language, Regex
+from formalm.query.prefixes import anything
 
 __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
 
 EPSILON = 2.0**-52
 Classify = Callable[[bytes], object]
-
-
-@lru_cache(maxsize=1)
-def anything() -> Language:
-    """Every sequence of bytes."""
-    return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
 @lru_cache(maxsize=1)
@@ -210,8 +205,11 @@ class Bounds:
 
     def _decide(self, node: int, logprob: float, depth: int) -> None:
         cell: object = None
-        if self._classify is not None:
-            cell = self._classify(self.frontier.root(node).data + self.frontier.data(node))
+        if self._classify is not None or self.task.keep is not None:
+            data = self.frontier.root(node).data + self.frontier.data(node)
+            if not self.task.keeps(data):
+                return
+            cell = None if self._classify is None else self._classify(data)
         mass = math.exp(logprob)
         self.task.covered = (self.task.covered or 0.0) + mass
         self.cells[cell].append(mass)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from formalm import _core
 from formalm.constraint import Constraint
+from formalm.continuations import Rest
 from formalm.errors import TokenError
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["canonical_start", "canonical_tokens"]
+__all__ = ["canonical_start", "canonical_tokens", "led_in"]
 
 
 def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) -> list[int]:
     """What the tokenizer makes of a text behind tokens: of both together, from the last special
-    token on.
+    token on. Where it puts a space in front of a text, they spell that too.
 
     Raises
     ------
@@ -25,8 +26,11 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
     """
     before = list(vocabulary.last_text(front))
     encoder = vocabulary.encoder()
+    space = vocabulary.space_after(front) if data else None
+    put = space is not None and not (space.unless_there and data[:1] == b" ")
+    spelled = b" " + data if put else data
     try:
-        ids = encoder.encode((vocabulary.decode(before) + data).decode()) or []
+        ids = encoder.encode((vocabulary.decode(before) + spelled).decode()) or []
     except UnicodeDecodeError:
         raise TokenError(
             f"{data!r} ends within a character, and has no canonical tokens",
@@ -37,9 +41,18 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
             f"the tokenizer writes other tokens for what stands in front of {data!r}",
             hint="let it end where a token ends, or use tokenization='all'",
         )
-    if vocabulary.decode(ids[len(before) :]) != data:
+    if vocabulary.decode(ids[len(before) :]) != spelled:
         raise TokenError(f"the tokenizer writes no tokens for {data!r}")
     return ids[len(before) :]
+
+
+def led_in(constraint: Constraint, front: Sequence[int]) -> tuple[Constraint, int]:
+    """A canonical constraint as texts begin behind some tokens, and how many bytes are put there.
+
+    Some tokenizers put a space in front of a text, which is no part of it.
+    """
+    space = constraint.vocabulary.space_after(front)
+    return (constraint, 0) if space is None else (Rest(constraint, b" ", space), 1)
 
 
 def canonical_start(

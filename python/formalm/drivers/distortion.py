@@ -255,6 +255,8 @@ def _checked(
         raise ArgumentError("tokenization is what is compared: leave it out")
     if asked.unique == "tokens":
         raise ArgumentError("unique is about listings; texts are compared")
+    if asked.keep is not None:
+        raise ArgumentError("a mask cannot ask a function: say keep as a language, in without=")
     if asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens would cut members off", hint=hint)

@@ -91,7 +91,8 @@ class Frontier:
 
     def data(self, node: int) -> bytes:
         """The bytes after ``given``."""
-        return b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
+        found = b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
+        return found[self.root(node).skip :]
 
     def room(self) -> int:
         """How many prefixes the next batch may have; errors are those of :meth:`Task.room`."""
@@ -131,7 +132,7 @@ class Frontier:
             return known
         if not self.positions.has(node):
             self.room()
-        ids, totals, _ = self.follow(node, self.positions.recall(node))
+        ids, totals, _ = self.follow(node, self.positions.recall(node), again=True)
         self._remember(node, ids, totals)
         return ids, totals
 
@@ -142,8 +143,11 @@ class Frontier:
             _, (old, values) = self._recent.popitem(last=False)
             self._recent_bytes -= old.nbytes + values.nbytes
 
-    def follow(self, node: int, position: Position) -> tuple[Ids, Floats, float]:
+    def follow(
+        self, node: int, position: Position, *, again: bool = False
+    ) -> tuple[Ids, Floats, float]:
         """The tokens that may follow an evaluated node, the totals with them and with an end."""
+        self.task.expansions += not again
         state = self.state(node)
         allowed, accepting = self.states.allowed(state), self.states.accepting[state]
         ids, logprobs, end = self.task.split(position, allowed, accepting)

@@ -46,21 +46,15 @@ class Hit:
 
     def record(self) -> Record:
         """Everything that is known of it."""
-        given = self.data[: len(self.data) - self._length]
         return self.origin.record(
             self.rank,
             self.data,
-            given,
             self.token_ids,
             self.logprob,
             tokenizations=self.tokenizations,
         )
 
     @property
-    def _length(self) -> int:
-        return sum(len(self.origin.vocabulary.token_bytes(one) or b"") for one in self.token_ids)
-
-    @property
     def completion(self) -> str:
         """The text after ``given``."""
-        return self.data[len(self.given.encode()) :].decode(errors="replace")
+        return self.data[len(self.origin.given) :].decode(errors="replace")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 
 __all__ = ["Cell", "Interval", "MassTable"]
@@ -41,7 +42,7 @@ class MassTable:
         How far rounding may have taken these numbers, as a share of each, at most.
     undecided
         What may still belong to any cell.
-    status, truncated_by, forwards
+    status, truncated_by, dropped, work
         As in :class:`~formalm.drivers.mass.Mass`.
     """
 
@@ -51,7 +52,13 @@ class MassTable:
     undecided: float
     status: str
     truncated_by: str | None
-    forwards: int
+    dropped: int
+    work: Work = field(repr=False, compare=False)
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.work.forwards
 
     @property
     def cells(self) -> dict[Cell, Interval]:

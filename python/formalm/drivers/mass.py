@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
@@ -14,6 +14,7 @@ from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task, Truncated
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -36,22 +37,34 @@ class Mass:
         asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
         ``"running"``: on the way.
     truncated_by
-        ``"forwards"``, ``"seconds"``, ``"memory"``; ``"length"``, if what is undecided is longer
-        than the context or than ``max_tokens``; ``"unseen"``, if the model does not show all
-        tokens; None otherwise.
-    forwards, calls
-        What the model did.
+        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``; ``"length"``, if
+        what is undecided is longer than the context or than ``max_tokens``; ``"unseen"``, if the
+        model does not show all tokens; None otherwise.
     nodes
         Token sequences looked at.
+    dropped
+        Members that the query's function ``keep`` dropped.
+    work
+        What was spent.
     """
 
     low: float
     high: float
     status: str
     truncated_by: str | None
-    forwards: int
-    calls: int
     nodes: int
+    dropped: int
+    work: Work = field(repr=False, compare=False)
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.work.forwards
+
+    @property
+    def calls(self) -> int:
+        """Batches of them."""
+        return self.work.calls
 
     @property
     def width(self) -> float:
@@ -216,8 +229,8 @@ class Measured:
 
     def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
         """A record of where it stands."""
-        session, nodes = self.session, len(self.bounds.frontier.trie)
-        return Mass(low, high, status, limit, session.forwards, session.calls, nodes)
+        nodes, work = len(self.bounds.frontier.trie), self.bounds.task.work()
+        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, work)
 
 
 def measured(
@@ -244,6 +257,11 @@ def measured(
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
+    if asked.keep is not None and asked.event != "complete":
+        raise ArgumentError(
+            f"keep is about members, and event={asked.event!r} is decided by an output",
+            hint="event='complete', or say it as a language, in without=",
+        )
     refuse_listing_limits(asked.limits, "a mass")
     if asked.unique is not None:
         raise ArgumentError("unique is about listings, and this is a mass")
@@ -265,6 +283,7 @@ def measured(
         asked.limits,
         normalise=True,
         progress=checked_progress(progress),
+        keep=asked.keep,
     )
     return Measured(Bounds(task, kind, classify), session, asked.event == "never")
 

@@ -108,7 +108,7 @@ class Readings:
         known = self._kept.get(node)
         if known is None:
             position = self.frontier.positions.recall(node)
-            ids, totals, _ = self.frontier.follow(node, position)
+            ids, totals, _ = self.frontier.follow(node, position, again=True)
             return self._keep(node, ids, totals)
         self._kept.move_to_end(node)
         return known

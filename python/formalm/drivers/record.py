@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from formalm.drivers.bounds import deciding_member
+from formalm.drivers.work import Work
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
@@ -35,7 +36,9 @@ class Record:
         The part of it that was given, as bytes.
     prompt_token_ids, given_token_ids, token_ids
         What stands in front; the tokens of ``given``; those after it, without an end. Of a text
-        with several tokenizations added up, the most probable one.
+        with several tokenizations added up, the most probable one. With ``boundary="heal"``,
+        ``given_token_ids`` are those that stay, and the others spell the rest of ``given`` again.
+        A tokenizer's space in front of a text is spelled too, and no part of ``data``.
     logprob
         What the driver says of it, in nats: of a merged hit over all its tokenizations.
     prefix_logprob
@@ -58,8 +61,9 @@ class Record:
         Values of the pattern's named groups.
     decoding, renormalise
         How the model's distribution was changed.
-    forwards, calls, seconds
-        Prefixes evaluated, batches of them and time until it was there; of a sample, of all draws.
+    forwards, calls, tokens_computed, cache_hits, expansions, seconds
+        What was spent until it was there, as in :class:`~formalm.drivers.work.Work`; of a sample,
+        on all draws.
     """
 
     kind: str
@@ -85,6 +89,9 @@ class Record:
     renormalise: bool = field(repr=False)
     forwards: int = field(repr=False)
     calls: int = field(repr=False)
+    tokens_computed: int = field(repr=False)
+    cache_hits: int = field(repr=False)
+    expansions: int = field(repr=False)
     seconds: float = field(repr=False, compare=False)
 
     @property
@@ -111,11 +118,13 @@ class Origin:
         The driver, what it was asked, and with which tokens.
     prompt_token_ids, given_token_ids
         What stood in front.
+    given
+        The bytes that were given.
     prefix_logprob
         What the beginning counted.
     token_logprobs, ended
         Of each token, and of the end if there is one.
-    forwards, calls, seconds
+    work
         What was spent.
     """
 
@@ -124,18 +133,16 @@ class Origin:
     vocabulary: Vocabulary
     prompt_token_ids: tuple[int, ...]
     given_token_ids: tuple[int, ...]
+    given: bytes
     prefix_logprob: float
     token_logprobs: tuple[float, ...]
     ended: bool
-    forwards: int
-    calls: int
-    seconds: float
+    work: Work
 
     def record(
         self,
         rank: int,
         data: bytes,
-        given: bytes,
         token_ids: tuple[int, ...],
         logprob: float,
         *,
@@ -150,7 +157,7 @@ class Origin:
             rank,
             data.decode(errors="replace"),
             data,
-            given,
+            self.given,
             self.prompt_token_ids,
             self.given_token_ids,
             token_ids,
@@ -167,9 +174,7 @@ class Origin:
             self._groups(member),
             self.query.decoding,
             self.query.renormalise,
-            self.forwards,
-            self.calls,
-            self.seconds,
+            *astuple(self.work),
         )
 
     def _member(self, data: bytes) -> bytes | None:

@@ -87,8 +87,32 @@ class Records(Sequence[Record]):
         return "".join(row + "\n" for row in rows)
 
     def write_jsonl(self, path: str | PathLike[str]) -> None:
-        """Write :meth:`to_jsonl` to a file."""
-        Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+        """Write :meth:`to_jsonl` to a file.
+
+        Raises
+        ------
+        ArgumentError
+            If it cannot be written.
+        """
+        try:
+            Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+        except OSError as error:
+            raise ArgumentError(f"cannot write {str(path)!r}: {error}") from None
+
+    def write_arrow(self, path: str | PathLike[str]) -> None:
+        """Write the columns to a file, as a stream of Arrow's interprocess format.
+
+        Raises
+        ------
+        ArgumentError
+            If it cannot be written, or the package nanoarrow is missing.
+        """
+        from formalm.drivers.arrow import write
+
+        try:
+            write(self, path)
+        except OSError as error:
+            raise ArgumentError(f"cannot write {str(path)!r}: {error}") from None
 
     @classmethod
     def from_jsonl(cls, text: str) -> Records:

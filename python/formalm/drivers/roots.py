@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
-from formalm.drivers.canonical import canonical_start, canonical_tokens
+from formalm.drivers.canonical import canonical_start, canonical_tokens, led_in
 from formalm.drivers.chains import chained
 from formalm.drivers.prompts import prefix_token_ids
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
@@ -34,13 +34,18 @@ class Root:
     token_ids
         All that stands in front of what is asked: beginning of sequence, prompt and given.
     data
-        The bytes of ``given``.
+        The bytes of ``given``, as far as its tokens stay.
     logprob
         What the beginning counts: its cost in a listing, its share in a mass.
     matcher
         The constraint after ``data``.
     given_length
         How many of the tokens are those of ``given``.
+    regenerated
+        The rest of ``given``, whose tokens were given back: the output begins with it.
+    skip
+        How many bytes at the beginning of the output are no part of the text: the space that a
+        tokenizer puts there.
     """
 
     token_ids: tuple[int, ...]
@@ -48,6 +53,13 @@ class Root:
     logprob: float
     matcher: Matcher
     given_length: int = 0
+    regenerated: bytes = b""
+    skip: int = 0
+
+    @property
+    def given(self) -> bytes:
+        """The bytes of ``given``."""
+        return self.data + self.regenerated
 
     @property
     def prompt_token_ids(self) -> tuple[int, ...]:
@@ -64,6 +76,7 @@ class Root:
 class _Beginning:
     data: bytes
     token_ids: tuple[int, ...]
+    regenerated: bytes = b""
 
 
 def roots_of(
@@ -106,6 +119,11 @@ def roots_of(
         begun = _beginnings(query, session.vocabulary, front, every=every)
     if given is not None and query.tokenization == "canonical-given":
         _check_canonical(session.vocabulary, front, given)
+    skip = 0
+    if constraint.tokenization == "canonical":
+        constraint, skip = led_in(constraint, front)
+    if query.boundary == "heal":
+        begun = [_healed(session.vocabulary, constraint, front, one) for one in begun]
     _check_context(session, front, begun)
     logprobs = (
         _shares(session, front, query, begun) if shares else _costs(session, front, query, begun)
@@ -115,7 +133,8 @@ def roots_of(
         if logprob > -math.inf:
             matcher = _start(constraint, front, one)
             ids = (*front, *one.token_ids)
-            roots.append(Root(ids, one.data, logprob, matcher, len(one.token_ids)))
+            more = (one.regenerated, 0 if one.token_ids else skip)
+            roots.append(Root(ids, one.data, logprob, matcher, len(one.token_ids), *more))
     return roots
 
 
@@ -126,6 +145,26 @@ def _start(constraint: Constraint, front: tuple[int, ...], begun: _Beginning) ->
     matcher = constraint.core.matcher()
     matcher.advance_bytes(begun.data)
     return matcher
+
+
+def _healed(
+    vocabulary: Vocabulary, constraint: Constraint, front: tuple[int, ...], begun: _Beginning
+) -> _Beginning:
+    """A beginning without its last token, or as many more as it takes for a member to follow."""
+    spelled = [vocabulary.token_bytes(token_id) or b"" for token_id in begun.token_ids]
+    # A space that was put in front is spelled by the tokens and no part of the text.
+    extra = sum(map(len, spelled)) - len(begun.data)
+    for count in range(len(spelled) - 1, -1, -1):
+        size = max(0, len(b"".join(spelled[:count])) - extra)
+        shorter = _Beginning(begun.data[:size], begun.token_ids[:count], begun.data[size:])
+        try:
+            _start(constraint, front, shorter)
+        except TokenError:
+            if not count:
+                raise
+            continue
+        return shorter
+    raise TokenError(f"no tokens spell {begun.data!r}, so there is none to give back")
 
 
 def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], begun: _Beginning) -> None:

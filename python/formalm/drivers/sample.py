@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
@@ -59,7 +60,8 @@ def sample(
     target
         ``"posterior"``: exactly as the model would, if only its members were kept. ``"local"``: as
         :func:`~formalm.generate` does, with weights. ``"without_replacement"``: every token
-        sequence at most once, the first as by ``"posterior"``. ``"uniform"``: every text of a
+        sequence at most once, or every text with ``unique="strings"``, the first as by
+        ``"posterior"``. ``"uniform"``: every text of a
         finite language alike, in the tokenizer's own tokens; ``decoding`` changes ``logprob`` only.
     seed
         An integer from 0 makes the same draws again; None draws anew.
@@ -97,13 +99,17 @@ def sample(
     found: list[Draw] = []
     attempts = 0
     status, limit = "exhausted", None
-    wanted = n + 1 if target == "without_replacement" else n  # the last one is the threshold
+    # The last one is the threshold.
+    wanted = n + 1 if target == "without_replacement" else n
+    by_text = asked.unique == "strings"
+    seen: set[tuple[int, bytes]] = set()
     try:
         for draw in _draws(walks, asked, target, n, seed):
             attempts += 1
             if draw is not None:
                 found.append(draw)
-            if len(found) >= wanted:
+                seen.add(_text(walks, draw) if by_text else (len(found), b""))
+            if len(seen) >= wanted:
                 status = "done"
                 break
     except Truncated as reached:
@@ -115,10 +121,10 @@ def sample(
         # and weigh their probabilities.
         cut = status != "exhausted" and bool(found)
         found = _weighed(found[:-1], found[-1].perturbed) if cut else found
+        found = _merged(walks, found) if by_text else found
     if limit is None and walks.task.cut_by_context:
         limit = "context"
-    session = walks.task.session
-    counters = (seed, attempts, session.forwards, session.calls)
+    counters = (seed, attempts, task.dropped, task.work())
     samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
@@ -140,6 +146,30 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
     return weighed
 
 
+def _text(walks: Walks, draw: Draw) -> tuple[int, bytes]:
+    """The beginning and the bytes that a draw spells."""
+    return walks.frontier.trie.root(draw.node), walks.frontier.data(draw.node)
+
+
+def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
+    """Each text once, as it was first drawn, with the weights of all its sequences together.
+
+    The largest of several Gumbel variables is one around the sum of their probabilities, so the
+    order in which texts first appear is that of drawing texts; and a sequence comes before the
+    threshold, that of another text, with the same probability as if it had been drawn for itself.
+    """
+    texts: dict[tuple[int, bytes], Draw] = {}
+    for draw in draws:
+        key = _text(walks, draw)
+        first = texts.get(key)
+        if first is None:
+            texts[key] = draw
+        else:
+            weight = float(np.logaddexp(first.log_weight, draw.log_weight))
+            texts[key] = Draw(first.node, weight, first.perturbed)
+    return list(texts.values())
+
+
 def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...]:
     frontier = walks.frontier
     samples = []
@@ -150,7 +180,7 @@ def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...
             Sample(
                 data.decode(errors="replace"),
                 data,
-                root.data.decode(errors="replace"),
+                root.given.decode(errors="replace"),
                 tuple(frontier.trie.path(draw.node)),
                 walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
                 draw.log_weight,
@@ -170,12 +200,11 @@ def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
         task.session.vocabulary,
         root.prompt_token_ids,
         root.given_token_ids,
+        root.given,
         root.logprob,
         tuple(walks.logprobs(draw.node, ended=ended)),
         ended,
-        task.session.forwards,
-        task.session.calls,
-        time.monotonic() - task.started,
+        task.work(),
     )
 
 
@@ -192,13 +221,14 @@ def _checked(
         raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
     if asked.unique is not None and target != "without_replacement":
         raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
-    if asked.unique == "strings":
-        hint = "unique='tokens', or tokenization='canonical', where a text has one sequence"
-        if asked.tokenization != "canonical":
-            raise ArgumentError("without replacement, token sequences are drawn once", hint=hint)
     if asked.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
     refuse_listing_limits(asked.limits, "a sample of n draws")
+    if target == "uniform" and asked.boundary == "heal":
+        raise ArgumentError("target='uniform' takes the tokenizer's tokens: boundary='split'")
+    if target == "uniform" and asked.keep is not None:
+        hint = "say it as a language, in without="
+        raise ArgumentError("target='uniform' counts members, and cannot ask keep", hint=hint)
     if target == "uniform" and asked.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
@@ -230,4 +260,5 @@ def _task(
         asked.max_tokens,
         asked.limits,
         normalise=True,
+        keep=asked.keep,
     )

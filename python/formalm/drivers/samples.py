@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formalm.drivers.estimate import Estimate, bounded_mean, effective_size
 from formalm.drivers.record import Origin, Record
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 
 __all__ = ["Sample", "Samples"]
@@ -58,7 +59,6 @@ class Sample:
         return self.origin.record(
             self.rank,
             self.data,
-            self.data[: self.given_bytes],
             self.token_ids,
             self.logprob,
             log_weight=self.log_weight,
@@ -67,8 +67,7 @@ class Sample:
     @property
     def given_bytes(self) -> int:
         """How many bytes were given."""
-        token_bytes = self.origin.vocabulary.token_bytes
-        return len(self.data) - sum(len(token_bytes(one) or b"") for one in self.token_ids)
+        return len(self.origin.given)
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,10 @@ class Samples(Sequence[Sample]):
         What the random numbers depended on.
     attempts
         Walks started; rejected ones among them.
-    forwards, calls
-        What the model did.
+    dropped
+        Members that the query's function ``keep`` dropped, each counted once.
+    work
+        What was spent.
     """
 
     draws: tuple[Sample, ...]
@@ -100,8 +101,18 @@ class Samples(Sequence[Sample]):
     truncated_by: str | None
     seed: int
     attempts: int
-    forwards: int
-    calls: int
+    dropped: int
+    work: Work = field(repr=False, compare=False)
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.work.forwards
+
+    @property
+    def calls(self) -> int:
+        """Batches of them."""
+        return self.work.calls
 
     def __len__(self) -> int:
         return len(self.draws)

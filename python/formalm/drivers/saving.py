@@ -13,6 +13,7 @@ import os
 import time
 import zipfile
 from collections import Counter
+from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
@@ -35,6 +36,7 @@ VERSION = 1
 PROBES = 8
 PROBED = 32
 CLOSE = 1e-3
+SPENT = ("forwards", "calls", "tokens_computed", "cache_hits")
 Arrays = dict[str, npt.NDArray[Any]]
 Driver = Sequences | Strings
 
@@ -58,8 +60,7 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
         )
     task, trie = driver.task, driver.frontier.trie
     header = {**_question(task, query), "hits": hits, "covered": task.covered}
-    header |= {"forwards": task.session.forwards, "calls": task.session.calls}
-    header |= {"seconds": time.monotonic() - task.started}
+    header |= asdict(task.work())
     header |= {"cut_by_context": task.cut_by_context, "cut_by_beam": task.cut_by_beam}
     arrays = {f"trie.{name}": value for name, value in trie.arrays().items()}
     arrays["known"] = np.flatnonzero(np.array(trie.state) != UNKNOWN)
@@ -99,7 +100,8 @@ def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
         _check_tokens(trie, task)
         driver.frontier.restore(trie, arrays["known"])
         unpack(driver, arrays) if isinstance(driver, Strings) else _unpacked(driver, arrays)
-        numbers = [int(header[name]) for name in ("hits", "forwards", "calls")]
+        hits, expansions = int(header["hits"]), int(header["expansions"])
+        spent = {name: int(header[name]) for name in SPENT}
         task.covered = header["covered"]
         task.started = time.monotonic() - float(header["seconds"])
         task.cut_by_context = bool(header["cut_by_context"])
@@ -109,9 +111,10 @@ def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
         raise
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
         raise ArgumentError(f"{os.fspath(path)!r} is damaged: {error}") from None
-    task.session.forwards += numbers[1]
-    task.session.calls += numbers[2]
-    return numbers[0]
+    for name, number in spent.items():
+        setattr(task.session, name, getattr(task.session, name) + number)
+    task.expansions += expansions
+    return hits
 
 
 def _question(task: Task, query: Query) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -76,7 +75,7 @@ class Score:
     def record(self) -> Record:
         """Everything that is known of it, in the tokenizer's own encoding."""
         data = self.text.encode()
-        return self.origin.record(self.rank, data, b"", self.token_ids, self.logprob)
+        return self.origin.record(self.rank, data, self.token_ids, self.logprob)
 
     @property
     def logprob(self) -> float:
@@ -237,12 +236,11 @@ def _scored(
             session.vocabulary,
             front,
             (),
+            b"",
             0.0,
             tuple(logprobs),
             query.event == "complete",
-            session.forwards,
-            session.calls,
-            time.monotonic() - bounds.task.started,
+            bounds.task.work(),
         ),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Literal
@@ -21,6 +20,7 @@ from formalm.drivers.roots import given_tokens, roots_of
 from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
@@ -43,9 +43,10 @@ class Search(Iterator[Hit]):
         ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it;
         ``"interrupted"``: the user did, with Ctrl-C.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"seconds"``, ``"memory"``; ``"context"`` if members longer
-        than the model's context were left out; ``"beam"`` if sequences were dropped; ``"unseen"``
-        if one that the model did not show may come next; None otherwise.
+        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``;
+        ``"context"`` if members longer than the model's context were left out; ``"beam"`` if
+        sequences were dropped; ``"unseen"`` if one that the model did not show may come next; None
+        otherwise.
     hits
         How many hits were returned.
     query
@@ -72,6 +73,16 @@ class Search(Iterator[Hit]):
             If it was interrupted in the middle of a step, or the file cannot be written.
         """
         save(path, self._driver, self.query, self.hits)
+
+    @property
+    def dropped(self) -> int:
+        """Members that the query's function ``keep`` dropped so far."""
+        return self._task.dropped
+
+    @property
+    def work(self) -> Work:
+        """What was spent so far."""
+        return self._task.work()
 
     @property
     def forwards(self) -> int:
@@ -115,7 +126,9 @@ class Search(Iterator[Hit]):
             by_context = "context" if self._task.cut_by_context else None
             self._end("beam" if self._task.cut_by_beam else by_context)
             return None
-        return None if found is None else self._hit(found)
+        if found is None or not self._task.keeps(found.given + found.data):
+            return None
+        return self._hit(found)
 
     def _end(self, limit: str | None) -> None:
         self.status = "exhausted" if limit is None else "truncated"
@@ -124,16 +137,16 @@ class Search(Iterator[Hit]):
     def _hit(self, found: Found) -> Hit:
         self.hits += 1
         self._task.covered = (self._task.covered or 0.0) + math.exp(found.logprob)
-        data = found.given + found.data
+        data, origin = found.given + found.data, self._origin(found)
         return Hit(
             text=data.decode(errors="replace"),
             logprob=found.logprob,
             rank=self.hits,
-            given=found.given.decode(errors="replace"),
+            given=origin.given.decode(errors="replace"),
             data=data,
             token_ids=found.token_ids,
             tokenizations=found.tokenizations,
-            origin=self._origin(found),
+            origin=origin,
         )
 
     def _origin(self, found: Found) -> Origin:
@@ -145,12 +158,11 @@ class Search(Iterator[Hit]):
             session.vocabulary,
             root.prompt_token_ids,
             root.given_token_ids,
+            root.given,
             root.logprob,
             found.token_logprobs,
             task.complete,
-            session.forwards,
-            session.calls,
-            time.monotonic() - task.started,
+            task.work(),
         )
 
 
@@ -273,5 +285,6 @@ def search(
         asked.limits,
         tolerance,
         progress=checked_progress(progress),
+        keep=asked.keep,
     )
     return Search(task, asked, merge=merge, resume=resume)

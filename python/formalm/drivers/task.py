@@ -13,6 +13,7 @@ from formalm._core import Matcher
 from formalm.constraint import Constraint
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
+from formalm.drivers.work import Work
 from formalm.errors import ArgumentError, ModelError
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
@@ -78,8 +79,24 @@ class Task:
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
     cut_by_beam: bool = False
+    expansions: int = 0
+    keep: Callable[[str], object] | None = None
+    dropped: int = 0
     progress: Callable[[Progress], None] | None = None
     covered: float | None = None
+
+    def work(self) -> Work:
+        """What was spent so far."""
+        session, seconds = self.session, time.monotonic() - self.started
+        read = (session.tokens_computed, session.cache_hits)
+        return Work(session.forwards, session.calls, *read, self.expansions, seconds)
+
+    def keeps(self, data: bytes) -> bool:
+        """Whether the query's own function lets a member count; those it drops are counted."""
+        if self.keep is None or self.keep(data.decode(errors="replace")):
+            return True
+        self.dropped += 1
+        return False
 
     def report(self, nodes: int, frontier: int, best_logprob: float | None) -> None:
         """Tell who asked how far it has come."""
@@ -121,6 +138,9 @@ class Task:
         seconds = self.limits.seconds
         if seconds is not None and time.monotonic() - self.started >= seconds:
             raise Truncated("seconds")
+        most = self.limits.tokens_computed
+        if most is not None and self.session.tokens_computed >= most:
+            raise Truncated("tokens_computed")
         if self.limits.forwards is None:
             return self.batch_size
         left = self.limits.forwards - self.session.forwards

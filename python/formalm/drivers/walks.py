@@ -46,6 +46,7 @@ class Walks:
         self._children: dict[int, dict[int, int]] = {}
         self._steps: OrderedDict[int, Step] = OrderedDict()
         self._ended: dict[int, float] = {}
+        self._kept: dict[int, float] = {}
         self._bytes = 0
 
     def child(self, node: int, token_id: int) -> int:
@@ -79,8 +80,9 @@ class Walks:
             if node in self.alive:
                 continue
             if self._is_decided(node):
-                self.alive[node] = 1.0
-                self._steps[node] = (NO_IDS, NO_MASSES, 1.0)
+                kept = self._keeps(node)
+                self.alive[node] = kept
+                self._steps[node] = (NO_IDS, NO_MASSES, kept)
             else:
                 wanted.append(node)
         while wanted:
@@ -94,10 +96,10 @@ class Walks:
         """What may follow an evaluated node."""
         step = self._steps.get(node)
         if step is None and self._is_decided(node):
-            return NO_IDS, NO_MASSES, 1.0
+            return NO_IDS, NO_MASSES, self._keeps(node)
         if step is None:
-            answer = self.frontier.positions.recall(node)
-            return self._remember(node, *self.frontier.follow(node, answer))
+            position = self.frontier.positions.recall(node)
+            return self._remember(node, *self.frontier.follow(node, position, again=True))
         self._steps.move_to_end(node)
         return step
 
@@ -105,6 +107,15 @@ class Walks:
         """Whether the event has happened, whatever follows: the walk is over without asking."""
         frontier = self.frontier
         return not self.task.complete and frontier.states.accepting[frontier.state(node)]
+
+    def _keeps(self, node: int) -> float:
+        """1, or 0 for a member that the query's own function drops: ending there leads nowhere."""
+        if self.task.keep is None:
+            return 1.0
+        if node not in self._kept:
+            data = self.frontier.root(node).data + self.frontier.data(node)
+            self._kept[node] = float(self.task.keeps(data))
+        return self._kept[node]
 
     def logprob(self, node: int) -> float:
         """The log-probability of ending at a node, the share of its root included."""
@@ -132,7 +143,8 @@ class Walks:
         if limit is not None and depth >= limit:
             ids, totals = ids[:0], totals[:0]
         before = self.frontier.trie.logprob[node]
-        step = (ids, np.exp(totals - before), math.exp(end - before))
+        ended = math.exp(end - before)
+        step = (ids, np.exp(totals - before), ended * self._keeps(node) if ended else 0.0)
         self._steps[node] = step
         self._bytes += step[0].nbytes + step[1].nbytes
         while self._bytes > STEP_BYTES and len(self._steps) > 1:

@@ -78,6 +78,10 @@ class Session:
         Prefixes evaluated so far.
     calls
         Batches of them.
+    tokens_computed
+        Tokens that the model was handed to read.
+    cache_hits
+        Prefixes evaluated from a state, whose beginnings were not handed over again.
     shown_tokens
         How many tokens a partial model shows of each distribution; None if the model is whole.
 
@@ -96,6 +100,8 @@ class Session:
         self.model = model
         self.vocabulary = model.vocabulary
         self._check_facts()
+        self.tokens_computed = 0
+        self.cache_hits = 0
         self.incremental = isinstance(model, IncrementalModel)
         self.shown_tokens: int | None = getattr(model, "shown_tokens", None)
         self.width: int | None = None
@@ -114,6 +120,7 @@ class Session:
         rows = [self._checked_ids(prefix) for prefix in prefixes]
         self._checked_length(max(map(len, rows)))
         self.forwards += len(rows)
+        self.tokens_computed += sum(map(len, rows))
         if isinstance(self.model, IncrementalModel):
             self.calls += len(rows)
             states = [self.model.start(row) for row in rows]
@@ -136,6 +143,7 @@ class Session:
         self._checked_length(max(map(len, rows)))
         self.calls += 1
         self.forwards += len(rows)
+        self.tokens_computed += sum(map(len, rows))
         answers = np.asarray(self.model.next_logprobs(rows))
         self._check(answers, len(rows))
         return answers
@@ -161,10 +169,13 @@ class Session:
         if not isinstance(self.model, IncrementalModel):
             self.calls += 1
             self.forwards += len(prefixes)
+            self.tokens_computed += sum(map(len, prefixes))
             answers = np.asarray(self.model.next_logprobs(prefixes))
             self._check(answers, len(prefixes))
             return [self._position(p, row) for p, row in zip(prefixes, answers, strict=True)]
         states = [position.state for position in positions if position.state is not None]
+        self.tokens_computed += sum(map(len, rows))
+        self.cache_hits += len(rows)
         if isinstance(self.model, RunModel):
             states = self._answered(self.model.extend_many(states, rows), len(rows))
         else:
@@ -188,6 +199,7 @@ class Session:
             )
         self.calls += 1
         self.forwards += len(sequences)
+        self.tokens_computed += sum(map(len, sequences))
         answers: list[list[float]] = told(sequences)
         return answers
 

@@ -39,6 +39,11 @@ NUMBER = (int, float)
 
 def query_data(query: Query) -> dict[str, Any]:
     """See :meth:`formalm.Query.to_data`."""
+    if query.keep is not None:
+        raise ArgumentError(
+            "a query with a Python function in keep cannot be written down",
+            hint="say it as a language, in without=",
+        )
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     for name in PLAIN:
         default = Query.__dataclass_fields__[name].default

@@ -33,6 +33,8 @@ class Limits:
     state_bytes
         Most memory for what the model said and for its caches, half for each; 256 MiB if None. It
         stops nothing: what is let go is computed again when it is needed.
+    tokens_computed
+        Most tokens that the model is handed to read, looked at between batches.
 
     Raises
     ------
@@ -46,10 +48,12 @@ class Limits:
     memory_bytes: int | None = None
     beam: int | None = None
     state_bytes: int | None = None
+    tokens_computed: int | None = None
 
     def check(self) -> None:
         """Refuse numbers that are no limits."""
-        for name in ("hits", "forwards", "memory_bytes", "beam", "state_bytes"):
+        numbers = ("hits", "forwards", "tokens_computed", "memory_bytes", "beam", "state_bytes")
+        for name in numbers:
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")

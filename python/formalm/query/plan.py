@@ -168,6 +168,8 @@ def plan(
             tokens = Counts.of(constraint.to_automaton(**limits))
         except LimitError as error:
             notes.append(f"the number of token sequences is not known: {error.message}")
+    if query.keep is not None:
+        notes.append("members are counted before the Python function in keep is asked")
     return Plan(query, given, texts, tokens, tuple(notes))
 
 

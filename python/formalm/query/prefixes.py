@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from formalm.constraint import Constraint
 from formalm.errors import LanguageError, LimitError
-from formalm.languages import Language
+from formalm.languages import Choice, Language
 from formalm.query.states import States
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["PREFIX_LIMIT", "byte_vocabulary", "check_prefixes", "members"]
+__all__ = ["PREFIX_LIMIT", "anything", "byte_vocabulary", "check_prefixes", "members"]
 
 PREFIX_LIMIT = 10_000
 PAIR_LIMIT = 100_000
@@ -21,6 +21,12 @@ PAIR_LIMIT = 100_000
 def byte_vocabulary() -> Vocabulary:
     """Every byte as a token, and nothing else: a constraint over it walks the language itself."""
     return Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
+
+
+@lru_cache(maxsize=1)
+def anything() -> Language:
+    """Every sequence of bytes."""
+    return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
 def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_LIMIT) -> None:
@@ -65,7 +71,9 @@ def _mismatch(text: bytes, good: int) -> LanguageError:
     )
 
 
-def members(language: Language, limit: int = PREFIX_LIMIT) -> list[bytes]:
+def members(
+    language: Language, limit: int = PREFIX_LIMIT, *, what: str = "texts in given"
+) -> list[bytes]:
     """All members of a finite language, by length and then from the smallest byte.
 
     Raises
@@ -76,6 +84,6 @@ def members(language: Language, limit: int = PREFIX_LIMIT) -> list[bytes]:
     automaton = language.to_automaton()
     if not automaton.is_finite or automaton.count() > limit:
         hint = "list the texts, or make the pattern narrower: a+ has infinitely many"
-        raise LimitError("texts in given", limit + 1, limit, hint)
+        raise LimitError(what, limit + 1, limit, hint)
     listed = automaton.enumerate(unit="bytes")
     return [text if isinstance(text, bytes) else text.encode() for text in listed]

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
-from formalm.errors import ArgumentError
 from formalm.languages import Language, Region, as_language
 from formalm.languages import Literal as LiteralText
+from formalm.query.checks import check_query
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.parts import Edits, checked_weights
-from formalm.query.prefixes import check_prefixes
+from formalm.query.prefixes import anything, check_prefixes
 
 __all__ = ["Edits", "Event", "Query", "as_query"]
 
 Event = Literal["complete", "prefix", "contains", "never"]
-CHOICES: dict[str, tuple[object, ...]] = {
-    "event": (None, "complete", "prefix", "contains", "never"),
-    "tokenization": ("all", "canonical", "canonical-given"),
-    "decoded": ("suffix", "prefix", "both"),
-    "prefix_cost": ("conditional", "joint", "zero"),
-    "boundary": ("split",),
-    "unique": (None, "strings", "tokens"),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,14 +59,23 @@ class Query:
     bos
         As in :func:`~formalm.search`.
     boundary
-        ``"split"``: no token straddles the end of ``given``.
+        ``"split"``: no token straddles the end of ``given``. ``"heal"``: its last token is given
+        back, or as many more as it takes for a member to follow in canonical tokens. The output
+        begins with the bytes of what was given back, in any tokens, so that one may straddle the
+        end; log-probabilities are conditional on the tokens that stay, and count these bytes too.
     unique
         What a listing has once: ``"strings"``, with all tokenizations added up, or ``"tokens"``.
         None leaves it to the driver: searches list strings, samples without replacement tokens.
+        Of strings drawn without replacement, the weight is that of all tokenizations.
     edits
         Edits of members that count as members too; a number is that many anywhere after ``given``.
     without
         Texts that are taken out again, edited ones among them.
+    keep
+        A Python function of a member, ``given`` included: only members for which it is true count.
+        It is asked after the fact, and drivers tell how many members it dropped; a language that
+        says the same, taken out by ``without``, saves their evaluation. A query with a function
+        cannot be written to a file.
     max_tokens
         Most tokens after ``given``.
     limits
@@ -110,6 +112,7 @@ class Query:
     unique: str | None = None
     edits: Edits | None = None
     without: Language | None = None
+    keep: Callable[[str], object] | None = None
     max_tokens: int | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -124,14 +127,21 @@ class Query:
         if type(count) is int:
             object.__setattr__(self, "edits", Edits(count))
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
-        self._check()
-        self.asked.machine()  # what cannot be combined or built is refused here
+        check_query(self)
+        self._kept.machine()  # what cannot be combined or built is refused here
         if self.given is not None and self.event not in ("contains", "never"):
-            check_prefixes(self.given, self.asked)
+            check_prefixes(self.given, self._kept)
 
     @cached_property
     def asked(self) -> Language:
         """The language with edits applied and ``without`` taken out."""
+        if self.boundary == "heal" and self.given is not None:
+            # The end of what is given is written again, and must come out the same.
+            return self._kept & (self.given + anything())
+        return self._kept
+
+    @cached_property
+    def _kept(self) -> Language:
         return self.edited if self.without is None else self.edited - self.without
 
     @cached_property
@@ -189,72 +199,6 @@ class Query:
 
         return from_toml(text)
 
-    def _check(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                known = ", ".join(map(repr, choices))
-                raise ArgumentError(f"{name} is one of {known}, not {getattr(self, name)!r:.60}")
-        for name, kind in (
-            ("decoding", Decoding),
-            ("renormalise", bool),
-            ("limits", Limits),
-            ("edits", (Edits, type(None))),
-        ):
-            if not isinstance(getattr(self, name), kind):
-                raise ArgumentError(f"{name} cannot be {getattr(self, name)!r:.60}")
-        self.limits.check()
-        if self.max_tokens is not None and (
-            type(self.max_tokens) is not int or self.max_tokens < 0
-        ):
-            raise ArgumentError(f"max_tokens must be an integer from 0, not {self.max_tokens!r}")
-        if self.bos not in ("auto", None) and type(self.bos) is not int:
-            raise ArgumentError(f"bos is 'auto', None or a token id, not {self.bos!r:.60}")
-        self._check_together()
-
-    def _check_together(self) -> None:
-        """Refuse what cannot apply."""
-        self._check_given()
-        if self.decoding.is_plain and (self.renormalise or self.decoded != "suffix"):
-            name = "renormalise" if self.renormalise else "decoded"
-            raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
-        cuts = (self.decoding.top_k, self.decoding.top_p, self.decoding.min_p) != (None, None, None)
-        if self.event == "never" and cuts and not self.renormalise:
-            raise ArgumentError(
-                "event='never' is the rest of 'contains', and what decoding cuts off is neither",
-                hint="add renormalise=True",
-            )
-        if self.prefix_cost == "zero" and self.unique != "tokens":
-            raise ArgumentError(
-                "prefix_cost='zero' counts every tokenization of given by itself",
-                hint="add unique='tokens'",
-            )
-        if isinstance(self.prefix_weights, tuple) and self.given is not None:
-            for text, _ in self.prefix_weights:
-                if not self.given.matches(text):
-                    raise ArgumentError(f"prefix_weights has {text!r}, which is not in given")
-
-    def _check_given(self) -> None:
-        """Refuse what cannot apply to what is given, or to nothing."""
-        if self.given is None:
-            for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
-                if getattr(self, name) != default:
-                    raise ArgumentError(f"{name} is about given, and nothing is given")
-            if self.decoded != "suffix":
-                raise ArgumentError(
-                    f"decoded={self.decoded!r} is about given, and nothing is given"
-                )
-            if self.tokenization == "canonical-given":
-                raise ArgumentError(
-                    "tokenization='canonical-given' is about given, and nothing is given"
-                )
-        if self.tokenization != "all":
-            for name, value in (("prefix_cost", "zero"), ("prefix_weights", "encodings")):
-                if getattr(self, name) == value:
-                    raise ArgumentError(
-                        f"{name}={value!r} is about all tokenizations of given, and"
-                        f" tokenization={self.tokenization!r} leaves one"
-                    )
-
     def __repr__(self) -> str:
         parts = [repr(self.language)]
         for one in fields(self)[1:]:
@@ -263,7 +207,8 @@ class Query:
             if one.name in ("decoding", "limits"):
                 default = type(value)()
             if value != default:
-                parts.append(f"{one.name}={value!r}")
+                name = getattr(value, "__qualname__", None) if one.name == "keep" else None
+                parts.append(f"{one.name}={name or repr(value)}")
         return f"Query({', '.join(parts)})"
 
 

@@ -37,7 +37,7 @@ class States:
     """
 
     def __init__(self, constraint: Constraint, limit: int = STATE_LIMIT) -> None:
-        self._start = constraint.core.matcher()
+        self._constraint = constraint
         self._limit = limit
         self._ends = np.array(constraint.vocabulary.end_token_ids, dtype=np.int64)
         self._numbers: dict[int, int] = {}
@@ -52,7 +52,7 @@ class States:
 
     def after(self, text: bytes) -> int:
         """The state after the bytes of a viable text, from the start."""
-        matcher = self._start.fork()
+        matcher = self._constraint.core.matcher()
         matcher.advance_bytes(text)
         return self._number(matcher)
 

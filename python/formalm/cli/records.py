@@ -1,0 +1,61 @@
+"""Options that write results to files, as records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from formalm.errors import ArgumentError
+
+__all__ = ["RecordOptions", "writable"]
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """Where everything that is known of the results goes."""
+
+    jsonl: Annotated[
+        str | None, typer.Option(help="Write records to this file, a JSON object a line.")
+    ] = None
+    arrow: Annotated[
+        str | None, typer.Option(help="Write records to this file, an Arrow stream.")
+    ] = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether either was given."""
+        return self.jsonl is not None or self.arrow is not None
+
+    def check(self) -> None:
+        """Refuse what could not be written, before any work is done."""
+        for path in (self.jsonl, self.arrow):
+            if path is not None:
+                writable(path)
+        if self.arrow is not None:
+            from formalm.drivers.arrow import schema
+
+            schema()
+
+    def write(self, results: Iterable[Any]) -> None:
+        """Write the records of results."""
+        if not self.wanted:
+            return
+        from formalm.drivers import Records
+
+        records = Records(results)
+        if self.jsonl is not None:
+            records.write_jsonl(self.jsonl)
+        if self.arrow is not None:
+            records.write_arrow(self.arrow)
+
+
+def writable(path: str) -> None:
+    """Refuse a file that cannot be written."""
+    folder = Path(path).parent
+    if not folder.is_dir() or Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise ArgumentError(f"cannot write {path!r}")

@@ -1,0 +1,124 @@
+"""What the fields of a query may be, and which go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from formalm.errors import ArgumentError
+from formalm.query.decoding import Decoding
+from formalm.query.limits import Limits
+from formalm.query.parts import Edits
+from formalm.query.prefixes import members
+
+if TYPE_CHECKING:
+    from formalm.query.query import Query
+
+__all__ = ["CHOICES", "check_query"]
+
+CHOICES: dict[str, tuple[object, ...]] = {
+    "event": (None, "complete", "prefix", "contains", "never"),
+    "tokenization": ("all", "canonical", "canonical-given"),
+    "decoded": ("suffix", "prefix", "both"),
+    "prefix_cost": ("conditional", "joint", "zero"),
+    "boundary": ("split", "heal"),
+    "unique": (None, "strings", "tokens"),
+}
+
+
+def check_query(query: Query) -> None:
+    """Refuse fields that are wrong, or that cannot apply.
+
+    Raises
+    ------
+    ArgumentError
+        Naming the field.
+    """
+    for name, choices in CHOICES.items():
+        if getattr(query, name) not in choices:
+            known = ", ".join(map(repr, choices))
+            raise ArgumentError(f"{name} is one of {known}, not {getattr(query, name)!r:.60}")
+    for name, kind in (
+        ("decoding", Decoding),
+        ("renormalise", bool),
+        ("limits", Limits),
+        ("edits", (Edits, type(None))),
+    ):
+        if not isinstance(getattr(query, name), kind):
+            raise ArgumentError(f"{name} cannot be {getattr(query, name)!r:.60}")
+    query.limits.check()
+    if query.keep is not None and not callable(query.keep):
+        raise ArgumentError(
+            f"keep is a function of a text, not {query.keep!r:.60}",
+            hint="a language of texts to take out is without=",
+        )
+    if query.max_tokens is not None and (type(query.max_tokens) is not int or query.max_tokens < 0):
+        raise ArgumentError(f"max_tokens must be an integer from 0, not {query.max_tokens!r}")
+    if query.bos not in ("auto", None) and type(query.bos) is not int:
+        raise ArgumentError(f"bos is 'auto', None or a token id, not {query.bos!r:.60}")
+    _check_together(query)
+
+
+def _check_together(query: Query) -> None:
+    """Refuse what cannot apply."""
+    _check_given(query)
+    if query.decoding.is_plain and (query.renormalise or query.decoded != "suffix"):
+        name = "renormalise" if query.renormalise else "decoded"
+        raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
+    cuts = (query.decoding.top_k, query.decoding.top_p, query.decoding.min_p) != (None, None, None)
+    if query.event == "never" and cuts and not query.renormalise:
+        raise ArgumentError(
+            "event='never' is the rest of 'contains', and what decoding cuts off is neither",
+            hint="add renormalise=True",
+        )
+    if query.prefix_cost == "zero" and query.unique != "tokens":
+        raise ArgumentError(
+            "prefix_cost='zero' counts every tokenization of given by itself",
+            hint="add unique='tokens'",
+        )
+    if isinstance(query.prefix_weights, tuple) and query.given is not None:
+        for text, _ in query.prefix_weights:
+            if not query.given.matches(text):
+                raise ArgumentError(f"prefix_weights has {text!r}, which is not in given")
+
+
+def _check_given(query: Query) -> None:
+    """Refuse what cannot apply to what is given, or to nothing."""
+    if query.given is None:
+        for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
+            if getattr(query, name) != default:
+                raise ArgumentError(f"{name} is about given, and nothing is given")
+        if query.decoded != "suffix":
+            raise ArgumentError(f"decoded={query.decoded!r} is about given, and nothing is given")
+        if query.tokenization == "canonical-given":
+            raise ArgumentError(
+                "tokenization='canonical-given' is about given, and nothing is given"
+            )
+    if query.boundary == "heal":
+        _check_healed(query)
+    if query.tokenization != "all":
+        for name, value in (("prefix_cost", "zero"), ("prefix_weights", "encodings")):
+            if getattr(query, name) == value:
+                raise ArgumentError(
+                    f"{name}={value!r} is about all tokenizations of given, and"
+                    f" tokenization={query.tokenization!r} leaves one"
+                )
+
+
+def _check_healed(query: Query) -> None:
+    """Refuse what cannot apply where tokens of ``given`` are given back."""
+    if query.given is None:
+        raise ArgumentError("boundary='heal' is about given, and nothing is given")
+    for name, value in (
+        ("prefix_cost", "zero"),
+        ("prefix_weights", "encodings"),
+        ("tokenization", "canonical-given"),
+    ):
+        if getattr(query, name) == value:
+            raise ArgumentError(
+                f"{name}={value!r} is about the tokens of given, and boundary='heal' gives"
+                " some of them back"
+            )
+    if query.event in ("contains", "never"):
+        raise ArgumentError(f"event={query.event!r} has no boundary to heal: it may be anywhere")
+    if len(members(query.given)) != 1 or query.given.matches(""):
+        raise ArgumentError("boundary='heal' is about one text that is given, not empty")
