@@ -129,7 +129,7 @@ def test_tables_leave_out_what_is_dropped() -> None:
     assert conditional_mass(model, Choice(["ab"]), query, eps=0).high < 1e-9
 
 
-@pytest.mark.parametrize("runs", [100, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("model", "query"), CASES[1:])
 def test_texts_are_drawn_once(model: TableModel, query: Query, runs: int) -> None:
     asked = Query(
