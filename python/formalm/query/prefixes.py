@@ -83,7 +83,10 @@ def members(
     """
     automaton = language.to_automaton()
     if not automaton.is_finite or automaton.count() > limit:
-        hint = "list the texts, or make the pattern narrower: a+ has infinitely many"
+        hint = (
+            "list the texts, or make the pattern narrower (a+ has infinitely many); or leave given"
+            " out: a search for the whole counts this part too, as prefix_cost='joint' would"
+        )
         raise LimitError(what, limit + 1, limit, hint)
     listed = automaton.enumerate(unit="bytes")
     return [text if isinstance(text, bytes) else text.encode() for text in listed]
