@@ -10,6 +10,7 @@ from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.typescript import TypeScript
 
 __all__ = [
     "Captures",
@@ -30,6 +31,7 @@ __all__ = [
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "TypeScript",
     "as_language",
     "from_data",
     "text_bytes",
