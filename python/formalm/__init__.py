@@ -57,7 +57,9 @@ if TYPE_CHECKING:
     from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
+    from formalm.languages import PythonType as PythonType
     from formalm.languages import Regex as Regex
+    from formalm.languages import TypeScript as TypeScript
     from formalm.models import FunctionModel as FunctionModel
     from formalm.models import TableModel as TableModel
     from formalm.models import TransformersModel as TransformersModel
@@ -80,7 +82,7 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Captures Choice Grammar JsonSchema Language Literal Regex",
+    "languages": "Captures Choice Grammar JsonSchema Language Literal PythonType Regex TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

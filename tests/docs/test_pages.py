@@ -36,7 +36,8 @@ def test_a_block_runs_by_itself(name: str, code: str, capsys: pytest.CaptureFixt
         assert result.failed == 0, capsys.readouterr().out
         assert result.attempted > 0
     else:
-        exec(compile(code, name, "exec"), {"__name__": "page"})  # noqa: S102
+        program = compile(code, name, "exec", dont_inherit=True)  # a reader has no future imports
+        exec(program, {"__name__": "page"})  # noqa: S102
 
 
 def test_the_readme_shows_what_its_first_block_prints(capsys: pytest.CaptureFixture[str]) -> None:

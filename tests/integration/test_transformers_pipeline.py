@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Literal
+
 import pytest
 
 from formalm import (
@@ -11,6 +14,7 @@ from formalm import (
     LanguageError,
     ModelError,
     Regex,
+    TypeScript,
     Vocabulary,
     VocabularyError,
     from_transformers,
@@ -26,6 +30,7 @@ transformers = pytest.importorskip("transformers", reason="these models are tran
 torch.set_num_threads(1)
 
 OPTIONS = Choice(["Option A", "Option B"])
+LONG = {"max_new_tokens": 400, "do_sample": False}
 PHONE = Regex("[0-9]{3} [0-9]{4}")
 TEMPLATE = (
     "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}"
@@ -62,6 +67,38 @@ def test_one_argument_more(pipe) -> None:
         assert answer in ("Option A", "Option B")
     free = new(pipe("Input", max_new_tokens=5))
     assert not OPTIONS.matches(free.removeprefix("Input"))
+
+
+def test_schemas(pipe, network, tokenizer) -> None:
+    """A TypeScript type, a schema and a Python type, in one argument."""
+    typescript = """
+    {
+        output: 'some text',
+        array_output: []{ inner: true }
+    }
+    """
+    language = TypeScript(typescript)
+    schemas = [typescript, language, json.loads(language.schema), Literal["some text"], [1]]
+    for schema in schemas[:4]:
+        text = new(pipe("Input", enforce_json_schema=schema, return_full_text=False, **LONG))
+        found = json.loads(text)
+        assert found == "some text" or found["output"] == "some text"
+    text = new(pipe("Input", enforce=Literal["some text"], return_full_text=False, **LONG))
+    assert text == '"some text"'
+    for wrong, match in [
+        ("{}", "TypeScript as well"),
+        ([1], "not list"),
+        (3, "not int"),
+        ("{a: strin}", "strin is not declared"),
+    ]:
+        with pytest.raises((ArgumentError, LanguageError), match=match):
+            pipe("Input", enforce_json_schema=wrong)
+    with pytest.raises(ArgumentError, match="exclude each other"):
+        pipe("Input", enforce=OPTIONS, enforce_json_schema=typescript)
+    default = pipeline(model=network, tokenizer=tokenizer, enforce_json_schema="'a'")
+    assert new(default("Input", return_full_text=False, **LONG)) == '"a"'
+    for off in ({"enforce": None}, {"enforce_json_schema": None}):
+        assert new(default("Input", return_full_text=False, max_new_tokens=5, **off)) != '"a"'
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
 def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
     prompt: Prompt,
-    language: Language | Constraint | Sequence[str] | None = ...,
+    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
     *,
     n: None = ...,
     **options: Unpack[Options],
@@ -57,7 +57,7 @@ def generate(  # type: ignore[overload-overlap]
 def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
     prompt: Prompt,
-    language: Language | Constraint | Sequence[str] | None = ...,
+    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
     *,
     n: int,
     **options: Unpack[Options],
@@ -66,7 +66,7 @@ def generate(  # type: ignore[overload-overlap]
 def generate(
     model: LanguageModel,
     prompt: Prompts,
-    language: Language | Constraint | Sequence[str] | None = ...,
+    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
     *,
     n: None = ...,
     **options: Unpack[Options],
@@ -75,7 +75,7 @@ def generate(
 def generate(
     model: LanguageModel,
     prompt: Prompts,
-    language: Language | Constraint | Sequence[str] | None = ...,
+    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
     *,
     n: int,
     **options: Unpack[Options],
@@ -83,7 +83,7 @@ def generate(
 def generate(
     model: LanguageModel,
     prompt: Prompt | Prompts,
-    language: Language | Constraint | Sequence[str] | None = None,
+    language: Language | Constraint | Sequence[str] | type[Any] | None = None,
     *,
     n: int | None = None,
     beams: int | None = None,
@@ -118,8 +118,8 @@ def generate(
         of integers is one prompt, a flat list of dictionaries one chat; an empty list could be
         either and is refused.
     language
-        A language, a list of strings, or a :class:`~formalm.Constraint`; None leaves the model
-        free.
+        A language, a list of strings, a :class:`~formalm.Constraint`, or a type, which stands for
+        its JSON, see :class:`~formalm.PythonType`; None leaves the model free.
     n
         Number of texts a prompt. Without it one :class:`~formalm.Generation` a prompt is returned,
         with it a list, of one if ``n=1``: what comes back depends on what was written, not on a

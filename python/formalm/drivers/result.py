@@ -10,9 +10,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from formalm.errors import LanguageError
 from formalm.languages import Language
+from formalm.languages.partial_json import PartialJson
 
-__all__ = ["Generation", "Reason"]
+__all__ = ["Generation", "Reason", "read_partial"]
 
 Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end", "interrupted"]
 
@@ -81,16 +83,33 @@ class Generation:
     @cached_property
     def value(self) -> object:
         """What the text stands for in the language, by its :meth:`~formalm.Language.value`: named
-        groups as a dictionary, the text itself without any; None if not accepting.
+        groups as a dictionary, JSON, or the value of a type; the text itself without any of these;
+        None if not accepting.
 
         Raises
         ------
+        TokenError
+            If the type's own validators refuse the text. The rest of the generation stays.
         LimitError
             If telling the groups takes too many steps. The rest of the generation stays.
         """
         if not self.is_accepting:
             return None
         return self.text if self.language is None else self.language.value(self.data)
+
+    @property
+    def partial(self) -> object:
+        """What is complete in a JSON text that was cut short, as plain JSON; None if nothing is.
+
+        Raises
+        ------
+        LanguageError
+            If the language is none of JSON texts.
+        """
+        parts = None if self.language is None else self.language.parts()
+        if parts is not None:
+            parts.feed(self.data.decode(errors="ignore"))
+        return read_partial(parts)
 
     @property
     def logprob(self) -> float:
@@ -146,3 +165,13 @@ class Generation:
         model was not asked for every token; ``measure=True`` asks for all.
         """
         return float(self.log_allowed_mass.sum())
+
+
+def read_partial(parts: PartialJson | None) -> object:
+    """What is complete so far."""
+    if parts is None:
+        raise LanguageError(
+            "texts of this language have no parts that could be complete",
+            hint="partial values are those of JSON: JsonSchema, TypeScript, PythonType",
+        )
+    return parts.value

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from formalm.constraint import Constraint
 from formalm.drivers.batch import Sample, advance
 from formalm.drivers.prompts import Prompt
-from formalm.drivers.result import Generation
+from formalm.drivers.result import Generation, read_partial
 from formalm.drivers.sampling import Decoding, chosen_seed
 from formalm.drivers.terms import Terms, prepare
 from formalm.languages import Language
@@ -20,7 +21,7 @@ __all__ = ["Stream", "stream"]
 def stream(
     model: LanguageModel,
     prompt: Prompt,
-    language: Language | Constraint | Sequence[str] | None = None,
+    language: Language | Constraint | Sequence[str] | type[Any] | None = None,
     *,
     tokenization: str | None = None,
     heal: bool | int = False,
@@ -70,6 +71,8 @@ class Stream:
 
     def __init__(self, session: Session, sample: Sample) -> None:
         self._sample = sample
+        language = sample.draft.plan.language
+        self._parts = None if language is None else language.parts()
         self._pieces = self._produce(session)
 
     def __iter__(self) -> Iterator[str]:
@@ -83,6 +86,30 @@ class Stream:
         """The text so far, or the whole of it once the iterator is exhausted."""
         return self._sample.draft.generation()
 
+    @property
+    def partial(self) -> object:
+        """The parts of a JSON text that are complete in the pieces so far, as plain JSON.
+
+        Strings and numbers are there once they have ended, objects and arrays with the members and
+        items that are complete; None if nothing is. The value of the whole, of its type, is
+        ``generation.value``.
+
+        Raises
+        ------
+        LanguageError
+            If the language is none of JSON texts.
+
+        Examples
+        --------
+        >>> from formalm import TableModel, TypeScript, Vocabulary
+        >>> vocabulary = Vocabulary.from_tokens([b'{"a":', b"true", b',"b":', b"}"])
+        >>> model = TableModel(vocabulary, {}, default=[0.25] * 4)
+        >>> pieces = stream(model, None, TypeScript("{a: true, b: true}"), max_tokens=9)
+        >>> [(piece, pieces.partial) for piece in pieces][1:3]
+        [('true', {'a': True}), (',"b":', {'a': True})]
+        """
+        return read_partial(self._parts)
+
     def _produce(self, session: Session) -> Iterator[str]:
         draft = self._sample.draft
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -92,7 +119,13 @@ class Stream:
             piece = decoder.decode(bytes(draft.data[shown:safe]))
             shown = safe
             if piece:
+                self._read(piece)
                 yield piece
         rest = decoder.decode(bytes(draft.data[shown:]), True)
         if rest:
+            self._read(rest)
             yield rest
+
+    def _read(self, piece: str) -> None:
+        if self._parts is not None:
+            self._parts.feed(piece)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import compiled
 from formalm.drivers.sampling import Decoding, check_seed
 from formalm.errors import ArgumentError
+from formalm.languages import JsonSchema, PythonType, TypeScript
+from formalm.languages.python_types import is_type
 from formalm.models.transformers.facts import vocabulary_of
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import end_token_ids as ids_of
 
-__all__ = ["check_model", "constraint_of", "decoding_of"]
+__all__ = ["check_model", "constraint_of", "decoding_of", "json_language_of"]
 
 
 def check_model(model: Any) -> None:
@@ -24,6 +29,33 @@ def check_model(model: Any) -> None:
     if ours and hasattr(model, "tokenizer"):
         hint = "pass model.model and model.tokenizer, what is inside of it"
     raise ArgumentError(f"model is a model of transformers, not {type(model).__name__}", hint=hint)
+
+
+def json_language_of(schema: Any) -> JsonSchema:
+    """The JSON texts of a schema, of TypeScript's text or of a Python type.
+
+    Raises
+    ------
+    ArgumentError
+        For what is none of these, and for a text that may be a JSON Schema as well as TypeScript.
+    """
+    if isinstance(schema, JsonSchema):
+        return schema
+    if isinstance(schema, str):
+        if _is_json(schema):
+            raise ArgumentError(
+                "this text is JSON, so it may be a JSON Schema, and TypeScript as well",
+                hint="pass JsonSchema(text) or TypeScript(text)",
+            )
+        return TypeScript(schema)
+    if isinstance(schema, Mapping | bool | Path):
+        return JsonSchema(schema)
+    if is_type(schema):
+        return PythonType(schema)
+    raise ArgumentError(
+        "enforce_json_schema is a schema, the text of a TypeScript type, or a Python type, not"
+        f" {type(schema).__name__}"
+    )
 
 
 def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:
@@ -57,6 +89,14 @@ def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constrai
             hint="pass end_token_ids",
         )
     return compiled(language, vocabulary)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:

@@ -16,6 +16,8 @@ def pipeline(
 ) -> Any:
     """``transformers.pipeline`` whose calls take ``enforce``, a language to stay inside.
 
+    ``enforce_json_schema`` in its place takes a JSON Schema, a TypeScript type or a Python type.
+
     Parameters
     ----------
     task
@@ -23,17 +25,19 @@ def pipeline(
     model, tokenizer
         As ``transformers.pipeline`` takes them: objects, or a name or folder of a model.
     **options
-        The other options of ``transformers.pipeline``; ``enforce`` here is the default for calls,
-        which ``enforce=None`` in a call switches off.
+        The other options of ``transformers.pipeline``; ``enforce`` or ``enforce_json_schema`` here
+        is the default for calls, which ``enforce=None`` in a call switches off.
 
     Returns
     -------
     transformers.TextGenerationPipeline
-        A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, or a
-        :class:`~formalm.Constraint` over the tokenizer's own vocabulary; everything else is as
-        without. As ever with this pipeline, ``generated_text`` repeats the prompt unless
-        ``return_full_text=False``, and a text that ``max_new_tokens`` cut off is not whole. A call
-        with ``enforce`` reads the tokenizer anew, once for all of its texts.
+        A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, a type, or a
+        :class:`~formalm.Constraint` over the tokenizer's own vocabulary;
+        ``pipe(text, enforce_json_schema=…)`` takes a schema (a dictionary, a path), the text of a
+        TypeScript type, or a Python type. Everything else is as without. As ever with this
+        pipeline, ``generated_text`` repeats the prompt unless ``return_full_text=False``, and a
+        text that ``max_new_tokens`` cut off is not whole. A call with either reads the tokenizer
+        anew, once for all of its texts.
 
     Raises
     ------
@@ -53,6 +57,9 @@ def pipeline(
     >>> choice = Choice(["Option A", "Option B"])
     >>> done = pipe("Input", enforce=choice, return_full_text=False)
     >>> done[0]["generated_text"] in ("Option A", "Option B")
+    True
+    >>> done = pipe("Input", enforce_json_schema="{ yes: true | false }", return_full_text=False)
+    >>> done[0]["generated_text"].replace(" ", "") in ('{"yes":true}', '{"yes":false}')
     True
     """
     if task != "text-generation":

@@ -8,6 +8,7 @@ from transformers import TextGenerationPipeline
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
+from formalm.integrations.arguments import json_language_of
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor
 from formalm.languages import as_language
 from formalm.models.transformers.facts import (
@@ -24,6 +25,16 @@ __all__ = ["ConstrainedTextGenerationPipeline"]
 NOT_GIVEN = object()
 TIDYING = "clean_up_tokenization_spaces"
 
+
+def enforced(enforce: Any, schema: Any) -> Any:
+    """What a call enforces: a language, or what names one of JSON texts."""
+    if schema is NOT_GIVEN or (schema is None and enforce is not NOT_GIVEN):
+        return enforce
+    if enforce is not NOT_GIVEN and enforce is not None:
+        raise ArgumentError("enforce and enforce_json_schema exclude each other")
+    return None if schema is None else json_language_of(schema)
+
+
 # Of one call of the pipeline: what its tokenizer says, by the ends of sequence.
 Vocabularies = dict[tuple[int, ...], Vocabulary]
 
@@ -32,8 +43,9 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
     """``TextGenerationPipeline`` with ``enforce``; :func:`formalm.pipeline` makes one."""
 
     def _sanitize_parameters(
-        self, enforce: Any = NOT_GIVEN, **options: Any
+        self, enforce: Any = NOT_GIVEN, enforce_json_schema: Any = NOT_GIVEN, **options: Any
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        enforce = enforced(enforce, enforce_json_schema)
         before, forward, after = super()._sanitize_parameters(**options)
         # A new one for each call, so that the tokenizer is read as it is then.
         forward["vocabularies"] = {}

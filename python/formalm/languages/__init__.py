@@ -8,8 +8,10 @@ from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
+from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.typescript import TypeScript
 
 __all__ = [
     "Captures",
@@ -24,12 +26,14 @@ __all__ = [
     "Language",
     "Literal",
     "Note",
+    "PythonType",
     "Regex",
     "Region",
     "Repetition",
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "TypeScript",
     "as_language",
     "from_data",
     "text_bytes",

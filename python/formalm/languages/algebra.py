@@ -8,6 +8,7 @@ from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.choice import Choice
 from formalm.languages.language import Language
+from formalm.languages.python_types import PythonType, is_type
 
 __all__ = ["Combination", "Repetition", "as_language", "combine"]
 
@@ -92,7 +93,8 @@ def combine(operator: str, *operands: object) -> Language:
 def as_language(value: object) -> Language:
     """Read ``value`` as a language.
 
-    A language is itself and a list or tuple of strings is a :class:`~formalm.Choice`.
+    A language is itself, a list or tuple of strings a :class:`~formalm.Choice`, and a type, an
+    annotation such as ``list[int]`` or a function a :class:`~formalm.PythonType`.
 
     Raises
     ------
@@ -108,7 +110,9 @@ def as_language(value: object) -> Language:
         return value
     if isinstance(value, (list, tuple)):
         return Choice(value)
-    hint = "pass a Language, such as Regex(pattern), or a list of strings"
+    if is_type(value):
+        return PythonType(value)
+    hint = "pass a Language, such as Regex(pattern), a list of strings, or a type"
     if isinstance(value, (str, bytes)):
         hint = "write Literal(text) for exactly this text, or Regex(pattern) for a pattern"
         raise LanguageError(f"a {type(value).__name__} is not a language", hint=hint)

@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
+from formalm.languages.partial_json import PartialJson
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
@@ -151,6 +152,35 @@ class JsonSchema(Language):
                 "a text that is not a member stands for nothing", hint="ask matches(text) first"
             )
         return json.loads(text)
+
+    def partial(self, text: str | bytes) -> object:
+        """What is complete in the beginning of a member, as plain JSON; None if that is nothing.
+
+        Strings and numbers are there once they have ended, objects and arrays with the members and
+        items that are complete.
+
+        Raises
+        ------
+        TokenError
+            If no member begins with ``text``.
+
+        Examples
+        --------
+        >>> from formalm import JsonSchema
+        >>> JsonSchema({"type": "object"}).partial('{"name": "Ada", "born": {"year": 18')
+        {'name': 'Ada', 'born': {}}
+        """
+        if not self.is_viable(text):
+            raise TokenError(
+                "no member begins with this text, so it has no parts", hint="ask is_viable(text)"
+            )
+        parts = self.parts()
+        parts.feed(text if isinstance(text, str) else text.decode(errors="ignore"))
+        return parts.value
+
+    def parts(self) -> PartialJson:
+        """A new reader of texts that are still being written."""
+        return PartialJson()
 
     def _described(self) -> _core.JsonSchema:
         return self._schema

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from formalm.automata import Automaton
+    from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Language", "text_bytes"]
 
@@ -52,7 +53,7 @@ class Language(Combining, ABC):
     __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_grouping", "_hash")
 
     def __init__(self, *arguments: Hashable) -> None:
-        depths: list[int] = [part._depth for part in arguments if isinstance(part, Language)]
+        depths = (part._depth for part in arguments if isinstance(part, Language))
         self._depth: int = 1 + max(depths, default=0)
         if self._depth > MAX_DEPTH:
             hint = "sums and unions of many languages are no nesting: a | b | c is one level"
@@ -93,8 +94,7 @@ class Language(Combining, ABC):
         LimitError
             If the machine needs more than ``state_limit`` states.
         """
-        fits = state_limit is None or (type(state_limit) is int and 1 <= state_limit < 1 << 63)
-        if not fits:
+        if state_limit is not None and not (type(state_limit) is int and 0 < state_limit < 1 << 63):
             raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
         machine = self._automata.get(state_limit)
         if machine is None:
@@ -278,6 +278,9 @@ class Language(Combining, ABC):
                 "a text that is not a member stands for nothing", hint="ask matches(text) first"
             )
         return found.groupdict()
+
+    def parts(self) -> PartialJson | None:
+        """A new reader of texts that are still being written; None if they have no parts."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

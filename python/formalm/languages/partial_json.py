@@ -1,0 +1,133 @@
+"""The parts of a JSON text that are complete while it is still being written."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from formalm.errors import LimitError
+
+__all__ = ["PartialJson"]
+
+WORDS = {"true": True, "false": False, "null": None}
+DELIMITERS = frozenset(" \t\r\n,]}")
+
+
+class PartialJson:
+    """Reads the beginning of a JSON text piece by piece; each character is read once.
+
+    A part is complete when nothing that follows can change it: strings at their closing quote,
+    numbers at the sign behind them. Objects and arrays are there from their beginning on, with the
+    members and items that are complete. A text that is no beginning of JSON is not noticed.
+
+    Examples
+    --------
+    >>> parts = PartialJson()
+    >>> parts.feed('{"a": [1, 23')
+    >>> parts.value
+    {'a': [1]}
+    >>> parts.feed(', 4], "b": "x')
+    >>> parts.value
+    {'a': [1, 23, 4]}
+    """
+
+    def __init__(self) -> None:
+        self._root: object = None
+        self._open: list[list[object] | dict[str, object]] = []
+        self._names: list[str | None] = []
+        # What is being read: a string with its opening quote, or a number or word.
+        self._begun = ""
+        self._escaped = False
+
+    def feed(self, piece: str) -> None:
+        """Read the next characters.
+
+        Raises
+        ------
+        LimitError
+            For integers of more digits than Python reads.
+        """
+        at = 0
+        while at < len(piece):
+            read_on = self._string if self._begun.startswith('"') else self._other
+            at = read_on(piece, at)
+
+    @property
+    def value(self) -> object:
+        """A copy of what is complete so far; None if that is nothing."""
+        return _copied(self._root)
+
+    def _string(self, piece: str, start: int) -> int:
+        """Read on in a string; where it ends, or the end of the piece."""
+        for at in range(start, len(piece)):
+            if self._escaped:
+                self._escaped = False
+            elif piece[at] == "\\":
+                self._escaped = True
+            elif piece[at] == '"':
+                text = json.loads(self._begun + piece[start : at + 1])
+                self._begun = ""
+                if self._names and isinstance(self._open[-1], dict) and self._names[-1] is None:
+                    self._names[-1] = text
+                else:
+                    self._complete(text)
+                return at + 1
+        self._begun += piece[start:]
+        return len(piece)
+
+    def _other(self, piece: str, at: int) -> int:
+        sign = piece[at]
+        if self._begun and sign in DELIMITERS:
+            number = self._begun
+            self._begun = ""
+            self._complete(_number(number))
+        if sign in "{[":
+            opened: dict[str, object] | list[object] = {} if sign == "{" else []
+            self._complete(opened)
+            self._open.append(opened)
+            self._names.append(None)
+        elif sign in "}]":
+            self._open.pop()
+            self._names.pop()
+        elif sign not in " \t\r\n,:":
+            self._begun += sign
+            if self._begun in WORDS:
+                word = WORDS[self._begun]
+                self._begun = ""
+                self._complete(word)
+        return at + 1
+
+    def _complete(self, value: object) -> None:
+        """Put a value where it belongs."""
+        if not self._open:
+            self._root = value
+            return
+        outer = self._open[-1]
+        if isinstance(outer, list):
+            outer.append(value)
+        else:
+            outer[self._names[-1] or ""] = value
+            self._names[-1] = None
+
+
+def _number(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        most = sys.get_int_max_str_digits()
+        raise LimitError("digits of an integer", len(text), most) from None
+
+
+def _copied(value: object) -> object:
+    """A copy of lists and dictionaries, without recursion: texts may be nested deeply."""
+    top: list[object] = [value]
+    pending: list[tuple[list[object] | dict[str, object], int | str]] = [(top, 0)]
+    while pending:
+        outer, place = pending.pop()
+        inner = outer[place]  # type: ignore[index]
+        if isinstance(inner, dict | list):
+            copy = inner.copy()
+            outer[place] = copy  # type: ignore[index]
+            places = copy if isinstance(copy, dict) else range(len(copy))
+            pending += [(copy, each) for each in places]
+    return top[0]

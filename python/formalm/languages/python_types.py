@@ -1,0 +1,157 @@
+"""Python types: the JSON texts of their values."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from typing import Any
+
+from formalm.errors import ArgumentError, LimitError, TokenError
+from formalm.languages.json_schema import JsonSchema, SchemaNote
+
+__all__ = ["PythonType", "is_type"]
+
+
+class PythonType(JsonSchema):
+    """The JSON texts of the values of a Python type, or of the arguments of a function.
+
+    Models of Pydantic, data classes, typed dictionaries, named tuples, enumerations, ``Literal``,
+    ``Annotated`` with bounds, unions, lists, tuples, sets and dictionaries, numbers, strings,
+    dates, times, UUIDs, and whatever else Pydantic knows. Pydantic (version 2) makes schema and
+    values, those of plain classes too, so that a type means one thing.
+
+    Parameters
+    ----------
+    type_
+        The type. Of a function, its arguments by name, each of which needs an annotation.
+    **options
+        ``order``, ``blanks``, ``escapes`` and others of :class:`~formalm.JsonSchema`.
+
+    Raises
+    ------
+    ArgumentError
+        If Pydantic is not installed; for types that have no JSON; for options of wrong types or
+        values.
+    LanguageError
+        When the machine is built: for types without a value, and patterns that cannot be read.
+
+    Notes
+    -----
+    Objects have no members but those of the type, unless it allows others. Validators written in
+    Python are code, which no schema describes: :attr:`notes` names them, :meth:`value` runs them.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from formalm import PythonType
+    >>> @dataclass
+    ... class Point:
+    ...     x: int
+    ...     y: int = 0
+    >>> point = PythonType(Point)  # doctest: +SKIP
+    >>> point.value('{"x": 1, "y": 7}')  # doctest: +SKIP
+    Point(x=1, y=7)
+    """
+
+    __slots__ = ("_adapter", "_options", "_remarks", "_type")
+
+    def __init__(self, type_: object, **options: Any) -> None:
+        for name in ("resources", "formats"):
+            if name in options:
+                raise ArgumentError(f"{name} is an option of JSON Schemas, not of Python types")
+        if not is_type(type_):
+            kind = type(type_).__name__
+            raise ArgumentError(
+                f"{type_!r:.60} is no type, but of type {kind}",
+                hint="pass a class, an annotation such as list[int], or a function",
+            )
+        try:
+            from formalm.languages import pydantic_schemas
+        except ImportError:
+            raise ArgumentError(
+                "a Python type needs the pydantic package, which makes its schema and its values",
+                hint="pip install 'formalm[pydantic]', or write a JsonSchema",
+            ) from None
+        self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
+        super().__init__(schema, **options)
+        self._type = type_
+        self._options = options
+
+    @property
+    def type(self) -> Any:
+        """The type, or the function."""
+        return self._type
+
+    @property
+    def notes(self) -> tuple[SchemaNote, ...]:
+        """What the schema does not say of the type, and what of it is not enforced.
+
+        Texts of the language may then be refused by :meth:`value`.
+        """
+        return (*(SchemaNote("#", remark) for remark in self._remarks), *super().notes)
+
+    def value(self, text: str | bytes) -> object:
+        """The value of a member, made and checked by Pydantic.
+
+        Of a function, a dictionary of those arguments that the text has: ``function(**value)``
+        calls it, which is up to you.
+
+        Raises
+        ------
+        TokenError
+            If ``text`` is not a member, or a validator of the type refuses it.
+        """
+        if not self.matches(text):
+            raise TokenError(
+                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+            )
+        try:
+            return self._adapter.validate_json(text)
+        except RecursionError:
+            raise LimitError("levels of nesting", 1000, 1000) from None
+        except ValueError as error:
+            raise TokenError(
+                f"the type refuses a text of its schema: {error}",
+                hint="its validators ask for more than a schema can say; see notes",
+            ) from error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (self._type, self._options)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, PythonType)
+        return self._arguments == other._arguments and bool(self._type == other._type)
+
+    __hash__ = JsonSchema.__hash__
+
+    def __repr__(self) -> str:
+        type_: Any = self._type
+        named = isinstance(type_, type) or inspect.isroutine(type_)
+        named = named and typing.get_origin(type_) is None
+        parts = [type_.__qualname__ if named else repr(type_)]
+        parts += [f"{name}={value!r}" for name, value in self._options.items()]
+        return f"PythonType({', '.join(parts)})"
+
+
+def _again(type_: object, options: dict[str, Any]) -> PythonType:
+    """A type from its description, for pickles and copies."""
+    return PythonType(type_, **options)
+
+
+def is_type(value: object) -> bool:
+    """Whether a value is a type, an annotation, or a function with arguments.
+
+    Examples
+    --------
+    >>> is_type(int), is_type(list[int]), is_type(int | None), is_type(["int"]), is_type("int")
+    (True, True, True, False, False)
+    """
+    if isinstance(value, type) or typing.get_origin(value) is not None:
+        return True
+    if isinstance(value, types.FunctionType | types.MethodType | typing.NewType):
+        return True
+    # Aliases made by the statement `type`, and `Any`, which is a class since Python 3.11.
+    return value is typing.Any or type(value).__name__ == "TypeAliasType"

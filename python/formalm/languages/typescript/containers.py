@@ -1,0 +1,93 @@
+"""What object types, mapped types and tuples mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from formalm.languages.typescript import tree
+from formalm.languages.typescript.shapes import (
+    Array,
+    Fixed,
+    Object,
+    Property,
+    Shape,
+    Simple,
+    Spelled,
+    Tuple,
+    kind_of,
+)
+from formalm.languages.typescript.words import refuse
+
+if TYPE_CHECKING:
+    from formalm.languages.typescript.evaluation import Evaluation, Names
+
+__all__ = ["mapped_shape", "object_shape", "tuple_shape"]
+
+NUMBER_KEYS = "write string, or `${bigint}` for whole numbers"
+
+
+def object_shape(node: tree.ObjectOf, names: Names, types: Evaluation) -> Shape:
+    """Named members and index signatures."""
+    properties = [
+        Property(one.name, types.shape(one.type, names), one.optional, one.comment)
+        for one in node.members
+    ]
+    signatures: dict[Shape, Shape] = {}
+    for signature in node.signatures:
+        key = _key(signature.key, names, types)
+        if key in signatures:
+            refuse(types.source, signature.span, "two index signatures with the same key")
+        signatures[key] = types.shape(signature.type, names)
+    return Object(tuple(properties), tuple(signatures.items()))
+
+
+def _key(node: tree.Node, names: Names, types: Evaluation) -> Shape:
+    key = types.resolve(types.shape(node, names))
+    if kind_of(key) == "number":
+        refuse(types.source, node.span, "number as a key is not supported", hint=NUMBER_KEYS)
+    if not isinstance(key, Simple | Spelled) or kind_of(key) != "string":
+        refuse(types.source, node.span, "the key of an index signature is a string")
+    return key
+
+
+def mapped_shape(node: tree.Mapped, names: Names, types: Evaluation) -> Shape:
+    """A member for each key that has a name, an index signature for each that has not."""
+    if node.optional is False or isinstance(node.keys, tree.KeysOf):
+        message = "mapping over the keys of a type is not supported"
+        hint = "use Partial, Required, Pick or Omit"
+        refuse(types.source, node.span, message, hint=hint)
+    properties, signatures = [], []
+    for key in types.options(types.shape(node.keys, names)):
+        value = types.shape(node.type, {**names, node.name: key})
+        if isinstance(key, Fixed) and key.kind != "boolean":
+            properties.append(Property(str(key.value), value, bool(node.optional)))
+        elif isinstance(key, Simple | Spelled) and kind_of(key) == "string":
+            signatures.append((key, value))
+        else:
+            unsure = NUMBER_KEYS if kind_of(key) == "number" else None
+            refuse(types.source, node.keys.span, "a key is a string here", hint=unsure)
+    return Object(tuple(properties), tuple(signatures))
+
+
+def tuple_shape(node: tree.TupleOf, names: Names, types: Evaluation) -> Shape:
+    """Items and the rest; spread tuples become items."""
+    items: list[tuple[Shape, bool]] = []
+    rest: Shape | None = None
+    for item in node.items:
+        shape = types.shape(item.type, names)
+        if rest is not None:
+            refuse(types.source, item.type.span, "items behind the rest are not supported")
+        if not item.rest:
+            if not item.optional and any(optional for _, optional in items):
+                refuse(types.source, item.type.span, "optional items come last")
+            items.append((shape, item.optional))
+            continue
+        spread = types.resolve(shape)
+        if isinstance(spread, Array):
+            rest = spread.item
+        elif isinstance(spread, Tuple) and not any(optional for _, optional in items):
+            items += spread.items
+            rest = spread.rest
+        else:
+            refuse(types.source, item.type.span, "the rest of a tuple is an array or a tuple")
+    return Tuple(tuple(items), rest)

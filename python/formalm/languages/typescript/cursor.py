@@ -1,0 +1,97 @@
+"""A place among the words of a text, from which parsers read on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from formalm.errors import LimitError
+from formalm.languages.typescript.words import Word, refuse, words
+
+__all__ = ["MAX_DEPTH", "Cursor"]
+
+#: Types within types. The parser recurses, and Python's stack is not ours to exhaust.
+MAX_DEPTH = 50
+
+
+class Cursor:
+    """Words that are read one after the other.
+
+    Parameters
+    ----------
+    source
+        The text.
+    start, end
+        The part of it that is read.
+    depth
+        How deep within other types this part is.
+    """
+
+    def __init__(self, source: str, start: int = 0, end: int | None = None, depth: int = 0) -> None:
+        self.source = source
+        self.depth = depth
+        self._words = words(source, start, end)
+        self._at = 0
+
+    def look(self, ahead: int = 0) -> Word:
+        """The next word, or one behind it; the end stays the end."""
+        return self._words[min(self._at + ahead, len(self._words) - 1)]
+
+    def sees(self, *texts: str, ahead: int = 0) -> bool:
+        """Whether the next word is one of these names or signs."""
+        word = self.look(ahead)
+        return word.kind in ("name", "punctuation") and word.text in texts
+
+    def take(self) -> Word:
+        """The next word, which is then behind."""
+        word = self.look()
+        self._at = min(self._at + 1, len(self._words) - 1)
+        return word
+
+    def took(self, text: str) -> Word | None:
+        """The next word if it is this name or sign, which is then behind."""
+        return self.take() if self.sees(text) else None
+
+    def expect(self, text: str, why: str) -> Word:
+        """The next word, which has to be this name or sign."""
+        if not self.sees(text):
+            self.expected(f"{text!r} {why}")
+        return self.take()
+
+    def name(self, what: str) -> Word:
+        """The next word, which has to be a name."""
+        if self.look().kind != "name":
+            self.expected(f"the name of {what}")
+        return self.take()
+
+    def expected(self, what: str) -> NoReturn:
+        """Refuse the next word."""
+        word = self.look()
+        refuse(self.source, word.span, f"expected {what}, not {word}")
+
+    def unsupported(self, word: Word, what: str, hint: str | None = None) -> NoReturn:
+        """Refuse a part of TypeScript by its name."""
+        refuse(self.source, word.span, f"{what} is not supported", hint=hint)
+
+    def since(self, start: int) -> tuple[int, int]:
+        """The span from a place to the word that was read last."""
+        return start, self._words[max(0, self._at - 1)].span[1]
+
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        """Count a level of nesting.
+
+        Raises
+        ------
+        LimitError
+            Beyond ``MAX_DEPTH``.
+        """
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            hint = "give names to inner types"
+            raise LimitError("levels of nested types", self.depth, MAX_DEPTH, hint=hint)
+        try:
+            yield
+        finally:
+            self.depth -= 1

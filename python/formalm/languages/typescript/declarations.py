@@ -1,0 +1,179 @@
+"""Whole texts as they are written: interfaces, type aliases, enums, and a type by itself."""
+
+from __future__ import annotations
+
+from formalm.languages.typescript import tree
+from formalm.languages.typescript.cursor import Cursor
+from formalm.languages.typescript.objects import read_object
+from formalm.languages.typescript.reading import read_named, read_number, read_type
+from formalm.languages.typescript.words import Word, refuse
+
+__all__ = ["BUILT_IN", "read_module"]
+
+OTHERS = "import namespace module class function async let var abstract global".split()
+
+#: Names that a declaration cannot take.
+BUILT_IN = frozenset(
+    "string number integer boolean null undefined void never any unknown object bigint symbol true"
+    " false Array ReadonlyArray Record Partial Required Readonly Pick Omit NonNullable Exclude"
+    " Extract".split()
+) - {"integer"}
+
+
+def read_module(source: str) -> tree.Module:
+    """Declarations, and the type that the text stands for if it is written by itself.
+
+    Raises
+    ------
+    LanguageError
+        With line and column, for what is no TypeScript and for what is not supported.
+    LimitError
+        For types nested too deeply.
+    """
+    cursor = Cursor(source)
+    declared: dict[str, tree.Declared] = {}
+    found: tree.Node | None = None
+    while cursor.look().kind != "end":
+        if cursor.took(";"):
+            continue
+        start = cursor.look()
+        comment = start.comment
+        is_default = False
+        if cursor.sees("export") and cursor.look(1).kind != "end":
+            cursor.take()
+            is_default = cursor.took("default") is not None
+            if cursor.sees("{", "*", "="):
+                cursor.unsupported(cursor.look(), "an export of other names")
+        if cursor.sees("declare") and cursor.look(1).kind == "name":
+            cursor.take()
+        one = _declaration(cursor, comment)
+        if one is None:
+            whole = read_type(cursor)
+        else:
+            if one.name in declared:
+                refuse(source, one.span, f"{one.name} is declared twice")
+            if one.name in BUILT_IN:
+                refuse(source, one.span, f"{one.name} is a type of TypeScript's own")
+            declared[one.name] = one
+            whole = tree.Named(one.span, one.name)
+        if one is None or is_default:
+            if found is not None:
+                refuse(source, start.span, "there are two types that the text could stand for")
+            found = whole
+        _statement_ends(cursor, one)
+    return tree.Module(source, declared, found)
+
+
+def _statement_ends(cursor: Cursor, one: tree.Declared | None) -> None:
+    """Interfaces and enums end at their brace, the others where a line or a ';' says so."""
+    braced = one is not None and cursor.source[cursor.since(0)[1] - 1] == "}"
+    word = cursor.look()
+    if not (cursor.took(";") or word.after_line or braced):
+        cursor.expected("';' or a new line behind a type")
+
+
+def _declaration(cursor: Cursor, comment: str | None) -> tree.Declared | None:
+    """The declaration that begins here; None if it is a type by itself."""
+    word = cursor.look()
+    if cursor.sees("const") and cursor.sees("enum", ahead=1):
+        cursor.take()
+    elif cursor.sees(*OTHERS, "const") and cursor.look(1).kind != "end":
+        cursor.unsupported(word, word.text, "give interfaces, type aliases and enums only")
+    if cursor.look(1).kind != "name":
+        return None
+    if cursor.sees("enum"):
+        return _enum(cursor, comment)
+    if cursor.sees("interface"):
+        return _interface(cursor, comment)
+    if cursor.sees("type"):
+        return _alias(cursor, comment)
+    return None
+
+
+def _interface(cursor: Cursor, comment: str | None) -> tree.Declared:
+    cursor.take()
+    name = cursor.name("an interface")
+    parameters = _parameters(cursor)
+    extends = []
+    if cursor.took("extends"):
+        extends.append(read_named(cursor))
+        while cursor.took(","):
+            extends.append(read_named(cursor))
+    found = read_object(cursor, read_type)
+    if isinstance(found, tree.Mapped):
+        refuse(cursor.source, found.span, "an interface cannot be a mapped type")
+    return tree.Declared(name.span, name.text, found, parameters, tuple(extends), comment)
+
+
+def _alias(cursor: Cursor, comment: str | None) -> tree.Declared:
+    cursor.take()
+    name = cursor.name("a type")
+    parameters = _parameters(cursor)
+    cursor.expect("=", "behind the name of a type")
+    found = read_type(cursor)
+    return tree.Declared(name.span, name.text, found, parameters, (), comment)
+
+
+def _parameters(cursor: Cursor) -> tuple[tuple[str, tree.Node | None], ...]:
+    if not cursor.took("<"):
+        return ()
+    found: dict[str, tree.Node | None] = {}
+    while not cursor.sees(">"):
+        word = cursor.name("a type parameter")
+        if cursor.sees("extends"):
+            cursor.unsupported(cursor.look(), "a bound of a type parameter", "leave it out")
+        if cursor.look().kind == "name":
+            cursor.unsupported(word, f"the modifier {word.text} of a type parameter")
+        if word.text in found:
+            refuse(cursor.source, word.span, f"the parameter {word.text} is declared twice")
+        found[word.text] = read_type(cursor) if cursor.took("=") else None
+        if found[word.text] is None and any(found.values()):
+            refuse(cursor.source, word.span, "parameters without a default come first")
+        if not cursor.took(","):
+            break
+    cursor.expect(">", "behind type parameters")
+    return tuple(found.items())
+
+
+def _enum(cursor: Cursor, comment: str | None) -> tree.Declared:
+    cursor.take()
+    name = cursor.name("an enum")
+    start = cursor.expect("{", "behind the name of an enum").span[0]
+    values: dict[str, tree.Value] = {}
+    following: int | None = 0
+    while not cursor.sees("}"):
+        word = cursor.take()
+        if word.kind not in ("name", "string"):
+            refuse(cursor.source, word.span, f"expected a member of the enum, not {word}")
+        if word.text in values:
+            refuse(cursor.source, word.span, f"the member {word.text!r} is declared twice")
+        if cursor.took("="):
+            value = _value(cursor)
+        elif following is None:
+            refuse(cursor.source, word.span, f"the member {word.text!r} needs a value")
+        else:
+            value = following
+        values[word.text] = value
+        following = value + 1 if isinstance(value, int) else None
+        if not cursor.took(","):
+            break
+    cursor.expect("}", "or ',' behind a member of an enum")
+    if not values:
+        refuse(cursor.source, name.span, "an enum without members has no values")
+    found = tree.EnumOf(cursor.since(start), tuple(values.items()))
+    return tree.Declared(name.span, name.text, found, (), (), comment)
+
+
+def _value(cursor: Cursor) -> tree.Value:
+    """The value of a member of an enum: a string or a number."""
+    word: Word = cursor.look()
+    value: tree.Value
+    if word.kind == "string":
+        value = cursor.take().text
+    elif word.kind == "number" or cursor.sees("-"):
+        value = read_number(cursor)
+    else:
+        cursor.unsupported(word, "a computed value of an enum", "write a string or a number")
+    if not cursor.sees(",", "}"):
+        cursor.unsupported(cursor.look(), "a computed value of an enum")
+    return value

@@ -1,0 +1,160 @@
+"""TypeScript types: the JSON texts of their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.json_schema import JsonSchema
+from formalm.languages.typescript import tree
+from formalm.languages.typescript.declarations import read_module
+from formalm.languages.typescript.evaluation import Evaluation
+from formalm.languages.typescript.lowering import Lowering
+from formalm.languages.typescript.shapes import Reference
+from formalm.languages.typescript.words import refuse
+
+__all__ = ["TypeScript"]
+
+
+class TypeScript(JsonSchema):
+    """The JSON texts of the values of a TypeScript type.
+
+    A text is a type by itself, or declarations: interfaces, type aliases and enums. What is not
+    supported is refused by its name and place.
+
+    Parameters
+    ----------
+    text
+        The type. ``[]T`` may stand for ``T[]``, and ``integer`` for whole numbers, unless a type
+        of that name is declared.
+    root
+        The name of the declaration that a text is to be. None is the type that stands by itself,
+        or behind ``export default``; else the only declaration that no other one uses.
+    closed
+        Whether objects have no members but those declared. TypeScript itself does not forbid
+        others.
+    **options
+        ``order``, ``blanks``, ``escapes`` and others of :class:`~formalm.JsonSchema`.
+
+    Raises
+    ------
+    LanguageError
+        With line and column, for what is no type and for what is not supported. When the machine
+        is built: for types without a value.
+    LimitError
+        For types nested too deeply, and generic types without end.
+    ArgumentError
+        For options of wrong types or values.
+
+    Examples
+    --------
+    >>> from formalm import TypeScript
+    >>> answer = TypeScript('''
+    ...     {
+    ...         output: string,
+    ...         array_output: []number,
+    ...         optional_output?: number,
+    ...         nested: []{ inner: string }
+    ...     }
+    ... ''')
+    >>> answer.matches('{"output": "", "array_output": [1, 2], "nested": [{"inner": "a"}]}')
+    True
+    >>> answer.shortest()
+    b'{"output":"","array_output":[],"nested":[]}'
+    >>> TypeScript("'a' | 'b' | null").schema
+    '{"anyOf":[{"enum":["a","b"]},{"type":"null"}]}'
+    """
+
+    __slots__ = ("_written",)
+
+    def __init__(
+        self, text: str, *, root: str | None = None, closed: bool = True, **options: Any
+    ) -> None:
+        if not isinstance(text, str):
+            raise ArgumentError(f"a TypeScript type is a str, not {type(text).__name__}")
+        if root is not None and not isinstance(root, str):
+            raise ArgumentError(f"root is a str or None, not {type(root).__name__}")
+        if type(closed) is not bool:
+            raise ArgumentError(f"closed is True or False, not {closed!r}")
+        if "resources" in options:
+            raise ArgumentError("resources are for JSON Schemas: a TypeScript text refers to none")
+        super().__init__(_schema(text, root, closed), **options)
+        self._written = (text, root, closed, options)
+
+    @property
+    def text(self) -> str:
+        """The type as written."""
+        return self._written[0]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, self._written
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, TypeScript)
+        return self._arguments == other._arguments and self.text == other.text
+
+    __hash__ = JsonSchema.__hash__
+
+    def __repr__(self) -> str:
+        text, root, closed, options = self._written
+        parts = [repr(text)]
+        if root is not None:
+            parts.append(f"root={root!r}")
+        if not closed:
+            parts.append("closed=False")
+        parts += [f"{name}={value!r}" for name, value in options.items()]
+        return f"TypeScript({', '.join(parts)})"
+
+
+def _again(text: str, root: str | None, closed: bool, options: dict[str, Any]) -> TypeScript:
+    """A type from its description, for pickles and copies."""
+    return TypeScript(text, root=root, closed=closed, **options)
+
+
+def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
+    """The schema of a text, all of whose declarations were looked at."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        span = (error.start, error.end)
+        message = "a text has a lone surrogate, which no text has"
+        raise LanguageError(message, source=text, span=span) from None
+    module = read_module(text)
+    types = Evaluation(module)
+    wanted = _root(module, root)
+    plain = [name for name, one in module.declared.items() if not one.parameters]
+    Lowering(types, closed).check([Reference(name) for name in plain])
+    try:
+        return Lowering(types, closed).schema(types.shape(wanted, {}))
+    except LanguageError as error:
+        if error.span is not None:
+            raise
+        refuse(text, wanted.span, error.message, hint=error.hint)
+
+
+def _root(module: tree.Module, root: str | None) -> tree.Node:
+    """The type that the whole text stands for."""
+    if root is not None:
+        if root not in module.declared:
+            raise ArgumentError(f"root is {root!r}, which the text does not declare")
+        declared = module.declared[root]
+        return tree.Named(declared.span, root)
+    if module.type is not None:
+        return module.type
+    if not module.declared:
+        raise LanguageError("there is no type in this text")
+    used = {
+        name
+        for declared in module.declared.values()
+        for name in tree.names_in(declared)
+        if name != declared.name
+    }
+    free = [name for name in module.declared if name not in used]
+    if len(free) != 1:
+        raise LanguageError(
+            f"which type does the text stand for: {', '.join(free or module.declared)}?",
+            hint="name it with root=, write 'export default' before it, or its name at the end",
+        )
+    return tree.Named(module.declared[free[0]].span, free[0])

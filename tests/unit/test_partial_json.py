@@ -1,0 +1,159 @@
+"""The complete parts of JSON texts under way."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formalm import (
+    LanguageError,
+    LimitError,
+    Regex,
+    TableModel,
+    TokenError,
+    TypeScript,
+    Vocabulary,
+    generate,
+    stream,
+)
+from formalm.languages.partial_json import PartialJson
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+BLANKS = st.sampled_from([None, 0, 2])
+
+
+def read(text: str) -> object:
+    parts = PartialJson()
+    parts.feed(text)
+    return parts.value
+
+
+def naive(text: str) -> object:
+    """The largest value of the ways to close a beginning, with what is not complete left out."""
+    in_string, escaped, opened = False, False, []
+    cuts = [(0, "")]
+    for at, sign in enumerate(text):
+        if in_string:
+            if escaped:
+                escaped = False
+            elif sign == "\\":
+                escaped = True
+            elif sign == '"':
+                in_string = False
+        elif sign == '"':
+            in_string = True
+        elif sign in "{[":
+            opened.append("}" if sign == "{" else "]")
+        elif sign in "}]":
+            opened.pop()
+        if not in_string:
+            cuts.append((at + 1, "".join(reversed(opened))))
+    # A number at the end may go on, so nothing of it counts.
+    number = None if in_string else re.search(r"-?[0-9][0-9.eE+-]*$", text)
+    for end, closing in reversed(cuts):
+        if number and end > number.start():
+            continue
+        for comma in ("", ","):
+            body = text[:end].rstrip(" \n")
+            try:
+                return json.loads(body.removesuffix(comma) + closing)
+            except ValueError:
+                continue
+    return None
+
+
+@given(VALUES, BLANKS, st.data())
+def test_parts_are_those_of_the_closed_text(value: object, blanks: Any, data: Any) -> None:
+    text = json.dumps(value, indent=blanks, ensure_ascii=False)
+    end = data.draw(st.integers(0, len(text)))
+    assert read(text[:end]) == naive(text[:end])
+
+
+@given(VALUES, BLANKS, st.data())
+def test_pieces_change_nothing(value: object, blanks: Any, data: Any) -> None:
+    text = json.dumps(value, indent=blanks)
+    parts, at = PartialJson(), 0
+    while at < len(text):
+        end = data.draw(st.integers(at + 1, len(text)))
+        parts.feed(text[at:end])
+        assert parts.value == read(text[:end])
+        at = end
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        assert parts.value == value
+
+
+def test_values_are_copies() -> None:
+    parts = PartialJson()
+    parts.feed('{"a": [1,')
+    first: Any = parts.value
+    parts.feed("2, 3")
+    assert first == {"a": [1]}
+    first["a"].append(9)
+    assert parts.value == {"a": [1, 2]}
+
+
+def test_deep_texts() -> None:
+    parts = PartialJson()
+    parts.feed("[" * 50_000)
+    depth, inner = 0, parts.value
+    while isinstance(inner, list) and inner:
+        depth, inner = depth + 1, inner[0]
+    assert depth == 49_999
+
+
+def test_an_integer_beyond_what_python_reads() -> None:
+    with pytest.raises(LimitError):
+        read("[" + "1" * 5000 + ",")
+
+
+def test_a_language_reads_its_beginnings() -> None:
+    language = TypeScript("{ a: string, b: number[] }")
+    assert language.partial('{"a": "x", "b": [1, 2') == {"a": "x", "b": [1]}
+    assert language.partial(b'{"a": "\xc3') == {}
+    assert language.partial("") is None
+    with pytest.raises(TokenError):
+        language.partial('{"b"')
+
+
+def model() -> TableModel:
+    pieces = [b'{"', b'a":', b"1", b"2", b',"b":"', b"x", b'"}', b"<end>"]
+    vocabulary = Vocabulary.from_tokens(pieces, end_token_ids=[7])
+    return TableModel(vocabulary, {}, default=[1 / 8] * 8)
+
+
+def test_streams_show_what_is_complete() -> None:
+    language = TypeScript("{ a: 12, b: 'xx' }", blanks=0)
+    pieces = stream(model(), None, language, max_tokens=20, seed=0)
+    assert pieces.partial is None
+    seen = [(piece, pieces.partial) for piece in pieces]
+    assert "".join(piece for piece, _ in seen) == '{"a":12,"b":"xx"}'
+    values = [value for _, value in seen]
+    assert values[0] == values[2] == {}
+    assert {"a": 12} in values
+    assert values[-1] == pieces.generation.value == {"a": 12, "b": "xx"}
+
+
+def test_texts_cut_short_have_parts() -> None:
+    language = TypeScript("{ a: 12, b: 'xx' }", blanks=0)
+    cut = generate(model(), None, language, max_tokens=5, seed=0)
+    assert cut.value is None
+    assert cut.partial == {"a": 12}
+
+
+def test_other_languages_have_no_parts() -> None:
+    pieces = stream(model(), None, Regex("x+"), max_tokens=3, seed=0)
+    with pytest.raises(LanguageError, match="no parts"):
+        _ = pieces.partial
+    with pytest.raises(LanguageError, match="no parts"):
+        _ = generate(model(), None, max_tokens=3, seed=0).partial
