@@ -228,5 +228,8 @@ class Bounds:
 
 
 def _relative_error(logprob: float, depth: int) -> float:
-    """Of ``exp(logprob)``, where ``logprob`` is a sum of ``depth`` rounded terms."""
-    return EPSILON * (depth + 2) * (abs(logprob) + 2)
+    """Of ``exp(logprob)``, where ``logprob`` is a sum of ``depth`` rounded terms.
+
+    Each is less the logarithm of a sum over the vocabulary, which NumPy adds pairwise.
+    """
+    return EPSILON * (depth + 2) * (abs(logprob) + 16)

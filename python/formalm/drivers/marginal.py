@@ -255,14 +255,14 @@ class Strings:
     def found(self, item: String) -> Found:
         """What is yielded."""
         trie = self.frontier.trie
-        ways = [node for node in item.exact if node in self.readings.ends] or item.exact
-        best = min(
-            ways if self.task.complete else item.exact,
-            key=lambda node: (-trie.logprob[node], trie.path(node)),
-        )
+        ways = {node: trie.logprob[node] for node in item.exact}
+        if self.task.complete:
+            ends = {node: self.readings.ends.get(node, -math.inf) for node in ways}
+            ways = {node: logprob for node, logprob in ends.items() if logprob > -math.inf}
+        best = min(ways, key=lambda node: (-ways[node], trie.path(node)))
         given = self.task.roots[item.root].data
         steps = trie.steps(best)
-        if self.task.complete and best in self.readings.ends:
+        if self.task.complete:
             steps.append(self.readings.ends[best] - trie.logprob[best])
-        found = (item.data, tuple(trie.path(best)), self.total(item), len(item.exact), given)
+        found = (item.data, tuple(trie.path(best)), self.total(item), len(ways), given)
         return Found(*found, root=item.root, token_logprobs=tuple(steps))

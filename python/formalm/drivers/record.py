@@ -172,8 +172,7 @@ class Origin:
             None if script is None else script.edits,
             None if script is None else script.member,
             self._groups(member),
-            self.query.decoding,
-            self.query.renormalise,
+            *self.query.behind,
             *astuple(self.work),
         )
 

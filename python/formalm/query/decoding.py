@@ -65,8 +65,8 @@ class Decoding:
         if self.temperature == 0:
             return int(np.argmax(logprobs))
         candidates = np.flatnonzero(logprobs > -np.inf)
-        scaled = logprobs[candidates] / self.temperature
-        weights = np.exp(scaled - scaled.max())
+        scaled = self._scaled(logprobs[candidates])
+        weights = np.exp(scaled)
         if (self.top_k, self.top_p, self.min_p) != (None, None, None):
             order = np.argsort(-scaled, kind="stable")
             kept = order[: self._kept(weights[order])]
@@ -112,33 +112,38 @@ class Decoding:
         as_it_was = self.temperature == 1 and not renormalise
         if self.top_k is not None and (renormalise or as_it_was):
             order = best(logprobs, min(self.top_k, len(logprobs)))
-            scaled = np.asarray(logprobs[order], dtype=np.float64) / self.temperature
-            order = order[scaled > -np.inf] if scaled[0] > -np.inf else order
+            scaled = self._scaled(logprobs[order])
+            order = order[scaled > -np.inf]
             scaled = scaled[: len(order)]
-            size = self._kept(np.exp(scaled - scaled[0]))
+            size = self._kept(np.exp(scaled))
             places, values = order[:size], scaled[:size]
-            top = float(values[0])
         else:
-            scaled = np.asarray(logprobs, dtype=np.float64) / self.temperature
-            top = float(scaled.max())
+            scaled = self._scaled(logprobs)
             whole = not as_it_was or self.top_p is not None
-            total = float(np.exp(scaled - top).sum()) if whole else 1.0
-            places = self._kept_places(scaled, top, total)
+            total = float(np.exp(scaled).sum()) if whole else 1.0
+            places = self._kept_places(scaled, total)
             values = scaled[places]
         if as_it_was:
-            return places, values
+            return places, np.asarray(logprobs[places], dtype=np.float64)
         if renormalise:
-            total = float(np.exp(values - top).sum())
-        return places, values - (top + np.log(total))
+            total = float(np.exp(values).sum())
+        return places, values - np.log(total)
 
-    def _kept_places(self, scaled: Floats, top: float, total: float) -> npt.NDArray[np.int64]:
+    def _scaled(self, logprobs: npt.NDArray[np.floating[Any]]) -> Floats:
+        """The temperature on what lies below the greatest, which loses no digits to it."""
+        below: Floats = np.asarray(logprobs, dtype=np.float64)
+        below = below - below.max()
+        with np.errstate(over="ignore"):  # minus infinity is what it is then
+            return below / self.temperature
+
+    def _kept_places(self, scaled: Floats, total: float) -> npt.NDArray[np.int64]:
         """The places that the rules keep, best first."""
         size = len(scaled)
         # Sorting a whole vocabulary takes ten milliseconds, and most rules need its beginning.
         looked_at = min(size, 1024 if self.top_k is None else self.top_k)
         while True:
             order = best(scaled, looked_at)
-            weights = np.exp(scaled[order] - top)
+            weights = np.exp(scaled[order])
             enough = looked_at == size or self.top_k is not None
             if not enough and self.top_p is not None:
                 enough = float(weights.sum()) >= min(1.0, self.top_p * (1 + 1e-9)) * total

@@ -132,6 +132,13 @@ class Query:
         if self.given is not None and self.event not in ("contains", "never"):
             check_prefixes(self.given, self._kept)
 
+    @property
+    def behind(self) -> tuple[Decoding, bool]:
+        """The rule, and whether it renormalises, for what follows ``given``."""
+        if self.decoded == "prefix":
+            return Decoding(), False
+        return self.decoding, self.renormalise
+
     @cached_property
     def asked(self) -> Language:
         """The language with edits applied and ``without`` taken out."""
