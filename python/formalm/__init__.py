@@ -77,7 +77,7 @@ _ROOMS = {
     " Record Records Sample Samples Score conditional_mass distortion generate mass mass_bounds"
     " mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
-    " TokenError VocabularyError",
+    " SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Captures Choice Grammar JsonSchema Language Literal Regex",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
