@@ -18,10 +18,13 @@ def toml_data(text: str) -> dict[str, Any]:
     Raises
     ------
     ArgumentError
-        If there is nothing that reads TOML.
+        If it is no text, or there is nothing that reads TOML.
     ValueError
         If it is no TOML.
     """
+    given: object = text
+    if not isinstance(given, str):
+        raise ArgumentError(f"TOML is a text, not {type(given).__name__}")
     name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     try:
         loads = import_module(name).loads

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from formalm.errors import SuiteError
+from formalm.errors import ArgumentError, SuiteError
 from formalm.languages import Regex
 from formalm.query.toml import toml_data
 from formalm.suites.items import item_of
@@ -57,6 +57,8 @@ def read_suite(text: str, folder: Path | None) -> Suite:
     """See :meth:`formalm.suites.Suite.from_toml`."""
     try:
         data = toml_data(text)
+    except ArgumentError:
+        raise
     except (ValueError, RecursionError) as error:
         raise SuiteError(
             f"the suite is no TOML: {error}", source=text, span=_span(error, text)
