@@ -9,7 +9,7 @@ KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 INSTALLED = .installed-$(KEY)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests that compare with these must not be skipped here.
-COMPARED = gguf, jinja2, jsonschema_rs, pydantic, sentencepiece, tiktoken, torch, transformers
+COMPARED = gguf, jinja2, jsonschema_rs, pydantic, scipy, sentencepiece, tiktoken, torch, transformers
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help

@@ -80,7 +80,7 @@ _ROOMS = {
     " Record Records Sample Samples Score Work conditional_mass distortion generate mass"
     " mass_bounds mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
-    " TokenError VocabularyError",
+    " SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Captures Choice Grammar JsonSchema Language Literal PythonType Regex TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",

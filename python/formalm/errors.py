@@ -9,6 +9,7 @@
     ├── TokenError         a token or text that the language does not allow here
     ├── ConcurrencyError   one matcher used by two threads at once
     ├── ModelError         a model does not fit its vocabulary, or answers nonsense
+    ├── SuiteError         a suite file, or a run of one, is not what it should be
     └── ArgumentError      a wrong type, dtype, shape, range or combination of arguments
 
 Errors are data: beside the message they carry numbers, a place in the source and a hint.
@@ -23,6 +24,7 @@ __all__ = [
     "LanguageError",
     "LimitError",
     "ModelError",
+    "SuiteError",
     "TokenError",
     "VocabularyError",
 ]
@@ -133,6 +135,63 @@ class ConcurrencyError(FormalmError, RuntimeError):
 
 class ModelError(FormalmError, ValueError):
     """A model does not fit its vocabulary, or answers nonsense."""
+
+
+class SuiteError(FormalmError, ValueError):
+    """A suite file, or a run of one, is not what it should be.
+
+    Parameters
+    ----------
+    message, hint
+        As in :class:`FormalmError`.
+    source
+        The text of the file, where the mistake is in one.
+    span
+        ``(start, end)`` in characters of ``source``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        span: tuple[int, int] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.span = span
+
+    @property
+    def line(self) -> int | None:
+        """The line the mistake is in, from 1; None if it is in no file."""
+        place = self._place
+        return None if place is None else place[0]
+
+    @property
+    def column(self) -> int | None:
+        """Where in the line it begins, in characters from 1."""
+        place = self._place
+        return None if place is None else place[1]
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.source is not None and self.span is not None:
+            lines[0] += f" (line {self.line}, column {self.column})"
+            start, end = self.span
+            first = self.source.rfind("\n", 0, start) + 1
+            row = self.source[first:].split("\n", 1)[0]
+            lines += _caret(row, start - first, max(min(end - first, len(row)), start - first + 1))
+        if self.hint is not None:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    @property
+    def _place(self) -> tuple[int, int] | None:
+        if self.source is None or self.span is None:
+            return None
+        before = self.source[: self.span[0]]
+        return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 class ArgumentError(FormalmError, ValueError):

@@ -389,3 +389,19 @@ def test_the_model_is_left_as_it_was() -> None:
     network.train()
     network(torch.tensor([[1, 2, 3]]), labels=torch.tensor([[1, 2, 3]])).loss.backward()
     assert network.get_input_embeddings().weight.grad is not None
+
+
+def test_one_weight_is_another_model() -> None:
+    network = tiny("gpt2")
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    before = model.weights_fingerprint()
+    assert before == from_transformers(network, vocabulary=VOCABULARY).weights_fingerprint()
+    with torch.no_grad():
+        weight = network.transformer.h[1].mlp.c_fc.weight
+        kept = weight[0, 0].clone()
+        weight[0, 0] = torch.nextafter(kept, torch.tensor(9.0))
+        assert model.weights_fingerprint() != before
+        weight[0, 0] = kept
+    assert model.weights_fingerprint() == before
+    network.to(torch.bfloat16)
+    assert model.weights_fingerprint() != before

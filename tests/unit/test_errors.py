@@ -16,6 +16,7 @@ from formalm import (
     generate,
     new_bitmask,
 )
+from formalm.suites import Suite
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b"])
 MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.5])
@@ -34,6 +35,7 @@ RAISED = {
     tree.TokenError: lambda: Constraint(Literal("a"), VOCABULARY).matcher().advance(1),
     tree.ConcurrencyError: one_matcher_twice_at_once,
     tree.ModelError: lambda: TableModel(VOCABULARY, {}).next_logprobs([()]),
+    tree.SuiteError: lambda: Suite.from_toml("format = 3"),
     tree.ArgumentError: lambda: new_bitmask(0, 1),
 }
 
@@ -63,6 +65,14 @@ def test_a_caret_stands_under_the_span() -> None:
     far = tree.LanguageError("no", source="x" * 500 + "(", span=(500, 501))
     _, window, caret = str(far).splitlines()
     assert window[len(caret) - 1] == "("
+
+
+def test_a_place_in_a_file_has_a_line() -> None:
+    source = "a = 1\nname = 3\n"
+    error = tree.SuiteError("no", source=source, span=(13, 14), hint="write it")
+    lines = ["no (line 2, column 8)", "  name = 3", "         ^", "  hint: write it"]
+    assert str(error).splitlines() == lines
+    assert tree.SuiteError("no").line is None
 
 
 def test_builtin_kinds_catch_ours() -> None:

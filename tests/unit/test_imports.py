@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 HEAVY = ["torch", "transformers", "tokenizers", "safetensors", "typer", "rich", "click", "pydantic"]
-HEAVY += ["jinja2", "tiktoken", "sentencepiece", "gguf"]
+HEAVY += ["jinja2", "tiktoken", "sentencepiece", "gguf", "scipy"]
 
 
 def run(code: str) -> str:
@@ -24,6 +24,20 @@ def test_the_rooms_import_nothing_heavy_either() -> None:
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     assert run(code).strip() == "[]"
+
+
+def test_statistics_are_imported_without_scipy() -> None:
+    assert run("import sys, formalm.stats; print('scipy' in sys.modules)").strip() == "False"
+
+
+def test_a_missing_package_says_how_to_install_it() -> None:
+    code = (
+        "import sys; sys.modules['scipy.special'] = None\n"
+        "from formalm import ArgumentError, stats\n"
+        "try: stats.wilson(1, 2)\n"
+        "except ArgumentError as error: print(error.hint)"
+    )
+    assert run(code).strip() == "pip install 'formalm[stats]'"
 
 
 def test_every_public_name_exists() -> None:

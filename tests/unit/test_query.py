@@ -209,3 +209,8 @@ def test_a_grammar_is_asked_like_other_languages() -> None:
     told = plan(query)
     assert told.texts is None
     assert "not known" in str(told)
+
+
+def test_toml_is_a_text() -> None:
+    with pytest.raises(ArgumentError, match="TOML is a text, not int"):
+        Query.from_toml(3)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from formalm.cli.plan import plan
 from formalm.cli.sample import sample
 from formalm.cli.score import score
 from formalm.cli.search import search
+from formalm.cli.suite import suite
 from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]
@@ -25,7 +26,7 @@ HELP = """Formal languages for language models.
 
 Exit codes: 0 done, 1 an error of the input, 2 wrong usage or a wrong value of an option, 3 nothing
 found, a text cut short or a relation that does not hold, 130 interrupted (what was found until then
-is printed).
+is printed). Those of `formalm suite` are in its own help.
 """
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(grouped(command))
+app.add_typer(suite, name="suite")
 
 
 def _print_version(wanted: bool) -> None:

@@ -31,8 +31,16 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def reported(as_json: bool) -> Iterator[None]:
-    """Turn errors of ours and an interruption into messages and exit codes."""
+def reported(as_json: bool, *, error_code: int | None = None) -> Iterator[None]:
+    """Turn errors of ours and an interruption into messages and exit codes.
+
+    Parameters
+    ----------
+    as_json
+        Whether errors are printed as JSON.
+    error_code
+        Of every error; without it wrong usage and wrong input have codes of their own.
+    """
     try:
         with _long_numbers():
             yield
@@ -43,7 +51,8 @@ def reported(as_json: bool) -> Iterator[None]:
         else:
             text = str(error).replace("\n  hint: ", "; ") if usage else str(error)
             typer.secho(f"error: {text}", err=True, fg="red")
-        raise typer.Exit(USAGE if usage else ERROR) from None
+        code = USAGE if usage else ERROR
+        raise typer.Exit(code if error_code is None else error_code) from None
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from formalm.errors import ArgumentError
 from formalm.languages.algebra import Combination, Repetition
@@ -102,22 +102,26 @@ class Table:
     """
 
     def __init__(self, data: object, where: str) -> None:
-        if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-            raise ArgumentError(f"{where} is a table, not {type(data).__name__}")
         self.where = where
+        if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+            self.refuse(f"{where} is a table, not {type(data).__name__}")
         self._rest: dict[str, object] = dict(data)
+
+    def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
+        """Raise an error about the table, or about what is under a key of it."""
+        raise ArgumentError(message, hint=hint)
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """The value of a key, of a type; the default if there is none."""
         if key not in self._rest:
             if default is ...:
-                raise ArgumentError(f"{self.where} lacks {key!r}")
+                self.refuse(f"{self.where} lacks {key!r}")
             return default
         value = self._rest.pop(key)
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(one.__name__ for one in kinds)
-            raise ArgumentError(f"{self.where}.{key} is {names}, not {value!r:.60}")
+            self.refuse(f"{self.where}.{key} is {names}, not {value!r:.60}", key)
         return value
 
     def language(self, key: str, *, optional: bool = False) -> Any:
@@ -131,11 +135,18 @@ class Table:
         for number, value in enumerate(self.take(key, list, [] if optional else ...)):
             yield f"{self.where}.{key}[{number}]", value
 
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The keys that were not taken yet."""
+        return tuple(self._rest)
+
     def close(self) -> None:
         """Refuse what was not taken."""
         if self._rest:
             names = ", ".join(repr(key) for key in self._rest)
-            raise ArgumentError(f"{self.where} has keys that mean nothing there: {names}")
+            self.refuse(
+                f"{self.where} has keys that mean nothing there: {names}", next(iter(self._rest))
+            )
 
 
 def text_data(text: str | bytes) -> str | dict[str, str]:

@@ -35,6 +35,9 @@ class LanguageModel(Protocol):
     row with that many tokens has the most probable ones; one with fewer may have any. Drivers keep
     what was not shown apart, or refuse. It may tell the log-probabilities of given tokens by
     ``sequence_logprobs(sequences)``, as :class:`~formalm.models.http.HttpModel` does.
+
+    A model may tell its weights as they are now by ``weights_fingerprint()``, a text that another
+    model has only if it computes the same; answers of a model that does are kept under it.
     """
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -116,6 +117,18 @@ class TableModel:
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
         """See :meth:`formalm.models.LanguageModel.next_logprobs`."""
         return np.stack([self._logprobs(tuple(prefix)) for prefix in prefixes])
+
+    def weights_fingerprint(self) -> str | None:
+        """Hex digest of the table; None if it is a function, which cannot be told from another."""
+        if not isinstance(self._table, Mapping):
+            return None
+        digest = sha256(repr(self.order).encode())
+        for context in sorted(self._table):
+            row = self._row(context, self._table[context])
+            digest.update(repr(context).encode() + row.tobytes())
+        if self._default is not None:
+            digest.update(b"default" + self._default.tobytes())
+        return digest.hexdigest()
 
     def _logprobs(self, prefix: tuple[int, ...]) -> npt.NDArray[np.float64]:
         context = prefix if self.order is None else prefix[max(0, len(prefix) - self.order) :]

@@ -7,9 +7,7 @@ out. Nothing is executed; what is unknown is refused with its place.
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 from formalm.errors import ArgumentError
@@ -18,6 +16,7 @@ from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.parts import Edits
 from formalm.query.query import Query
+from formalm.query.toml import toml_data, toml_key, toml_value
 
 __all__ = ["FORMAT", "VERSION", "from_json", "from_toml", "query_data", "read_query", "to_json"]
 
@@ -108,24 +107,20 @@ def from_json(text: str) -> Query:
 def to_toml(query: Query) -> str:
     """See :meth:`formalm.Query.to_toml`."""
     data = query_data(query)
-    lines = [f"{key} = {_toml(value)}" for key, value in data.items() if type(value) is not dict]
+    lines = [
+        f"{key} = {toml_value(value)}" for key, value in data.items() if type(value) is not dict
+    ]
     for key, value in data.items():
         if type(value) is dict:
             lines += ["", f"[{key}]"]
-            lines += [f"{_key(name)} = {_toml(part)}" for name, part in value.items()]
+            lines += [f"{toml_key(name)} = {toml_value(part)}" for name, part in value.items()]
     return "\n".join(lines) + "\n"
 
 
 def from_toml(text: str) -> Query:
     """See :meth:`formalm.Query.from_toml`."""
-    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     try:
-        loads = import_module(name).loads
-    except ImportError:
-        hint = "install tomli, or write the query as JSON"
-        raise ArgumentError("Python 3.10 cannot read TOML by itself", hint=hint) from None
-    try:
-        data = loads(text)
+        data = toml_data(text)
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"the query is no TOML: {error}") from None
     return read_query(data)
@@ -171,22 +166,3 @@ def _read_edits(table: Table) -> Edits:
     edits = Edits(table.take("count", int), alphabet, tuple(operations), read_region(table))
     table.close()
     return edits
-
-
-def _toml(value: object) -> str:
-    """A value of TOML on one line: tables inside are inline tables."""
-    if isinstance(value, dict):
-        parts = ", ".join(f"{_key(key)} = {_toml(part)}" for key, part in value.items())
-        return f"{{{parts}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which JSON writes as it is.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value)
-
-
-def _key(key: str) -> str:
-    return key if key.isascii() and key.replace("_", "").isalnum() else _toml(key)

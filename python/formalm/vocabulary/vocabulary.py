@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from os import PathLike
 from typing import Any
 
@@ -206,6 +207,19 @@ class Vocabulary(CanonicalTokens):
     def fingerprint(self) -> str:
         """Hex digest of token bytes and end tokens: equal fingerprint, equal masks."""
         return self.core.fingerprint
+
+    @property
+    def encoding_fingerprint(self) -> str | None:
+        """Hex digest of what encodes; of nothing if nothing does.
+
+        None if it is a Python function, which cannot be told from another one.
+        """
+        tokenizer = self._parts.tokenizer
+        if tokenizer is None:
+            return sha256(b"").hexdigest()
+        if not tokenizer.kind:
+            return None
+        return sha256(tokenizer.kind.encode() + b"\0" + tokenizer.data).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):

@@ -112,6 +112,10 @@ class CanaryModel:
             self._check(run, state.length + len(run))
         return self.network.extend(own, runs)
 
+    def weights_fingerprint(self) -> str:
+        """Hex digest of the weights as they are now."""
+        return self.network.fingerprint()
+
     def _check(self, token_ids: Sequence[int], length: int) -> None:
         if length == 0:
             raise ModelError("a prefix needs at least one token: start with bos_token_id")

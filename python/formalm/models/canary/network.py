@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,16 @@ class Gpt2:
 
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         return cls(load_file(directory / "model.safetensors"), config)
+
+    def fingerprint(self) -> str:
+        """Hex digest of all weights as they are now, and of what is computed with them."""
+        digest = sha256(f"{self.heads} {self.context_length} {self.width}".encode())
+        arrays = [self._embedding, self._places, *self._final]
+        for layer in self._layers:
+            arrays += [layer.weights[name] for name in sorted(layer.weights)]
+        for array in arrays:
+            digest.update(f"{array.shape}".encode() + array.tobytes())
+        return digest.hexdigest()
 
     def logprobs(self, sequences: Sequence[Sequence[int]]) -> list[NDArray[np.float64]]:
         """Return every sequence's next-token log-probabilities after each of its tokens.

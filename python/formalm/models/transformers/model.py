@@ -58,12 +58,16 @@ class TransformersModel:
     is_mixed
         Whether states of different lengths share a forward pass of ``extend``. States of windows
         and recurrent layers do not.
+    libraries
+        The packages that it computes with, whose versions matter to its answers.
     switches
         Lengths beyond which the model reads all of a prefix in another way, as LongRoPE makes it.
         Shorter and longer prefixes share no batch, and a prefix that grows longer is read anew.
     notes
         Why, where one of these is False, and other things a user should know.
     """
+
+    libraries = ("torch", "transformers")
 
     def __init__(
         self,
@@ -123,6 +127,15 @@ class TransformersModel:
                 rows = np.empty((len(prefixes), part.shape[1]), dtype=part.dtype)
             rows[batch] = part
         return np.empty((0, self.width), dtype=np.float32) if rows is None else rows
+
+    def weights_fingerprint(self) -> str:
+        """Hex digest of weights and buffers as they are now, their types and the configuration.
+
+        All of them are read, which takes some seconds for each ten gigabytes.
+        """
+        from formalm.models.transformers.fingerprints import weights_fingerprint
+
+        return weights_fingerprint(self.model)
 
     def start(self, prefix: Sequence[int]) -> TransformersState:
         """Read a prefix; errors as in :meth:`next_logprobs`."""

@@ -1,0 +1,198 @@
+"""``formalm suite``: check suites, run them, go on with runs, say what holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from formalm.cli.models import ModelOptions
+from formalm.cli.options import Json, grouped
+from formalm.cli.outcome import print_json, reported
+from formalm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from formalm.suites import Evaluation, Run, Step
+
+__all__ = ["suite"]
+
+VERDICTS = {"pass": 0, "fail": 1, "inconclusive": 3}
+ERROR = 2
+
+HELP = """Suites of questions, as files.
+
+Exit codes: 0 what was demanded holds, 1 it does not, 2 an error, 3 inconclusive (the bounds leave
+it open, or items have no answer yet), 130 interrupted (what was answered is kept).
+"""
+
+suite = typer.Typer(help=HELP, no_args_is_help=True)
+Directory = Annotated[Path, typer.Argument(help="The directory of the run.", show_default=False)]
+Identity = Annotated[
+    str | None, typer.Option(help="A name for a model that cannot be told from others.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Ask at most so many items.")]
+Shard = Annotated[str | None, typer.Option(help="i/n: every n-th item, from the i-th on.")]
+Cache = Annotated[
+    Path | None, typer.Option(help="A file of answers for many runs, made if there is none.")
+]
+
+
+def validate(
+    file: Annotated[Path, typer.Argument(help="A suite.", show_default=False)],
+    toml: Annotated[bool, typer.Option("--toml", help="Print it as it was understood.")] = False,
+    json: Json = False,
+) -> None:
+    """Check a suite: every query is built, and what could never be found is refused."""
+    with reported(json, error_code=ERROR):
+        from formalm.suites import Suite
+
+        found = Suite.read(file)
+        count = len(found.items())
+        if json:
+            text = {"toml": found.to_toml()} if toml else {}
+            print_json({"name": found.name, "items": count, **text})
+        elif toml:
+            typer.echo(found.to_toml(), nl=False)
+        else:
+            typer.echo(f"{found.name}: {found.title}")
+            if found.warning:
+                typer.secho(f"warning: {found.warning}", fg="yellow")
+            for name, question in found.queries.items():
+                typer.echo(f"  {question.ask:6}  {name}")
+            typer.echo(f"{count:,} items, {len(found.assertions):,} assertions")
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="A suite.", show_default=False)],
+    directory: Directory,
+    model: ModelOptions,
+    identity: Identity = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Most prefixes a call.")] = 16,
+    limit: Limit = None,
+    shard: Shard = None,
+    cache: Cache = None,
+    json: Json = False,
+) -> None:
+    """Ask a model a suite, and say what holds. A directory with the same run is gone on with."""
+    with reported(json, error_code=ERROR):
+        from formalm.suites import Run, Suite
+
+        asked, source = Suite.read(file), model.load()
+        begun = Run.begin(directory, asked, source, identity=identity, batch_size=batch_size)
+        _work(begun, source, identity, limit, shard, cache, json)
+
+
+def resume(
+    directory: Directory,
+    model: ModelOptions,
+    identity: Identity = None,
+    limit: Limit = None,
+    shard: Shard = None,
+    cache: Cache = None,
+    json: Json = False,
+) -> None:
+    """Go on with a run, and say what holds."""
+    with reported(json, error_code=ERROR):
+        from formalm.suites import Run
+
+        begun = Run(directory)
+        _work(begun, model.load(), identity, limit, shard, cache, json)
+
+
+def verdict(directory: Directory, json: Json = False) -> None:
+    """Say what holds by the answers of a run; no model is asked."""
+    with reported(json, error_code=ERROR):
+        from formalm.suites import Run
+
+        with Run(directory) as found:
+            _conclude(found, json)
+
+
+for command in (validate, run, resume, verdict):
+    suite.command()(grouped(command))
+
+
+def _work(
+    begun: Run,
+    model: Any,
+    identity: str | None,
+    limit: int | None,
+    shard: str | None,
+    cache: Path | None,
+    json: bool,
+) -> None:
+    with begun:
+        begun.work(
+            model,
+            identity=identity,
+            limit=limit,
+            shard=_parsed(shard),
+            cache=cache,
+            progress=_told,
+        )
+        begun.write_results()
+        _conclude(begun, json)
+
+
+def _parsed(shard: str | None) -> tuple[int, int]:
+    if shard is None:
+        return 1, 1
+    parts = shard.split("/")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ArgumentError(f"--shard is i/n, such as 1/4, not {shard!r}")
+    return int(parts[0]), int(parts[1])
+
+
+def _told(step: Step) -> None:
+    left = step.remaining_seconds
+    eta = "" if left is None else f", {left:.0f} s left"
+    where = " ".join(f"{name}={text}" for name, text in step.item.where.items())
+    line = f"{step.done}/{step.total}  {step.item.question.name}  {where} ({step.source}{eta})"
+    typer.echo(line, err=True)
+
+
+def _conclude(found: Run, json: bool) -> None:
+    """Print numbers and verdicts, and end with their exit code."""
+    evaluation = found.evaluate()
+    verdict = evaluation.verdict
+    if verdict == "pass" and not found.is_complete:
+        verdict = "inconclusive"  # nothing is demanded, and not everything was asked
+    if json:
+        for row in _rows(evaluation):
+            print_json(row)
+        print_json({"verdict": verdict})
+    else:
+        for one in evaluation.differences:
+            flagged = {True: "differs", False: "within the margin", None: "open"}[one.flagged]
+            p = "" if one.p_value is None else f", p = {one.p_value:.3g}"
+            typer.echo(f"{one.comparison}: {one.value!r} {flagged}; {one.mean}{p}")
+        for outcome in evaluation.outcomes:
+            name = outcome.assertion.metric or outcome.assertion.comparison
+            typer.echo(f"{outcome.verdict}: {name}: {outcome.why}")
+        answered, total = len(found.answered), len(found.items)
+        typer.echo(f"{verdict}: {found.manifest.suite.name}, {answered}/{total} items")
+    if VERDICTS[verdict]:
+        raise typer.Exit(VERDICTS[verdict])
+
+
+def _rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """What JSON has of it; it has no infinity and no NaN."""
+    rows: list[dict[str, Any]] = []
+    for number in evaluation.measurements:
+        rows.append({"metric": number.metric, "where": number.where, **_plain(number.quantity)})
+    for one in evaluation.differences:
+        row = {"comparison": one.comparison, "value_of": one.value, **_plain(one.mean)}
+        rows.append({**row, "p_value": one.p_value, "flagged": one.flagged})
+    for outcome in evaluation.outcomes:
+        name = {"metric": outcome.assertion.metric, "comparison": outcome.assertion.comparison}
+        rows.append({"assertion": name, "verdict": outcome.verdict, "why": outcome.why})
+    return rows
+
+
+def _plain(quantity: Any) -> dict[str, Any]:
+    def number(value: float) -> float | str:
+        return value if abs(value) < float("inf") else str(value)
+
+    ends = {name: number(getattr(quantity, name)) for name in ("value", "low", "high")}
+    return {**ends, "coverage": quantity.coverage}

@@ -1,0 +1,67 @@
+"""What tells one model from another, for what is kept of their answers."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+from formalm.errors import ArgumentError
+from formalm.models.base import LanguageModel
+
+__all__ = ["digest_of", "model_description"]
+
+
+def model_description(model: LanguageModel, identity: str | None = None) -> dict[str, Any]:
+    """Everything about a model that its answers depend on, as data.
+
+    Parameters
+    ----------
+    model
+        The model. ``weights_fingerprint()`` tells its weights as they are now.
+    identity
+        A name for what cannot be told: a function, weights on a server.
+
+    Returns
+    -------
+    dict
+        Equal for two models only if they answer alike.
+
+    Raises
+    ------
+    ArgumentError
+        If something cannot be told and has no name, or has one and needs none.
+    """
+    vocabulary = model.vocabulary
+    weights: str | None = getattr(model, "weights_fingerprint", lambda: None)()
+    known = weights is not None and vocabulary.encoding_fingerprint is not None
+    if not known and not identity:
+        what = "model" if weights is None else "tokenizer"
+        raise ArgumentError(
+            f"what this {what} answers cannot be told from outside, so it needs a name",
+            hint="identity='…', another one whenever it changes",
+        )
+    if known and identity is not None:
+        raise ArgumentError("identity is for models that cannot be told apart, and this one can")
+    return {
+        "kind": type(model).__name__,
+        "identity": identity,
+        "weights": weights,
+        "vocabulary": vocabulary.fingerprint,
+        "encoding": vocabulary.encoding_fingerprint,
+        "bos_token_id": model.bos_token_id,
+        "empty_prompt_token_id": getattr(model, "empty_prompt_token_id", None),
+        "context_length": model.context_length,
+        "shown_tokens": getattr(model, "shown_tokens", None),
+        "is_padded": getattr(model, "is_padded", None),
+        "is_cached": getattr(model, "is_cached", None),
+        "batch_size": getattr(model, "batch_size", None),
+        "libraries": {name: version(name) for name in getattr(model, "libraries", ())},
+    }
+
+
+def digest_of(data: object) -> str:
+    """Hex digest of plain data."""
+    text = json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return sha256(text.encode()).hexdigest()

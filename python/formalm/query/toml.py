@@ -1,0 +1,55 @@
+"""TOML, read by the standard library and written by us."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from typing import Any
+
+from formalm.errors import ArgumentError
+
+__all__ = ["toml_data", "toml_key", "toml_value"]
+
+
+def toml_data(text: str) -> dict[str, Any]:
+    """What a text says.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no text, or there is nothing that reads TOML.
+    ValueError
+        If it is no TOML.
+    """
+    given: object = text
+    if not isinstance(given, str):
+        raise ArgumentError(f"TOML is a text, not {type(given).__name__}")
+    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+    try:
+        loads = import_module(name).loads
+    except ImportError:
+        hint = "install tomli, or write it as JSON"
+        raise ArgumentError("Python 3.10 cannot read TOML by itself", hint=hint) from None
+    data: dict[str, Any] = loads(text)
+    return data
+
+
+def toml_value(value: object) -> str:
+    """A value on one line: tables inside are inline tables."""
+    if isinstance(value, dict):
+        parts = ", ".join(f"{toml_key(key)} = {toml_value(part)}" for key, part in value.items())
+        return f"{{{parts}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but for DEL, which JSON writes as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)
+
+
+def toml_key(key: str) -> str:
+    """A key, in quotes if it needs them."""
+    return key if key.isascii() and key.replace("_", "").isalnum() else toml_value(key)

@@ -1,0 +1,61 @@
+"""Statistics for questions about models: intervals, tests, effect sizes, power.
+
+SciPy does the mathematics and is imported when it is first needed
+(``pip install "formalm[stats]"``). Every number says what its interval is worth, and every p-value
+how it was computed.
+"""
+
+from formalm.stats.bootstrap import bootstrap
+from formalm.stats.clusters import clustered_mean
+from formalm.stats.distances import jensen_shannon, log_odds_ratio, log_ratio, total_variation
+from formalm.stats.effects import (
+    counted_jensen_shannon,
+    counted_log_odds_ratio,
+    counted_total_variation,
+    cramers_v,
+)
+from formalm.stats.homogeneity import expected_counts, homogeneity
+from formalm.stats.multiplicity import benjamini_hochberg, holm
+from formalm.stats.pairs import mcnemar, paired_odds_ratio
+from formalm.stats.permutation import permutation, sign_flips
+from formalm.stats.power import (
+    detectable_association,
+    detectable_difference,
+    detectable_mean,
+    power_of_association,
+    power_of_difference,
+    power_of_mean,
+)
+from formalm.stats.proportions import clopper_pearson, wilson
+from formalm.stats.result import Quantity, Significance
+
+__all__ = [
+    "Quantity",
+    "Significance",
+    "benjamini_hochberg",
+    "bootstrap",
+    "clopper_pearson",
+    "clustered_mean",
+    "counted_jensen_shannon",
+    "counted_log_odds_ratio",
+    "counted_total_variation",
+    "cramers_v",
+    "detectable_association",
+    "detectable_difference",
+    "detectable_mean",
+    "expected_counts",
+    "holm",
+    "homogeneity",
+    "jensen_shannon",
+    "log_odds_ratio",
+    "log_ratio",
+    "mcnemar",
+    "paired_odds_ratio",
+    "permutation",
+    "power_of_association",
+    "power_of_difference",
+    "power_of_mean",
+    "sign_flips",
+    "total_variation",
+    "wilson",
+]

@@ -1,0 +1,115 @@
+"""What the arguments of statistics may be, and the one place where SciPy comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.errors import ArgumentError
+
+__all__ = [
+    "Floats",
+    "Integers",
+    "checked_choice",
+    "checked_counts",
+    "checked_integer",
+    "checked_number",
+    "checked_p_values",
+    "checked_values",
+    "scipy_part",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def scipy_part(name: str) -> Any:
+    """A part of SciPy, imported when it is first needed.
+
+    Raises
+    ------
+    ArgumentError
+        If SciPy is not installed.
+    """
+    try:
+        return import_module(f"scipy.{name}")
+    except ImportError:
+        raise ArgumentError(
+            "statistics need the package scipy", hint="pip install 'formalm[stats]'"
+        ) from None
+
+
+def checked_number(
+    name: str, value: object, low: float, high: float, *, inclusive: bool = False
+) -> float:
+    """A number between two bounds, which it may equal only if ``inclusive``."""
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if number and not isinstance(value, bool):
+        found = float(value)  # type: ignore[arg-type]
+        if low < found < high or (inclusive and low <= found <= high):
+            return found
+    where = f"from {low:g} to {high:g}" if inclusive else f"between {low:g} and {high:g}"
+    raise ArgumentError(f"{name} is a number {where}, not {value!r:.60}")
+
+
+def checked_integer(name: str, value: object, least: int) -> int:
+    """An integer from ``least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ArgumentError(f"{name} is an integer from {least}, not {value!r:.60}")
+    return int(value)
+
+
+def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """One of some words."""
+    if not isinstance(value, str) or value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ArgumentError(f"{name} is one of {known}, not {value!r:.60}")
+    return value
+
+
+def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) -> Floats:
+    """Finite numbers as an array with one of these numbers of dimensions."""
+    try:
+        array: Floats = np.asarray(_listed(values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} are numbers: {error}") from None
+    if array.ndim not in dimensions:
+        shape = " or ".join(f"{n}-dimensional" for n in dimensions)
+        raise ArgumentError(f"{name} are {shape}, not of shape {array.shape}")
+    if not array.size:
+        raise ArgumentError(f"{name} are empty")
+    if not np.isfinite(array).all():
+        raise ArgumentError(f"{name} have a number that is not finite")
+    return array
+
+
+def checked_counts(name: str, counts: object, dimensions: int) -> Integers:
+    """Whole numbers from zero; floats that are whole will do."""
+    values = checked_values(name, counts, (dimensions,))
+    if (values < 0).any() or (values != np.floor(values)).any():
+        raise ArgumentError(
+            f"{name} are whole numbers from 0",
+            hint="probabilities have no sampling error and take no test: see total_variation",
+        )
+    if values.sum() >= 2**53:
+        raise ArgumentError(f"{name} add up to more than 2⁵³")
+    return values.astype(np.int64)
+
+
+def checked_p_values(values: object) -> Floats:
+    """Numbers from 0 to 1."""
+    array = checked_values("p-values", values)
+    if (array < 0).any() or (array > 1).any():
+        raise ArgumentError("p-values are from 0 to 1")
+    return array
+
+
+def _listed(values: object) -> object:
+    """What can be made an array; generators are gone through once."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArgumentError(f"a sequence of numbers is wanted, not {values!r:.60}")
+    return values if hasattr(values, "__array__") else list(values)

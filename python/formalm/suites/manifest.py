@@ -1,0 +1,169 @@
+"""What a run is of: its suite, its model, its options, and where that is written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from formalm import __version__
+from formalm.errors import SuiteError
+from formalm.models.fingerprints import digest_of
+from formalm.query.files import query_data
+from formalm.suites.items import Item
+from formalm.suites.reading import read_text
+from formalm.suites.suite import Suite
+
+__all__ = ["FORMAT", "VERSION", "Manifest", "described", "key_of", "write_whole"]
+
+FORMAT = "formalm-run"
+VERSION = 1
+FILE = "run.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a run is of. Two runs of equal manifests have equal results.
+
+    Attributes
+    ----------
+    suite
+        The suite, word lists included.
+    model
+        What tells the model from others: hashes of weights, vocabulary and tokenizer.
+    batch_size
+        Most prefixes a call of the model: sums are rounded otherwise in other batches.
+    versions
+        Of formalm and of what it computes with.
+    """
+
+    suite: Suite
+    model: dict[str, Any]
+    batch_size: int
+    versions: dict[str, str]
+
+    def data(self) -> dict[str, Any]:
+        """What ``run.json`` has."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "suite": self.suite.to_toml(),
+            "model": self.model,
+            "batch_size": self.batch_size,
+            "versions": self.versions,
+        }
+
+    def write(self, directory: Path) -> None:
+        """Write it, or check that what is there is the same.
+
+        Raises
+        ------
+        SuiteError
+            If there is another run, with what differs.
+        """
+        mine = self.data()
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if not (directory / FILE).exists():
+                write_whole(directory / FILE, json.dumps(mine, indent=2) + "\n", first=True)
+        except OSError as error:
+            raise SuiteError(f"cannot write {str(directory)!r}: {error.strerror}") from None
+        self.check(Manifest.read(directory), directory)
+
+    def check(self, there: Manifest, directory: Path) -> None:
+        """Refuse to go on with a run of something else."""
+        mine, theirs = self.data(), there.data()
+        differ = [name for name in mine if mine[name] != theirs[name]]
+        if differ:
+            raise SuiteError(
+                f"{str(directory)!r} holds a run with another {' and another '.join(differ)}",
+                hint="take another directory",
+            )
+
+    @classmethod
+    def read(cls, directory: Path) -> Manifest:
+        """Read what a run is of.
+
+        Raises
+        ------
+        SuiteError
+            If there is no run, or it is damaged.
+        """
+        path = directory / FILE
+        text = read_text(path)
+        try:
+            data = json.loads(text)
+            if data["format"] != FORMAT or data["version"] != VERSION:
+                label = f"{data['format']!r:.60}, version {data['version']!r:.20}"
+                raise SuiteError(f"{str(path)!r} is {label}, not {FORMAT!r}, {VERSION}")
+            return cls(
+                Suite.from_toml(data["suite"]),
+                dict(data["model"]),
+                int(data["batch_size"]),
+                dict(data["versions"]),
+            )
+        except SuiteError:
+            raise
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SuiteError(f"{str(path)!r} is damaged: {error!r}") from None
+
+
+def described(suite: Suite, model: dict[str, Any], batch_size: int) -> Manifest:
+    """The manifest of a run that begins here and now."""
+    import numpy as np
+
+    slots = {name: replace(slot, file=None) for name, slot in suite.slots.items()}
+    versions = {
+        "formalm": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+    }
+    return Manifest(replace(suite, slots=slots), model, batch_size, versions)
+
+
+def key_of(item: Item, manifest: Manifest) -> str:
+    """The key of an item: of everything that its answer depends on."""
+    question = item.question
+    return digest_of(
+        {
+            "version": VERSION,
+            "ask": question.ask,
+            "query": query_data(item.query),
+            "prompt": question.prompt,
+            "eps": question.eps,
+            "open": item.open,
+            "model": manifest.model,
+            "batch_size": manifest.batch_size,
+            "versions": manifest.versions,
+        }
+    )
+
+
+def write_whole(path: Path, text: str, *, first: bool = False) -> None:
+    """Write a file whole or not at all.
+
+    Parameters
+    ----------
+    path, text
+        The file, and what it is to have.
+    first
+        Leave a file alone that another process wrote meanwhile.
+    """
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if first:
+            with contextlib.suppress(FileExistsError):
+                os.link(beside, path)
+        else:
+            os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

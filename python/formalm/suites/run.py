@@ -1,0 +1,373 @@
+"""Runs of suites that survive being killed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+
+from formalm.errors import ArgumentError, SuiteError
+from formalm.models import LanguageModel
+from formalm.models.fingerprints import model_description
+from formalm.store import Claims, Journal
+from formalm.suites.answers import Answer, answer_of
+from formalm.suites.items import Item
+from formalm.suites.manifest import Manifest, described, key_of, write_whole
+from formalm.suites.suite import Suite
+from formalm.suites.verdicts import Evaluation, evaluate
+
+__all__ = ["Run", "Step", "run_suite"]
+
+PAUSE_SECONDS = 0.05
+RESULTS = "results.jsonl"
+
+
+@dataclass(frozen=True)
+class Step:
+    """An item that was just answered.
+
+    Attributes
+    ----------
+    item
+        The item.
+    done, total
+        How many items have an answer, of how many.
+    seconds
+        Since this call began.
+    remaining_seconds
+        What is left of this call's share, by the mean of the items it asked so far; None until it
+        asked one.
+    source
+        ``"model"``, ``"cache"``, or ``"other"`` process.
+    """
+
+    item: Item
+    done: int
+    total: int
+    seconds: float
+    remaining_seconds: float | None
+    source: str
+
+
+class Run:
+    """A run: a directory with what it is of, a journal of answers, and results.
+
+    Parameters
+    ----------
+    directory
+        Of a run that was begun.
+
+    Attributes
+    ----------
+    directory, manifest
+        Where it is, and what it is of.
+    items
+        What is asked.
+    journal
+        The answers so far.
+
+    Raises
+    ------
+    SuiteError
+        If there is no run, or it is damaged.
+    """
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.manifest = Manifest.read(self.directory)
+        self.items = self.manifest.suite.items()
+        self.keys = [key_of(item, self.manifest) for item in self.items]
+        self.journal = Journal(self.directory / "journal.sqlite")
+
+    @classmethod
+    def begin(
+        cls,
+        directory: str | PathLike[str],
+        suite: Suite,
+        model: LanguageModel,
+        *,
+        identity: str | None = None,
+        batch_size: int = 16,
+    ) -> Run:
+        """Begin a run, or open it if it was begun.
+
+        Parameters
+        ----------
+        directory
+            Where; it is made if there is none.
+        suite, model
+            What is asked of whom.
+        identity
+            A name for a model that cannot be told from others: a function, or one on a server.
+        batch_size
+            Most prefixes a call of the model.
+
+        Raises
+        ------
+        SuiteError
+            If there is a run of something else.
+        ArgumentError
+            If the model needs an identity.
+        """
+        if type(batch_size) is not int or batch_size < 1:
+            raise ArgumentError(f"batch_size is an integer from 1, not {batch_size!r}")
+        description = model_description(model, identity)
+        described(suite, description, batch_size).write(Path(directory))
+        return cls(directory)
+
+    def __enter__(self) -> Run:  # noqa: PYI034 - typing.Self came with 3.11
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the journal."""
+        self.journal.close()
+
+    @property
+    def answered(self) -> list[tuple[Item, Answer]]:
+        """The items that have an answer, with it, in the order of the suite."""
+        answers = {entry.key: entry.answer for entry in self.journal.entries()}
+        pairs = zip(self.items, self.keys, strict=True)
+        return [(item, answers[key]) for item, key in pairs if key in answers]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every item has an answer."""
+        return len(self.answered) == len(self.items)
+
+    def work(
+        self,
+        model: LanguageModel,
+        *,
+        identity: str | None = None,
+        limit: int | None = None,
+        shard: tuple[int, int] = (1, 1),
+        cache: str | PathLike[str] | None = None,
+        progress: Callable[[Step], None] | None = None,
+    ) -> None:
+        """Ask what has no answer yet.
+
+        Each answer is on the disk before the next item is asked. A process that is killed loses the
+        item it was at, and whoever goes on asks that one anew. Several processes may work on one
+        directory; an item is asked by one of them.
+
+        Parameters
+        ----------
+        model, identity
+            The model that the run is of.
+        limit
+            Ask at most so many items.
+        shard
+            ``(i, n)``: only every n-th item, from the i-th on.
+        cache
+            A file of answers for many runs, with keys of all that matters: a model with one other
+            weight finds nothing in it.
+        progress
+            Called after each item.
+
+        Raises
+        ------
+        SuiteError
+            If the model or a version is another one, or the disk is full; what was answered is
+            kept.
+        """
+        now = described(
+            self.manifest.suite, model_description(model, identity), self.manifest.batch_size
+        )
+        now.check(self.manifest, self.directory)
+        self._work(_Worker(self, model, _opened(cache), progress), _chosen(self, limit, shard))
+
+    def _work(self, worker: _Worker, pending: list[int]) -> None:
+        claims = Claims(self.directory / "claims.lock")
+        try:
+            while pending:
+                later = []
+                for number in pending:
+                    with claims.claim(self.keys[number]) as mine:
+                        if mine or self.keys[number] in self.journal:
+                            worker.answer(number, len(pending))
+                        else:
+                            later.append(number)
+                if len(later) == len(pending):
+                    time.sleep(PAUSE_SECONDS)  # others are at all of them
+                pending = later
+        finally:
+            claims.close()
+            worker.close()
+
+    def absorb(self, directory: str | PathLike[str]) -> int:
+        """Take over the answers of another run of the same, such as another shard's.
+
+        Returns
+        -------
+        int
+            How many were new.
+
+        Raises
+        ------
+        SuiteError
+            If it is a run of something else.
+        """
+        with Run(directory) as other:
+            self.manifest.check(other.manifest, other.directory)
+            wanted = set(self.keys)
+            return sum(
+                self.journal.add(entry.key, entry.answer, entry.seconds)
+                for entry in other.journal.entries()
+                if entry.key in wanted
+            )
+
+    def evaluate(self) -> Evaluation:
+        """What follows from the answers so far."""
+        return evaluate(self.manifest.suite, self.answered)
+
+    def write_results(self) -> Path:
+        """Write the answers as lines of JSON, in the order of the suite; timings are not in it.
+
+        Returns
+        -------
+        Path
+            The file. Equal runs have equal files, however often they were killed.
+        """
+        lines = []
+        for item, answer in self.answered:
+            row = {"query": item.question.name, "where": item.where, "answer": _untimed(answer)}
+            lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        path = self.directory / RESULTS
+        try:
+            write_whole(path, "".join(lines))
+        except OSError as error:
+            raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
+        return path
+
+
+class _Worker:
+    """One call of :meth:`Run.work`: whom to ask, and what was asked."""
+
+    def __init__(
+        self,
+        run: Run,
+        model: LanguageModel,
+        cache: Journal | None,
+        progress: Callable[[Step], None] | None,
+    ) -> None:
+        self.run, self.model, self.cache, self.progress = run, model, cache, progress
+        self.started = time.monotonic()
+        self.done = len(run.answered)
+        self.asked, self.asking_seconds = 0, 0.0
+        self.left: int | None = None
+
+    def close(self) -> None:
+        if self.cache is not None:
+            self.cache.close()
+
+    def answer(self, number: int, pending: int) -> None:
+        """Answer an item, unless another process has."""
+        self.left = pending if self.left is None else self.left
+        self.left -= 1
+        source = self._answer(number)
+        self.done += 1
+        if self.progress is not None:
+            mean = self.asking_seconds / self.asked if self.asked else None
+            self.progress(
+                Step(
+                    self.run.items[number],
+                    self.done,
+                    len(self.run.items),
+                    time.monotonic() - self.started,
+                    None if mean is None else mean * self.left,
+                    source,
+                )
+            )
+
+    def _answer(self, number: int) -> str:
+        key, run = self.run.keys[number], self.run
+        if key in run.journal:
+            return "other"
+        kept = None if self.cache is None else self.cache.answer(key)
+        if kept is not None:
+            run.journal.add(key, kept, 0.0)
+            return "cache"
+        began = time.monotonic()
+        answer = answer_of(self.model, run.items[number], batch_size=run.manifest.batch_size)
+        seconds = time.monotonic() - began
+        self.asked, self.asking_seconds = self.asked + 1, self.asking_seconds + seconds
+        run.journal.add(key, answer, seconds)
+        if self.cache is not None:
+            self.cache.add(key, answer, seconds)
+        return "model"
+
+
+def run_suite(
+    suite: Suite,
+    model: LanguageModel,
+    directory: str | PathLike[str],
+    *,
+    identity: str | None = None,
+    batch_size: int = 16,
+    limit: int | None = None,
+    shard: tuple[int, int] = (1, 1),
+    cache: str | PathLike[str] | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> Run:
+    """Begin a run of a suite or go on with it, and write its results.
+
+    Parameters
+    ----------
+    suite, model, directory, identity, batch_size
+        As in :meth:`Run.begin`.
+    limit, shard, cache, progress
+        As in :meth:`Run.work`.
+
+    Raises
+    ------
+    SuiteError, ArgumentError
+        As there.
+    """
+    run = Run.begin(directory, suite, model, identity=identity, batch_size=batch_size)
+    run.work(model, identity=identity, limit=limit, shard=shard, cache=cache, progress=progress)
+    run.write_results()
+    return run
+
+
+def _opened(cache: str | PathLike[str] | None) -> Journal | None:
+    return None if cache is None else Journal(Path(cache))
+
+
+def _chosen(run: Run, limit: int | None, shard: tuple[int, int]) -> list[int]:
+    """The numbers of the items to answer, each question once."""
+    given: object = shard
+    numbers = isinstance(given, tuple) and [type(one) for one in given] == [int, int]
+    if not numbers or not 1 <= shard[0] <= shard[1]:
+        raise ArgumentError(f"shard is (i, n) with i from 1 to n, not {given!r:.60}")
+    index, count = shard
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise ArgumentError(f"limit is an integer from 1, not {limit!r}")
+    seen = {entry.key for entry in run.journal.entries()}
+    chosen = []
+    for number in range(index - 1, len(run.items), count):
+        if run.keys[number] not in seen:
+            seen.add(run.keys[number])
+            chosen.append(number)
+    return chosen[:limit]
+
+
+def _untimed(answer: Answer) -> Answer:
+    """An answer without what another run would measure otherwise."""
+    if "hits" not in answer:
+        return answer
+    hits = [
+        {key: value for key, value in hit.items() if key != "seconds"} for hit in answer["hits"]
+    ]
+    return {**answer, "hits": hits}

@@ -1,0 +1,109 @@
+"""A table of a suite file that knows where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from formalm.errors import ArgumentError, LanguageError, LimitError, SuiteError
+from formalm.languages.data import Table
+from formalm.suites.places import Path, Places
+
+__all__ = ["Section", "Source"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a suite file, and the places in it; without either for data of other origin."""
+
+    text: str | None = None
+    places: Places | None = None
+
+    def refuse(
+        self, message: str, path: Path, *, key: bool = False, hint: str | None = None
+    ) -> NoReturn:
+        """Raise an error about what stands under a path, or about the key itself."""
+        span = None
+        if self.places is not None:
+            span = self.places.key(path) if key else self.places.value(path)
+        raise SuiteError(message, source=self.text, span=span, hint=hint) from None
+
+
+class Section(Table):
+    """A table that is read key by key; what is wrong is shown where it stands.
+
+    Parameters
+    ----------
+    data
+        What was read.
+    path
+        Where.
+    source
+        The file.
+    """
+
+    def __init__(self, data: object, path: Path, source: Source) -> None:
+        self.path = path
+        self.source = source
+        super().__init__(data, spelled(path))
+
+    def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
+        """Raise an error about the section, or about what is under a key of it."""
+        path = self.path if key is None else (*self.path, key)
+        # A key that should not be there is shown itself, everything else by its value.
+        surplus = key is not None and key in self.left
+        self.source.refuse(message, path, key=surplus, hint=hint)
+
+    def section(self, key: str, default: Any = ...) -> Section:
+        """The section under a key."""
+        return Section(self.take(key, dict, default), (*self.path, key), self.source)
+
+    def sections(self, key: str) -> Iterator[tuple[str, Section]]:
+        """The sections under a key, by their names; none if it is not there."""
+        table = self.section(key, {})
+        for name in table.left:
+            yield name, table.section(name)
+
+    def texts(self, key: str, default: Any = ...) -> tuple[str, ...]:
+        """A list of texts without repetition."""
+        return self.checked_texts(key, self.take(key, list, default))
+
+    def checked_texts(self, key: str, found: list[Any]) -> tuple[str, ...]:
+        """The items of a list that was taken, if they are texts without repetition."""
+        for number, text in enumerate(found):
+            if not isinstance(text, str):
+                self.wrong(key, number, f"is a text, not {text!r:.60}")
+            if text in found[:number]:
+                self.wrong(key, number, f"repeats {text!r:.60}")
+        return tuple(found)
+
+    def one_of(self, key: str, choices: Any, default: Any = ...) -> Any:
+        """One of some words."""
+        value = self.take(key, str, default)
+        if value not in choices:
+            known = ", ".join(map(repr, choices)) or "none there is"
+            self.refuse(f"{self.where}.{key} is one of {known}, not {value!r:.60}", key)
+        return value
+
+    def wrong(self, key: str, number: int, message: str) -> NoReturn:
+        """Raise an error about one item of a list."""
+        self.source.refuse(f"{self.where}.{key}[{number}] {message}", (*self.path, key, number))
+
+    def built(self, key: str | None, build: Callable[[], T]) -> T:
+        """What a function builds of this section; its errors are shown here."""
+        try:
+            return build()
+        except (ArgumentError, LanguageError, LimitError) as error:
+            message = error.message if isinstance(error, LimitError) else str(error)
+            self.refuse(f"{self.where}: {message}", key, hint=error.hint)
+
+
+def spelled(path: Path) -> str:
+    """A path as it is written in messages."""
+    text = "suite"
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text

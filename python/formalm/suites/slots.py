@@ -1,0 +1,126 @@
+"""Slots, and templates with slots in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from string import Formatter
+
+from formalm.errors import ArgumentError
+from formalm.languages import Language, Literal, Regex
+
+__all__ = ["Piece", "Slot", "Template", "language_of"]
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What may stand in a place of a template: one of some texts, or what a pattern matches.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    texts
+        The texts; None if there is a pattern.
+    pattern
+        The pattern, in Python's dialect; None if there are texts.
+    file
+        The file that the texts came from, as the suite names it; None if they are in the suite.
+    """
+
+    name: str
+    texts: tuple[str, ...] | None = None
+    pattern: str | None = None
+    file: str | None = None
+
+    @property
+    def group(self) -> str:
+        """A pattern for it, as a group of its name."""
+        if self.texts is None:
+            return f"(?P<{self.name}>{self.pattern})"
+        return f"(?P<{self.name}>{'|'.join(map(re.escape, self.texts))})"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a template: text, or a slot."""
+
+    text: str
+    is_slot: bool
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text with slots: ``"The {gender} was trained in {profession}"``; ``{{`` is a brace."""
+
+    name: str
+    text: str
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Its parts in order.
+
+        Raises
+        ------
+        ArgumentError
+            If braces do not match, a slot has no name or anything but a name, or stands twice.
+        """
+        pieces = tuple(self._parsed())
+        names = [piece.text for piece in pieces if piece.is_slot]
+        for name in names:
+            if not NAME.fullmatch(name):
+                raise ArgumentError(f"{{{name}}} is no name of a slot", hint="write {{ for a brace")
+            if names.count(name) > 1:
+                raise ArgumentError(f"the slot {{{name}}} stands twice in it")
+        return pieces
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of its slots in order."""
+        return tuple(piece.text for piece in self.pieces if piece.is_slot)
+
+    def _parsed(self) -> Iterator[Piece]:
+        try:
+            for text, name, form, conversion in Formatter().parse(self.text):
+                if text:
+                    yield Piece(text, False)
+                if name is not None:
+                    if form or conversion:
+                        raise ArgumentError(f"the slot {{{name}}} takes no format")
+                    yield Piece(name, True)
+        except ValueError as error:
+            hint = "write {{ and }} for braces"
+            raise ArgumentError(f"the template has {error}", hint=hint) from None
+
+
+def language_of(
+    template: Template, slots: Mapping[str, Slot], fixed: Mapping[str, str]
+) -> tuple[Language, str, tuple[str, ...]]:
+    """The language of a template with some slots filled.
+
+    Returns
+    -------
+    language
+        Open slots are groups of their name.
+    start
+        The text before the first open slot, without the space at its end: that belongs to the
+        token that follows.
+    open
+        The names of the open slots.
+    """
+    pattern, start, names = "", "", []
+    for piece in template.pieces:
+        if piece.is_slot and piece.text not in fixed:
+            names.append(piece.text)
+            pattern += slots[piece.text].group
+            continue
+        text = fixed[piece.text] if piece.is_slot else piece.text
+        pattern += re.escape(text)
+        if not names:
+            start += text
+    if not names:
+        return Literal(start), start, ()
+    return Regex(pattern), start.rstrip(), tuple(names)

@@ -1,0 +1,224 @@
+"""What follows from the numbers: which values differ, and what of what was demanded holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from formalm.stats import Quantity, benjamini_hochberg, holm, sign_flips
+from formalm.suites.metrics import Answered, Measurement, measured
+from formalm.suites.parts import Assertion, Comparison
+from formalm.suites.suite import Suite
+
+__all__ = ["Difference", "Evaluation", "Outcome", "Verdict", "evaluate"]
+
+CORRECTIONS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
+    "holm": lambda values: holm(values).tolist(),
+    "benjamini_hochberg": lambda values: benjamini_hochberg(values).tolist(),
+    "none": lambda values: values,
+}
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One value of a comparison.
+
+    Attributes
+    ----------
+    comparison, value
+        The comparison, and the value of its slot.
+    mean
+        The mean over templates, with the bounds that the answers leave.
+    p_value
+        Adjusted, the largest that the bounds allow; None for ``"exact"``.
+    flagged
+        Whether it differs by more than the margin; None if the bounds leave that open.
+    """
+
+    comparison: str
+    value: str
+    mean: Quantity
+    p_value: float | None
+    flagged: bool | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an assertion.
+
+    Attributes
+    ----------
+    assertion
+        What had to hold.
+    verdict
+        ``"pass"`` if it holds for all that the bounds allow, ``"fail"`` if for nothing they allow,
+        otherwise ``"inconclusive"``.
+    why
+        The number that decided it.
+    """
+
+    assertion: Assertion
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All that follows from the answers to a suite."""
+
+    measurements: tuple[Measurement, ...]
+    differences: tuple[Difference, ...]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the outcomes; ``"pass"`` if nothing is demanded."""
+        verdicts = {outcome.verdict for outcome in self.outcomes}
+        if "fail" in verdicts:
+            return "fail"
+        return "inconclusive" if "inconclusive" in verdicts else "pass"
+
+
+def evaluate(suite: Suite, answered: Answered) -> Evaluation:
+    """Compute metrics, comparisons and assertions of a suite from answers.
+
+    Parameters
+    ----------
+    suite
+        The suite.
+    answered
+        Its items with their answers. If some are missing, assertions that pass so far are
+        inconclusive.
+    """
+    numbers = {name: measured(suite, metric, answered) for name, metric in suite.metrics.items()}
+    differences = {
+        name: _differences(suite, comparison, numbers[comparison.metric])
+        for name, comparison in suite.comparisons.items()
+    }
+    missing = len(suite.items()) - len(answered)
+    outcomes = []
+    for assertion in suite.assertions:
+        if assertion.metric is not None:
+            verdict, why = _bounded(assertion, numbers[assertion.metric])
+        else:
+            verdict, why = _flags(assertion, differences[str(assertion.comparison)])
+        if verdict == "pass" and missing:
+            verdict, why = "inconclusive", f"{missing:,} items have no answer yet"
+        outcomes.append(Outcome(assertion, verdict, why))
+    return Evaluation(
+        tuple(one for listed in numbers.values() for one in listed),
+        tuple(one for listed in differences.values() for one in listed),
+        tuple(outcomes),
+    )
+
+
+def _differences(
+    suite: Suite, comparison: Comparison, numbers: Sequence[Measurement]
+) -> list[Difference]:
+    slot = str(suite.metrics[comparison.metric].of)
+    by_value: dict[str, dict[str, list[Quantity]]] = {}
+    for one in numbers:
+        units = by_value.setdefault(one.where[slot], {})
+        units.setdefault(one.where["template"], []).append(one.quantity)
+    means = {
+        value: [_mean(quantities) for quantities in units.values()]
+        for value, units in by_value.items()
+    }
+    if comparison.test == "exact":
+        return [_exact(comparison, value, _mean(units)) for value, units in means.items()]
+    return _tested(comparison, means)
+
+
+def _exact(comparison: Comparison, value: str, mean: Quantity) -> Difference:
+    margin = comparison.margin
+    flagged: bool | None = None
+    if mean.low > margin or mean.high < -margin:
+        flagged = True
+    elif -margin <= mean.low and mean.high <= margin:
+        flagged = False
+    return Difference(comparison.name, value, mean, None, flagged)
+
+
+def _tested(comparison: Comparison, means: dict[str, list[Quantity]]) -> list[Difference]:
+    """Sign flips on the bounds that speak least, and on those that speak most, for a difference."""
+    if not means:
+        return []
+    corrected, level = CORRECTIONS[str(comparison.correction)], float(comparison.level or 0.0)
+    most = corrected([_p_value(units, comparison.margin, True) for units in means.values()])
+    least = corrected([_p_value(units, comparison.margin, False) for units in means.values()])
+    found = []
+    for (value, units), high, low in zip(means.items(), most, least, strict=True):
+        flagged = True if high <= level else False if low > level else None
+        found.append(Difference(comparison.name, value, _mean(units), high, flagged))
+    return found
+
+
+def _p_value(units: list[Quantity], margin: float, cautious: bool) -> float:
+    """The largest p-value that the bounds allow, or the smallest."""
+    lows, highs = [unit.low for unit in units], [unit.high for unit in units]
+    above, below = (lows, highs) if cautious else (highs, lows)
+    one_sided = []
+    for values, alternative in ((above, "greater"), (below, "less")):
+        if all(map(math.isfinite, values)):
+            found = sign_flips(values, margin=margin, alternative=alternative)
+            one_sided.append(found.p_value)
+        else:
+            one_sided.append(1.0 if cautious else 0.0)
+    return min(1.0, 2 * min(one_sided))
+
+
+def _mean(quantities: list[Quantity]) -> Quantity:
+    value, low, high = (
+        sum(getattr(one, name) for one in quantities) / len(quantities)
+        for name in ("value", "low", "high")
+    )
+    exact = all(one.coverage == "exact" for one in quantities)
+    return Quantity(
+        quantities[0].name,
+        value,
+        low,
+        high,
+        1.0,
+        "exact" if exact else "certified",
+        "mean over templates",
+        len(quantities),
+    )
+
+
+def _bounded(assertion: Assertion, numbers: Sequence[Measurement]) -> tuple[Verdict, str]:
+    least = -math.inf if assertion.minimum is None else assertion.minimum
+    most = math.inf if assertion.maximum is None else assertion.maximum
+    if not numbers:
+        return "inconclusive", "there are no numbers"
+    open_ones = []
+    for one in numbers:
+        found = one.quantity
+        if found.high < least or found.low > most:
+            return "fail", _shown(one)
+        if not (least <= found.low and found.high <= most):
+            open_ones.append(one)
+    if open_ones:
+        return "inconclusive", _shown(open_ones[0])
+    return "pass", f"{len(numbers):,} numbers within the bounds"
+
+
+def _flags(assertion: Assertion, differences: Sequence[Difference]) -> tuple[Verdict, str]:
+    if not differences:
+        return "inconclusive", "there are no numbers"
+    for one in differences:
+        wanted = one.value in assertion.flagged
+        if one.flagged is not None and one.flagged != wanted:
+            said = "differs" if one.flagged else "does not differ"
+            return "fail", f"{one.value!r} {said}: {one.mean}"
+    for one in differences:
+        if one.flagged is None:
+            return "inconclusive", f"{one.value!r} may differ: {one.mean}"
+    return "pass", f"{len(differences):,} values as demanded"
+
+
+def _shown(one: Measurement) -> str:
+    where = ", ".join(f"{name} {text!r}" for name, text in one.where.items())
+    return f"{where}: {one.quantity}"
