@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
     ByteSet, CharSet, Cover, Error, KeyId, Keys, Purpose, Repetition, StateId, Steps, WIDE_PARTS,
+    beyond_ascii,
 };
 use rustc_hash::FxHashMap;
 
@@ -111,87 +112,11 @@ impl Steps for Ahead<'_> {
         }
         let ranges = (0..128u8).filter(|byte| ascii >> byte & 1 != 0);
         let mut class = CharSet::from_ranges(ranges.map(|byte| (byte.into(), byte.into())));
-        let wide = match self.beyond_ascii(key)? {
-            Some(wide) => wide,
-            None => return Ok(None),
-        };
+        let Some(wide) = beyond_ascii(self, key)? else { return Ok(None) };
         if wide == Cover::Full {
             class = class.union(&CharSet::from_ranges([('\u{80}', char::MAX)]));
         }
         let wide = [wide; WIDE_PARTS];
-        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit: Some(key) }))
-    }
-}
-
-/// What may follow the bytes of an unfinished character: the least and the most next byte, and
-/// how many more come after it.
-type Rest = (u8, u8, u8);
-
-/// The beginning of a character of several bytes: what follows its first byte.
-fn first(byte: u8) -> Option<Rest> {
-    match byte {
-        0xC2..=0xDF => Some((0x80, 0xBF, 0)),
-        0xE0 => Some((0xA0, 0xBF, 1)),
-        0xED => Some((0x80, 0x9F, 1)),
-        0xE1..=0xEF => Some((0x80, 0xBF, 1)),
-        0xF0 => Some((0x90, 0xBF, 2)),
-        0xF1..=0xF3 => Some((0x80, 0xBF, 2)),
-        0xF4 => Some((0x80, 0x8F, 2)),
-        _ => None,
-    }
-}
-
-impl Ahead<'_> {
-    /// How much of the characters beyond ASCII leads from a key back to it: all, or none because
-    /// none may follow; `None` if it is neither, or bytes are read that no character has.
-    fn beyond_ascii(&self, key: KeyId) -> Result<Option<Cover>, Error> {
-        let mut open: Vec<(KeyId, Rest)> = Vec::new();
-        let mut dead = true;
-        for byte in 0x80..=0xFF {
-            match (self.step(key, byte)?, first(byte)) {
-                (Some(next), Some(rest)) => {
-                    dead = false;
-                    if !open.contains(&(next, rest)) {
-                        open.push((next, rest));
-                    }
-                }
-                (None, None) => {}
-                (Some(_), None) => return Ok(None),
-                (None, Some(_)) if dead && open.is_empty() => {}
-                (None, Some(_)) => return Ok(None),
-            }
-        }
-        if dead {
-            return Ok(Some(Cover::None));
-        }
-        // Those before the first that was alive were dead.
-        if self.step(key, 0xC2)?.is_none() {
-            return Ok(None);
-        }
-        let mut at = 0;
-        while at < open.len() {
-            let (here, (least, most, more)) = open[at];
-            for byte in 0..=255 {
-                let next = self.step(here, byte)?;
-                if !(least..=most).contains(&byte) {
-                    if next.is_some() {
-                        return Ok(None);
-                    }
-                } else if more == 0 {
-                    if next != Some(key) {
-                        return Ok(None);
-                    }
-                } else if let Some(next) = next {
-                    let rest = (next, (0x80, 0xBF, more - 1));
-                    if !open.contains(&rest) {
-                        open.push(rest);
-                    }
-                } else {
-                    return Ok(None);
-                }
-            }
-            at += 1;
-        }
-        Ok(Some(Cover::Full))
+        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit: Some(key), reenters: 0 }))
     }
 }

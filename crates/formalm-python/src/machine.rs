@@ -9,6 +9,7 @@ use formalm_automata::{
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
+use formalm_vocabulary::Vocabulary;
 
 /// A machine of any kind.
 #[derive(Debug)]
@@ -83,18 +84,22 @@ pub(crate) struct AnyKeys {
 enum Kind {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
-    Schema(SchemaKeys),
+    Schema(Box<SchemaKeys>),
 }
 
 impl AnyKeys {
-    /// Keys for texts of at most `horizon` bytes.
-    pub(crate) fn new(machine: Arc<AnyMachine>, horizon: usize) -> AnyKeys {
+    /// Keys for the tokens of a vocabulary.
+    pub(crate) fn new(machine: Arc<AnyMachine>, vocabulary: &Vocabulary) -> AnyKeys {
+        let horizon = vocabulary.longest_token_bytes();
         let kind = match &*machine {
             AnyMachine::Regular(one) => {
                 Kind::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
             }
             AnyMachine::Grammar(one) => Kind::Grammar(GrammarKeys::new(Arc::clone(one))),
-            AnyMachine::Schema(one) => Kind::Schema(SchemaKeys::new(Arc::clone(one))),
+            AnyMachine::Schema(one) => {
+                let joins_names = vocabulary.joins_names();
+                Kind::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, joins_names)))
+            }
         };
         AnyKeys { machine, kind }
     }
