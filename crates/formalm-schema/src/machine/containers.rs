@@ -116,7 +116,7 @@ impl Grown {
     }
 
     /// The truths of a container that ends here; `None` if it cannot.
-    fn ended(&mut self, owes: OwesId) -> Option<TruthsId> {
+    pub(super) fn ended(&mut self, owes: OwesId) -> Option<TruthsId> {
         if let Some(&known) = self.known.ended.get(&owes) {
             return known;
         }

@@ -24,11 +24,11 @@ enum May {
 /// The names that may come next in an object.
 #[derive(Debug)]
 pub(super) struct Naming {
-    owes: OwesId,
+    pub(super) owes: OwesId,
     pub(super) gone: GoneId,
     order: OrderId,
     /// Names that matter by themselves, sorted by their bytes.
-    known: Box<[NameId]>,
+    pub(super) known: Box<[NameId]>,
     may: Box<[May]>,
     /// Classes of other names that may come, and a name of each.
     classes: Box<[(TextId, NameId)]>,
@@ -36,7 +36,7 @@ pub(super) struct Naming {
     pub(super) start: Reach,
     /// Whether the object owes nothing but members and names, so that names do not depend on each
     /// other.
-    plain: bool,
+    pub(super) plain: bool,
 }
 
 impl Grown {
@@ -71,7 +71,7 @@ impl Grown {
         &self.namings[id.0 as usize]
     }
 
-    fn is_plain(&self, owes: OwesId) -> bool {
+    pub(super) fn is_plain(&self, owes: OwesId) -> bool {
         let owed = self.parts.owes.get(owes.0);
         let formulas = &self.core.formulas;
         let plain =
