@@ -121,3 +121,31 @@ def test_masks_are_their_definition() -> None:
             assert np.array_equal(matcher.mask()[: len(texts)], expected), read
             matcher.advance(byte)
         assert matcher.is_accepting
+
+
+def test_shortest_completions_are_found_through_long_names() -> None:
+    names = [f"a rather long name {number}" for number in range(9)]
+    text = {"type": "string", "minLength": 1}
+    schema = {"type": "object", "required": names, "properties": dict.fromkeys(names, text)}
+    for order in ("any", "schema"):
+        language = JsonSchema(schema, order=order)
+        found = language.shortest()
+        assert found is not None
+        assert list(json.loads(found)) == names
+        assert language.matches(found)
+        assert len(found) == sum(len(f'"{name}":"x",') for name in names) + 1
+        assert language.shortest(found[:40]) == found
+
+
+def test_shortest_completions_are_those_of_the_graph() -> None:
+    """Against the machine written out: nothing shorter, nothing as short and smaller."""
+    bits = {"enum": [1, 22, "a", 'a"', None]}
+    inner = {"type": "object", "properties": {"b": bits, "a": bits}, "additionalProperties": False}
+    for more in ({}, {"required": ["b"]}, {"required": ["b", "a"]}, {"minProperties": 1}):
+        for items in ({"minItems": 1}, {"contains": {"required": ["a"]}}):
+            schema = {"type": "array", "items": {**inner, **more}, "maxItems": 2, **items}
+            for order in ("any", "schema"):
+                language = JsonSchema(schema, order=order)
+                least = language.to_automaton().shortest()
+                data = least.encode() if isinstance(least, str) else least
+                assert language.shortest() == data

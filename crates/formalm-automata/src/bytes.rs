@@ -40,6 +40,14 @@ impl ByteSet {
         (0..=255).filter(|&byte| self.contains(byte))
     }
 
+    /// Bytes of either set.
+    pub fn union(mut self, other: ByteSet) -> ByteSet {
+        for (word, more) in self.words.iter_mut().zip(other.words) {
+            *word |= more;
+        }
+        self
+    }
+
     /// The ASCII part.
     pub fn ascii(&self) -> u128 {
         u128::from(self.words[0]) | u128::from(self.words[1]) << 64

@@ -74,6 +74,9 @@ pub trait Machine: Debug + Send + Sync {
     }
 }
 
+/// Letters that must lead to one key for it to serve as reference.
+const LETTERS: usize = 14;
+
 /// Reads keys byte by byte, for one mask.
 ///
 /// What is met on the way can be many times what texts ever come to, so a machine may keep it for
@@ -105,6 +108,49 @@ pub trait Steps {
     ///
     /// [`Error::Limit`].
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error>;
+
+    /// Whether [`Steps::few`] says anything, so that nobody need ask otherwise.
+    const KNOWS_FEW: bool = false;
+
+    /// Bytes beyond which nothing is viable, where they are few and known without reading.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn few(&self, _key: KeyId) -> Result<Option<ByteSet>, Error> {
+        Ok(None)
+    }
+
+    /// A repetition that differs from this key along few texts, if there is one; otherwise it is
+    /// taken to be the key that most letters lead to.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        let mut counts: Vec<(KeyId, usize)> = Vec::new();
+        for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
+            if let Some(next) = self.step(key, byte)?
+                && next != key
+            {
+                match counts.iter_mut().find(|(known, _)| *known == next) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((next, 1)),
+                }
+            }
+        }
+        let most = counts.into_iter().max_by_key(|&(_, count)| count);
+        Ok(most.filter(|&(_, count)| count >= LETTERS).map(|(next, _)| next))
+    }
+
+    /// Bytes that two keys may read differently, where they are few and known without reading.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn differing(&self, _first: KeyId, _second: KeyId) -> Result<Option<ByteSet>, Error> {
+        Ok(None)
+    }
 }
 
 /// What keys are read for; one function for every kind of key, chosen once and not at every step.

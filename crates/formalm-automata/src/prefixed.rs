@@ -215,8 +215,21 @@ struct StepsBehind<'a, S> {
     start: Result<KeyId, Error>,
 }
 
+impl<S> StepsBehind<'_, S> {
+    /// The key of the machine behind the text.
+    fn inner(&self, key: KeyId) -> Option<KeyId> {
+        self.front.inner(key.number()).map(KeyId::from_number)
+    }
+
+    fn outer(&self, key: KeyId) -> KeyId {
+        KeyId::from_number(self.front.outer(key.number()))
+    }
+}
+
 impl<S: Steps> Steps for StepsBehind<'_, S> {
     type Lexemes = NoLexemes;
+
+    const KNOWS_FEW: bool = S::KNOWS_FEW;
 
     fn lexemes(&self) -> Option<&NoLexemes> {
         None
@@ -247,7 +260,27 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
     }
 
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let inner = self.front.inner(key.number());
-        inner.map_or(Ok(None), |inner| self.steps.repetition(KeyId::from_number(inner)))
+        let Some(inner) = self.inner(key) else { return Ok(None) };
+        let repetition = self.steps.repetition(inner)?;
+        Ok(repetition.map(|one| {
+            let exit = one.exit.map(|exit| self.outer(exit));
+            Repetition { exit, ..one }
+        }))
+    }
+
+    fn few(&self, key: KeyId) -> Result<Option<ByteSet>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.few(inner))
+    }
+
+    fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        let Some(inner) = self.inner(key) else { return Ok(None) };
+        Ok(self.steps.reference(inner)?.map(|reference| self.outer(reference)))
+    }
+
+    fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
+        match (self.inner(first), self.inner(second)) {
+            (Some(first), Some(second)) => self.steps.differing(first, second),
+            _ => Ok(None),
+        }
     }
 }

@@ -57,6 +57,9 @@ pub struct Repetition {
     pub max: Option<u32>,
     /// Where the repetition is left from once enough characters are read; `None`: nothing follows.
     pub exit: Option<KeyId>,
+    /// ASCII characters that leave it for one more character of the repetition, spelled otherwise,
+    /// as an escape does; `exit` may allow more after them than the key.
+    pub reenters: u128,
 }
 
 /// The machine of keys.
@@ -239,7 +242,8 @@ impl Steps for Viability {
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
-        let whole = Repetition { class, ascii: facts.ascii, wide: facts.wide, min, max, exit };
+        let (ascii, wide) = (facts.ascii, facts.wide);
+        let whole = Repetition { class, ascii, wide, min, max, exit, reenters: 0 };
         if !wide_overlap && first.ascii() & facts.ascii == 0 {
             return Ok(Some(whole));
         }

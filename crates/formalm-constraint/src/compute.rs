@@ -16,9 +16,6 @@ use crate::mask::{Mask, patch};
 use crate::repetition;
 use crate::walk::{Walk, difference};
 
-/// Letters that must lead to one key for it to serve as reference.
-const LETTERS: usize = 14;
-
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
     pub(crate) key: KeyId,
@@ -43,29 +40,12 @@ fn mask(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, 
     if let Some(mask) = repetition::mask(keys, vocabulary, key)? {
         return Ok(mask);
     }
-    if let Some(reference) = reference(keys, key)?
+    if let Some(reference) = keys.reference(key)?
         && let Some(mask) = repetition::mask(keys, vocabulary, reference)?
     {
         return from_reference(keys, vocabulary, (key, reference), mask);
     }
     plain(keys, vocabulary, key)
-}
-
-/// The key that most letters lead to, if there is one.
-fn reference(keys: &impl Steps, key: KeyId) -> Result<Option<KeyId>, Error> {
-    let mut counts: Vec<(KeyId, usize)> = Vec::new();
-    for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
-        if let Some(next) = keys.step(key, byte)?
-            && next != key
-        {
-            match counts.iter_mut().find(|(known, _)| *known == next) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((next, 1)),
-            }
-        }
-    }
-    let most = counts.into_iter().max_by_key(|&(_, count)| count);
-    Ok(most.filter(|&(_, count)| count >= LETTERS).map(|(next, _)| next))
 }
 
 fn from_reference(
@@ -99,7 +79,10 @@ fn from_reference(
 }
 
 fn plain(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
-    let live = keys.live_bytes(key)?;
+    let live = match keys.few(key)? {
+        Some(few) => few,
+        None => keys.live_bytes(key)?,
+    };
     let mut ids = Vec::new();
     let mut walk = Walk::new(keys, vocabulary.trie());
     walk.tokens(key, live.iter(), &mut |tokens| ids.extend_from_slice(tokens))?;

@@ -69,7 +69,7 @@ impl<K: Steps> Making<'_, K> {
         let Some(exit) = self.repetition.exit else { return Ok(()) };
         let crossings = self.vocabulary.classes().crossings();
         let nodes = crossings.nodes();
-        let mut stack: Vec<KeyId> = Vec::new();
+        let mut stack: Vec<(KeyId, Option<ByteSet>)> = Vec::new();
         for &byte in exits {
             let Some(root) = crossings.root(byte) else { continue };
             let end = nodes[root as usize].end();
@@ -78,30 +78,45 @@ impl<K: Steps> Making<'_, K> {
             while at < end {
                 let here = nodes[at as usize];
                 let depth = here.depth();
-                let before = if depth == 1 { exit } else { stack[depth - 2] };
+                let (before, few) = if depth == 1 { (exit, None) } else { stack[depth - 2] };
+                if few.is_some_and(|few| !few.contains(here.byte())) {
+                    at = here.end();
+                    continue;
+                }
                 let Some(next) = self.keys.step(before, here.byte())? else {
                     at = here.end();
                     continue;
                 };
                 if let Some(remainder) = here.word() {
-                    self.crossed(crossings, remainder)?;
+                    self.crossed(crossings, remainder, (byte, depth as u32))?;
                 }
                 stack.truncate(depth - 1);
-                stack.push(next);
+                let few = if K::KNOWS_FEW { self.keys.few(next)? } else { None };
+                stack.push((next, few));
                 at += 1;
             }
         }
         Ok(())
     }
 
-    /// Tokens with one remainder that is viable after the repetition.
-    fn crossed(&mut self, crossings: &Crossings, remainder: u32) -> Result<(), Error> {
+    /// Tokens with one remainder that is viable after the repetition; it has so many bytes.
+    fn crossed(
+        &mut self,
+        crossings: &Crossings,
+        remainder: u32,
+        (first, length): (u8, u32),
+    ) -> Result<(), Error> {
+        let reenters = self.reenters(first);
         for crossing in crossings.tokens(remainder) {
             let before = crossing.before;
+            let characters = before.characters;
             let allowed = match self.inside.judge(before.atoms, before.ascii) {
-                Cover::Full => {
-                    before.characters >= self.repetition.min && self.has_room(before.characters)
+                Cover::Full if reenters => {
+                    let plenty = self.has_room(characters.saturating_add(length));
+                    let certain = plenty && characters >= self.repetition.min;
+                    certain || (self.has_room(characters) && self.walks(crossing.token)?)
                 }
+                Cover::Full => characters >= self.repetition.min && self.has_room(characters),
                 Cover::Partial => self.walks(crossing.token)?,
                 Cover::None => false,
             };
@@ -112,14 +127,18 @@ impl<K: Steps> Making<'_, K> {
         Ok(())
     }
 
+    fn reenters(&self, byte: u8) -> bool {
+        byte < 0x80 && self.repetition.reenters >> byte & 1 != 0
+    }
+
     /// Tokens that begin with what follows the repetition.
     fn beginning(&mut self, exits: &[u8]) -> Result<(), Error> {
-        if self.repetition.min > 0 {
-            return Ok(());
-        }
+        let owed = self.repetition.min > 0;
+        let exits: Vec<u8> =
+            exits.iter().copied().filter(|&byte| !owed || self.reenters(byte)).collect();
         let add = &mut self.add;
         let mut walk = Walk::new(self.keys, self.vocabulary.trie());
-        walk.tokens(self.key, exits.iter().copied(), &mut |tokens| add.extend_from_slice(tokens))
+        walk.tokens(self.key, exits, &mut |tokens| add.extend_from_slice(tokens))
     }
 
     /// Tokens of the class, and everything together.

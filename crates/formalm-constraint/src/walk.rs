@@ -1,6 +1,6 @@
 //! Walks of a machine along the trie of the vocabulary.
 
-use formalm_automata::{Error, KeyId, Machine, StateId, Steps};
+use formalm_automata::{ByteSet, Cover, Error, KeyId, Machine, Repetition, StateId, Steps};
 use formalm_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
@@ -17,11 +17,13 @@ pub(crate) struct Walk<'a, K> {
     trie: &'a Trie,
     loops: FxHashMap<KeyId, Loops>,
     stack: Vec<KeyId>,
+    /// Where they are few, the bytes that may follow each key of the stack.
+    few: Vec<Option<ByteSet>>,
 }
 
 impl<'a, K: Steps> Walk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
-        Walk { keys, trie, loops: FxHashMap::default(), stack: Vec::new() }
+        Walk { keys, trie, loops: FxHashMap::default(), stack: Vec::new(), few: Vec::new() }
     }
 
     /// Tokens viable from `key` whose first byte is in `first`.
@@ -54,6 +56,10 @@ impl<'a, K: Steps> Walk<'a, K> {
         let end = nodes[node as usize].end();
         self.stack.resize(self.stack.len().max(top + 1), key);
         self.stack[top] = key;
+        if K::KNOWS_FEW {
+            self.few.resize(self.few.len().max(top + 1), None);
+            self.few[top] = self.keys.few(key)?;
+        }
         if nodes[node as usize].word().is_some() {
             emit(trie.tokens_at(node));
         }
@@ -61,6 +67,10 @@ impl<'a, K: Steps> Walk<'a, K> {
         while at < end {
             let here = nodes[at as usize];
             let depth = here.depth();
+            if K::KNOWS_FEW && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte())) {
+                at = here.end();
+                continue;
+            }
             let before = self.stack[depth - 1];
             let Some(next) = self.keys.step(before, here.byte())? else {
                 at = here.end();
@@ -79,6 +89,10 @@ impl<'a, K: Steps> Walk<'a, K> {
                 self.stack.push(next);
             } else {
                 self.stack[depth] = next;
+            }
+            if K::KNOWS_FEW && here.end() > at + 1 {
+                self.few.resize(self.few.len().max(depth + 1), None);
+                self.few[depth] = self.keys.few(next)?;
             }
             at += 1;
         }
@@ -100,34 +114,47 @@ impl<'a, K: Steps> Walk<'a, K> {
 }
 
 fn loops_of(keys: &impl Steps, key: KeyId) -> Result<Loops, Error> {
+    let repetition = keys.repetition(key)?;
+    let repetition = repetition.filter(|one| one.min == 0 && one.max.is_none());
+    let wide = repetition.as_ref().is_some_and(|one| one.wide == [Cover::Full; 4]);
+    if let Some(Repetition { ascii, .. }) = repetition {
+        return Ok(Loops { ascii, wide });
+    }
     let mut loops = Loops::default();
     for byte in 0..128u8 {
         if keys.step(key, byte)? == Some(key) {
             loops.ascii |= 1 << byte;
         }
     }
-    loops.wide = keys.repetition(key)?.is_some_and(|repetition| {
-        let full = repetition.wide == [formalm_automata::Cover::Full; 4];
-        full && repetition.min == 0 && repetition.max.is_none()
-    });
     Ok(loops)
 }
 
 /// Walks two keys together: tokens that only the first or only the second allows.
-pub(crate) fn difference(
-    keys: &impl Steps,
+pub(crate) fn difference<K: Steps>(
+    keys: &K,
     trie: &Trie,
     pair: (KeyId, KeyId),
     only_first: &mut Vec<u32>,
     only_second: &mut Vec<u32>,
 ) -> Result<(), Error> {
+    let differing = |(first, second): (Option<KeyId>, Option<KeyId>)| match (first, second) {
+        _ if !K::KNOWS_FEW => Ok(None),
+        (Some(first), Some(second)) => keys.differing(first, second),
+        (Some(one), None) | (None, Some(one)) => keys.few(one),
+        (None, None) => Ok(None),
+    };
     let nodes = trie.nodes();
-    let mut stack = vec![(Some(pair.0), Some(pair.1))];
+    let start = (Some(pair.0), Some(pair.1));
+    let mut stack = vec![(start, differing(start)?)];
     let mut at = 0;
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
         let depth = here.depth();
-        let (first, second) = stack[depth - 1];
+        let ((first, second), bytes) = stack[depth - 1];
+        if bytes.is_some_and(|bytes| !bytes.contains(here.byte())) {
+            at = here.end();
+            continue;
+        }
         let first = first.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
         let second = second.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
         if first == second {
@@ -142,7 +169,8 @@ pub(crate) fn difference(
             }
         }
         stack.truncate(depth);
-        stack.push((first, second));
+        let leaf = here.end() == at + 1;
+        stack.push(((first, second), if leaf { None } else { differing((first, second))? }));
         at += 1;
     }
     Ok(())

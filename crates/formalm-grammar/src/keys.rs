@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
     ByteSet, CharSet, Context, Cover, Ending, Error, KeyId, Keys, Lexemes, Place, Progress,
-    Purpose, Repetition, Scan, StateId, Steps, WIDE_PARTS, every_character,
+    Purpose, Repetition, Scan, StateId, Steps, WIDE_PARTS, beyond_ascii,
 };
 use rustc_hash::FxHashMap;
 
@@ -119,34 +119,12 @@ impl Steps for Ahead<'_> {
         }
         let ranges = (0..128u8).filter(|byte| ascii >> byte & 1 != 0);
         let mut class = CharSet::from_ranges(ranges.map(|byte| (byte.into(), byte.into())));
-        let wide = match self.beyond_ascii(key)? {
-            Some(wide) => wide,
-            None => return Ok(None),
-        };
+        let Some(wide) = beyond_ascii(self, key)? else { return Ok(None) };
         if wide == Cover::Full {
             class = class.union(&CharSet::from_ranges([('\u{80}', char::MAX)]));
         }
         let wide = [wide; WIDE_PARTS];
-        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit: Some(key) }))
-    }
-}
-
-impl Ahead<'_> {
-    /// How much of the characters beyond ASCII leads from a key back to it: all, or none because
-    /// none may follow; `None` if it is neither, or bytes are read that no character has.
-    fn beyond_ascii(&self, key: KeyId) -> Result<Option<Cover>, Error> {
-        let mut live = ByteSet::default();
-        for byte in 0x80..=0xFF {
-            if self.step(key, byte)?.is_some() {
-                live.insert(byte);
-            }
-        }
-        if live.is_empty() {
-            return Ok(Some(Cover::None));
-        }
-        let stray = (0x80..=0xC1).chain(0xF5..=0xFF).any(|byte| live.contains(byte));
-        let all = !stray && every_character(key, key, |key, byte| self.step(key, byte))?;
-        Ok(all.then_some(Cover::Full))
+        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit: Some(key), reenters: 0 }))
     }
 }
 

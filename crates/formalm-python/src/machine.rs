@@ -10,6 +10,7 @@ use formalm_automata::{
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
+use formalm_vocabulary::Vocabulary;
 
 /// A machine of any kind.
 #[derive(Debug)]
@@ -120,7 +121,7 @@ struct PlainKeys {
 enum Plain {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
-    Schema(SchemaKeys),
+    Schema(Box<SchemaKeys>),
 }
 
 macro_rules! on_plain {
@@ -143,12 +144,16 @@ macro_rules! on_kind {
 }
 
 impl AnyKeys {
-    /// Keys for texts of at most `horizon` bytes.
-    pub(crate) fn new(machine: Arc<AnyMachine>, horizon: usize) -> AnyKeys {
+    /// Keys for the tokens of a vocabulary.
+    pub(crate) fn new(machine: Arc<AnyMachine>, vocabulary: &Vocabulary) -> AnyKeys {
+        let horizon = vocabulary.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
-                AnyMachine::Schema(one) => Plain::Schema(SchemaKeys::new(Arc::clone(one))),
+                AnyMachine::Schema(one) => {
+                    let joins_names = vocabulary.joins_names();
+                    Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, joins_names)))
+                }
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
                 }

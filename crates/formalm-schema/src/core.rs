@@ -1,6 +1,6 @@
 //! What a schema's machine grows as it is used: formulas, languages of texts, answers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{Automaton, Error, Expression, Limits as TextLimits, Machine, Resource};
@@ -77,17 +77,15 @@ impl Core {
         if let Some(&known) = self.text_ids.get(&id) {
             return Ok(known);
         }
-        let expression = self.expression(id)?;
-        let text = match Automaton::new(&expression, TextLimits::default()) {
-            Ok(machine) => {
-                self.texts.push(Arc::new(machine));
-                self.text_formulas.push(id);
-                Some(TextId((self.texts.len() - 1) as u32))
-            }
-            // The only thing that can be wrong with a language that was read is to be empty.
-            Err(Error::Language { .. }) => None,
-            Err(limit) => return Err(limit),
+        let machine = match id {
+            TRUE => Some(any_text()?),
+            _ => Automaton::of(&self.expression(id)?, TextLimits::default())?.map(Arc::new),
         };
+        let text = machine.map(|machine| {
+            self.texts.push(machine);
+            self.text_formulas.push(id);
+            TextId((self.texts.len() - 1) as u32)
+        });
         self.text_ids.insert(id, text);
         Ok(text)
     }
@@ -183,13 +181,24 @@ impl Core {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let texts: usize = self.texts.iter().map(|text| text.memory_bytes()).sum();
+        let own = self.text_formulas.iter().zip(&self.texts).filter(|(id, _)| **id != TRUE);
+        let texts: usize = own.map(|(_, text)| text.memory_bytes()).sum();
         texts
             + self.formulas.len() * 160
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64
             + self.schema.values.len() * 100
     }
+}
+
+/// The machine of all texts; one for all schemas.
+fn any_text() -> Result<Arc<Automaton>, Error> {
+    static MACHINE: OnceLock<Arc<Automaton>> = OnceLock::new();
+    if let Some(machine) = MACHINE.get() {
+        return Ok(Arc::clone(machine));
+    }
+    let machine = Arc::new(Automaton::new(&anything(), TextLimits::default())?);
+    Ok(Arc::clone(MACHINE.get_or_init(|| machine)))
 }
 
 pub(crate) fn anything() -> Expression {

@@ -6,10 +6,19 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameId(pub(crate) u32);
 
-#[derive(Debug, Default)]
+/// A name that stands for any that no formula speaks of. No text is interned as it.
+pub(crate) const PLACEHOLDER: NameId = NameId(0);
+
+#[derive(Debug)]
 pub(crate) struct Names {
     list: Vec<Box<str>>,
     ids: FxHashMap<Box<str>, NameId>,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names { list: vec!["".into()], ids: FxHashMap::default() }
+    }
 }
 
 impl Names {

@@ -1,7 +1,7 @@
 //! Token id → bytes.
 
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use formalm_automata::{CharSet, Cover, WIDE_PARTS};
 use sha2::{Digest, Sha256};
@@ -27,6 +27,7 @@ struct Tables {
     classes: Classes,
     longest_bytes: usize,
     stays: Stays,
+    joins_names: OnceLock<bool>,
 }
 
 impl Vocabulary {
@@ -177,6 +178,21 @@ impl Vocabulary {
         self.tables.longest_bytes
     }
 
+    /// Whether a token may end one name of a JSON object and begin the next: `":0,"x`.
+    pub fn joins_names(&self) -> bool {
+        let joins = |bytes: &[u8]| {
+            let mut parts = bytes;
+            for mark in b"\":,\"" {
+                match parts.iter().position(|byte| byte == mark) {
+                    Some(at) => parts = &parts[at + 1..],
+                    None => return false,
+                }
+            }
+            !parts.is_empty()
+        };
+        *self.tables.joins_names.get_or_init(|| self.tokens.iter().any(|(_, bytes)| joins(bytes)))
+    }
+
     /// Characters of the longest token that is text, an unfinished one at its end included.
     #[inline]
     pub fn longest_token_characters(&self) -> usize {
@@ -213,7 +229,8 @@ impl Tables {
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
-        Tables { trie, classes, longest_bytes, stays: Stays::default() }
+        let (stays, joins_names) = (Stays::default(), OnceLock::new());
+        Tables { trie, classes, longest_bytes, stays, joins_names }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use formalm_automata::{Error, Resource};
 
-use super::frame::{Frame, FrameId, Mode, Owes};
+use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place, TruthsId};
 use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
 use crate::formula::{Atom, Form};
@@ -18,36 +18,78 @@ impl Grown {
     pub(super) fn close(
         &mut self,
         below: FrameId,
-        truths: &[bool],
+        truths: TruthsId,
         record: Recorded,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
+    ) -> Result<Option<Place>, Error> {
         let blanks = self.core.options.blanks;
-        match self.frames.get(below.0).clone() {
+        let mode = Mode::After;
+        match *self.frames.get(below.0) {
             Frame::Object { owes, gone, order, below, .. } => {
-                let asked = self.core.formulas.asked(&owes.formulas);
-                let owes = self.core.after_child(&owes, &asked, truths, None)?;
-                let mode = Mode::After;
-                let next = self.frame(Frame::Object { owes, gone, order, mode, blanks, below });
-                Ok(Some((next, record)))
+                let owes = self.closed(owes, truths)?;
+                let frame = Frame::Object { owes, gone, order, mode, blanks, below };
+                Ok(Some(Place { frame, record }))
             }
             Frame::Array { owes, from, below, .. } => {
-                let asked = self.core.formulas.asked(&owes.formulas);
-                let unique = self.core.has_unique(&owes);
-                let value = if unique { self.recorded_value(record, from) } else { None };
-                let owes = self.core.after_child(&owes, &asked, truths, value)?;
-                if unique {
-                    let total = self.core.total(&owes);
-                    if !self.core.some_array(total)? {
-                        return Ok(None);
-                    }
-                }
+                let unique = self.is_unique(owes);
+                let after = if unique {
+                    self.closed_distinct(owes, truths, record, from)?
+                } else {
+                    Some(self.closed(owes, truths)?)
+                };
+                let Some(owes) = after else { return Ok(None) };
                 let record = if unique && from == 0 { UNRECORDED } else { record };
-                let mode = Mode::After;
-                let next = self.frame(Frame::Array { owes, mode, blanks, from: 0, below });
-                Ok(Some((next, record)))
+                let frame = Frame::Array { owes, mode, blanks, from: 0, below };
+                Ok(Some(Place { frame, record }))
             }
-            _ => Ok(Some((super::DONE, record))),
+            _ => Ok(Some(Place { frame: Frame::Done, record })),
         }
+    }
+
+    /// What a container owes once a child has closed whose value does not matter.
+    fn closed(&mut self, owes: OwesId, truths: TruthsId) -> Result<OwesId, Error> {
+        if let Some(&known) = self.known.closed.get(&(owes, truths)) {
+            return Ok(known);
+        }
+        let after = self.after_child(owes, truths, None)?;
+        self.known.closed.insert((owes, truths), after);
+        Ok(after)
+    }
+
+    fn after_child(
+        &mut self,
+        owes: OwesId,
+        truths: TruthsId,
+        value: Option<ValueId>,
+    ) -> Result<OwesId, Error> {
+        let before = self.parts.owes.get(owes.0).clone();
+        let asked = self.core.formulas.asked(&before.formulas);
+        let truths = self.parts.truths.get(truths.0).clone();
+        let after = self.core.after_child(&before, &asked, &truths, value)?;
+        Ok(self.parts.owes(after))
+    }
+
+    /// The same where items must be distinct; `None` if the others cannot be any more.
+    fn closed_distinct(
+        &mut self,
+        owes: OwesId,
+        truths: TruthsId,
+        record: Recorded,
+        from: u32,
+    ) -> Result<Option<OwesId>, Error> {
+        let value = self.recorded_value(record, from);
+        let after = self.after_child(owes, truths, value)?;
+        let owed = self.parts.owes.get(after.0).clone();
+        let total = self.core.total(&owed);
+        Ok(self.core.some_array(total)?.then_some(after))
+    }
+
+    fn is_unique(&mut self, owes: OwesId) -> bool {
+        if let Some(&known) = self.known.unique.get(&owes) {
+            return known;
+        }
+        let unique = self.core.has_unique(self.parts.owes.get(owes.0));
+        self.known.unique.insert(owes, unique);
+        unique
     }
 
     fn recorded_value(&mut self, record: Recorded, from: u32) -> Option<ValueId> {
@@ -60,8 +102,8 @@ impl Grown {
     pub(super) fn check_nesting(&self, below: FrameId) -> Result<(), Error> {
         let (mut depth, mut at) = (1u64, below);
         loop {
-            at = match self.frames.get(at.0) {
-                Frame::Object { below, .. } | Frame::Array { below, .. } => *below,
+            at = match *self.frames.get(at.0) {
+                Frame::Object { below, .. } | Frame::Array { below, .. } => below,
                 _ => break,
             };
             depth += 1;
@@ -73,98 +115,102 @@ impl Grown {
         Ok(())
     }
 
-    fn ended(&mut self, owes: &Owes) -> Option<Vec<bool>> {
-        let total = self.core.total(owes);
-        let ended = owes.formulas.iter().skip(1);
-        let truths = ended.map(|&id| self.core.holds_at_end(id)).collect();
-        self.core.holds_at_end(total).then_some(truths)
+    /// The truths of a container that ends here; `None` if it cannot.
+    pub(super) fn ended(&mut self, owes: OwesId) -> Option<TruthsId> {
+        if let Some(&known) = self.known.ended.get(&owes) {
+            return known;
+        }
+        let owed = self.parts.owes.get(owes.0).clone();
+        let total = self.core.total(&owed);
+        let ended = owed.formulas.iter().skip(1);
+        let truths: Vec<bool> = ended.map(|&id| self.core.holds_at_end(id)).collect();
+        let truths = self.core.holds_at_end(total).then(|| self.parts.truths(&truths));
+        self.known.ended.insert(owes, truths);
+        truths
     }
 
     /// The place after a byte between the parts of an object.
     pub(super) fn read_object(
         &mut self,
-        frame: FrameId,
+        frame: Frame,
         byte: u8,
         record: Recorded,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
-        let Frame::Object { owes, gone, order, mode, blanks, below } =
-            self.frames.get(frame.0).clone()
-        else {
+    ) -> Result<Option<Place>, Error> {
+        let Frame::Object { owes, gone, order, mode, blanks, below } = frame else {
             return Ok(None);
         };
         let full = self.core.options.blanks;
         if is_blank(byte) {
             let Some(blanks) = blanks.checked_sub(1) else { return Ok(None) };
-            let next = self.frame(Frame::Object { owes, gone, order, mode, blanks, below });
-            return Ok(Some((next, record)));
+            let frame = Frame::Object { owes, gone, order, mode, blanks, below };
+            return Ok(Some(Place { frame, record }));
         }
-        match (mode, byte) {
-            (Mode::First | Mode::After, b'}') => match self.ended(&owes) {
-                Some(truths) => self.close(below, &truths, record),
-                None => Ok(None),
+        // Names do not depend on where the blanks are.
+        let next = Frame::Object { owes, gone, order, mode: Mode::Next, blanks: full, below };
+        let frame = match (mode, byte) {
+            (Mode::First | Mode::After, b'}') => match self.ended(owes) {
+                Some(truths) => return self.close(below, truths, record),
+                None => return Ok(None),
             },
-            (Mode::After, b',') => {
-                let next =
-                    Frame::Object { owes, gone, order, mode: Mode::Next, blanks: full, below };
-                let next = self.frame(next);
-                Ok(self.name_viable(next, b"")?.then_some((next, record)))
-            }
-            (Mode::First | Mode::Next, b'"') => {
-                // Names do not depend on where the blanks are.
-                let object =
-                    Frame::Object { owes, gone, order, mode: Mode::Next, blanks: full, below };
-                let object = self.frame(object);
-                Ok(self.open_name(object)?.map(|next| (next, record)))
-            }
+            (Mode::After, b',') => self.some_name(next)?.then_some(next),
+            (Mode::First | Mode::Next, b'"') => self.open_name(next)?,
             (Mode::Colon, b':') => {
-                let rest = Rest { of: Type::Object, gone: &gone };
-                let Some(begun) = self.core.begin(owes, rest)? else { return Ok(None) };
-                let owes = begun.container;
+                let Some((owes, child)) = self.member(owes, gone)? else { return Ok(None) };
                 let mode = Mode::Inside;
-                let object =
-                    self.frame(Frame::Object { owes, gone, order, mode, blanks: full, below });
-                let value = Frame::Value { owes: begun.child, blanks: full, below: object };
-                Ok(Some((self.frame(value), record)))
+                let object = Frame::Object { owes, gone, order, mode, blanks: full, below };
+                let below = self.frame(object);
+                Some(Frame::Value { owes: child, blanks: full, below })
             }
-            _ => Ok(None),
+            _ => None,
+        };
+        Ok(frame.map(|frame| Place { frame, record }))
+    }
+
+    /// What an object and its member owe after a colon.
+    fn member(
+        &mut self,
+        owes: OwesId,
+        gone: super::frame::GoneId,
+    ) -> Result<Option<(OwesId, OwesId)>, Error> {
+        if let Some(&known) = self.known.members.get(&(owes, gone)) {
+            return Ok(known);
         }
+        let owed = self.parts.owes.get(owes.0).clone();
+        let names = self.parts.gone.get(gone.0).clone();
+        let rest = Rest { of: Type::Object, gone: &names };
+        // That the member can be read was found out at its name.
+        let begun = self.core.begin_viable(owed, rest)?;
+        let begun = (self.parts.owes(begun.container), self.parts.owes(begun.child));
+        self.known.members.insert((owes, gone), Some(begun));
+        Ok(Some(begun))
     }
 
     /// The place after a byte between the items of an array.
     pub(super) fn read_array(
         &mut self,
-        frame: FrameId,
+        frame: Frame,
         byte: u8,
         record: Recorded,
         grown: Recorded,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
-        let Frame::Array { owes, mode, blanks, from, below } = self.frames.get(frame.0).clone()
-        else {
-            return Ok(None);
-        };
+    ) -> Result<Option<Place>, Error> {
+        let Frame::Array { owes, mode, blanks, from, below } = frame else { return Ok(None) };
         match (mode, byte) {
-            (Mode::First | Mode::After, b']') => {
-                let Some(truths) = self.ended(&owes) else { return Ok(None) };
-                self.close(below, &truths, grown)
-            }
-            (Mode::After, b',') => Ok(self.open_item(owes, below, grown)?),
+            (Mode::First | Mode::After, b']') => match self.ended(owes) {
+                Some(truths) => self.close(below, truths, grown),
+                None => Ok(None),
+            },
+            (Mode::After, b',') => self.open_item(owes, below, grown, self.core.options.blanks),
             (Mode::First | Mode::After, byte) if is_blank(byte) => {
                 let Some(blanks) = blanks.checked_sub(1) else { return Ok(None) };
-                let next = self.frame(Frame::Array { owes, mode, blanks, from, below });
-                Ok(Some((next, grown)))
+                let frame = Frame::Array { owes, mode, blanks, from, below };
+                Ok(Some(Place { frame, record: grown }))
             }
             (Mode::First, byte) => {
-                let Some((value, before)) = self.open_item(owes, below, record)? else {
-                    return Ok(None);
-                };
                 // The blanks before the first item were read in the array.
-                let value = match self.frames.get(value.0).clone() {
-                    Frame::Value { owes, below, .. } => {
-                        self.frame(Frame::Value { owes, blanks: 0, below })
-                    }
-                    _ => value,
-                };
-                self.read(value, before, byte)
+                match self.open_item(owes, below, record, 0)? {
+                    Some(place) => self.read(place, byte),
+                    None => Ok(None),
+                }
             }
             _ => Ok(None),
         }
@@ -173,24 +219,40 @@ impl Grown {
     /// An array whose next item begins.
     fn open_item(
         &mut self,
-        owes: Owes,
+        owes: OwesId,
         below: FrameId,
         record: Recorded,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
-        let blanks = self.core.options.blanks;
-        let owes = self.core.after_item(&owes)?;
-        let rest = Rest { of: Type::Array, gone: &[] };
-        let Some(mut begun) = self.core.begin(owes, rest)? else { return Ok(None) };
-        let unique = self.core.has_unique(&begun.container);
-        if unique && begun.child.asked.is_empty() {
-            self.keep_to_distinct(&begun.container, &mut begun.child)?;
-        }
+        blanks: u8,
+    ) -> Result<Option<Place>, Error> {
+        let Some((owes, child)) = self.item(owes)? else { return Ok(None) };
+        let unique = self.is_unique(owes);
         let record = if unique && record == UNRECORDED { EMPTY_RECORD } else { record };
         let from = if unique { self.records.get(record).2 } else { 0 };
-        let array = Frame::Array { owes: begun.container, mode: Mode::Inside, blanks, from, below };
-        let array = self.frame(array);
-        let value = Frame::Value { owes: begun.child, blanks, below: array };
-        Ok(Some((self.frame(value), record)))
+        let full = self.core.options.blanks;
+        let array = Frame::Array { owes, mode: Mode::Inside, blanks: full, from, below };
+        let below = self.frame(array);
+        Ok(Some(Place { frame: Frame::Value { owes: child, blanks, below }, record }))
+    }
+
+    /// What an array and its next item owe; `None` if no item may come.
+    fn item(&mut self, owes: OwesId) -> Result<Option<(OwesId, OwesId)>, Error> {
+        if let Some(&known) = self.known.items.get(&owes) {
+            return Ok(known);
+        }
+        let owed = self.parts.owes.get(owes.0).clone();
+        let owed = self.core.after_item(&owed)?;
+        let rest = Rest { of: Type::Array, gone: &[] };
+        let begun = match self.core.begin(owed, rest)? {
+            Some(mut begun) => {
+                if begun.child.asked.is_empty() && self.core.has_unique(&begun.container) {
+                    self.keep_to_distinct(&begun.container, &mut begun.child)?;
+                }
+                Some((self.parts.owes(begun.container), self.parts.owes(begun.child)))
+            }
+            None => None,
+        };
+        self.known.items.insert(owes, begun);
+        Ok(begun)
     }
 
     /// Where an item has few values, keeps to those after which the others can still be distinct.

@@ -152,8 +152,8 @@ impl Core {
         }
     }
 
-    /// Whether a child can be read, and what only the child can owe moved to it.
-    fn part(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<(Owes, F, F)>, Error> {
+    /// What only the child can owe moved to it: the container, the child's part, and all of it.
+    fn part(&mut self, owes: Owes) -> (Owes, F, F) {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(owes.formulas[0]) {
             let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
@@ -163,19 +163,25 @@ impl Core {
         let mut container = owes;
         container.formulas[0] = self.formulas.and(kept);
         let total = self.total(&container);
-        let all = self.formulas.both(total, must);
-        let viable = self.some_child_and_rest(all, rest)?;
-        Ok(viable.then_some((container, must, total)))
+        (container, must, total)
     }
 
     /// Whether a child can be read.
     pub(super) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
-        Ok(self.part(owes, rest)?.is_some())
+        let (_, must, total) = self.part(owes);
+        let all = self.formulas.both(total, must);
+        self.some_child_and_rest(all, rest)
     }
 
-    /// Parts container and child.
+    /// Parts container and child; `None` if no child can be read.
     pub(super) fn begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<Begun>, Error> {
-        let Some((container, must, total)) = self.part(owes, rest)? else { return Ok(None) };
+        let viable = self.can_begin(owes.clone(), rest)?;
+        if viable { self.begin_viable(owes, rest).map(Some) } else { Ok(None) }
+    }
+
+    /// The same where it is known that a child can be read.
+    pub(super) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
+        let (container, must, total) = self.part(owes);
         let asked = self.formulas.asked(&container.formulas);
         let goal = if asked.is_empty() { TRUE } else { self.project(total, must, rest)? };
         let mut formulas = vec![must];
@@ -183,7 +189,7 @@ impl Core {
             formulas.push(self.formulas.child(node));
         }
         let child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
-        Ok(Some(Begun { container, child }))
+        Ok(Begun { container, child })
     }
 
     /// What a container owes once its child is known.

@@ -120,6 +120,35 @@ pub(super) fn some_completion(
     }
 }
 
+/// Whether the escape may become a character.
+pub(super) fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
+    let mut units = [0; 2];
+    let units = character.encode_utf16(&mut units);
+    let within = |unit: u16, value: u16, digits: u8| {
+        let (low, high) = span(value, digits);
+        (low..=high).contains(&u32::from(unit))
+    };
+    let spelled = |value: u16, digits: u8| {
+        within(units[0], value, digits)
+            && may_be_escaped(character, policy)
+            && (units.len() == 1 || policy != Escapes::Minimal)
+    };
+    match escape {
+        Escape::None => true,
+        Escape::Slash { high: None } => {
+            b"\"\\/bfnrt".iter().any(|&byte| short(byte, policy) == Some(character))
+                || spelled(0, 0)
+        }
+        Escape::Hex { high: None, value, digits } => spelled(value, digits),
+        Escape::Half { high } | Escape::Slash { high: Some(high) } => {
+            units.len() == 2 && units[0] == high
+        }
+        Escape::Hex { high: Some(high), value, digits } => {
+            units.len() == 2 && units[0] == high && within(units[1], value, digits)
+        }
+    }
+}
+
 fn span(value: u16, digits: u8) -> (u32, u32) {
     let shift = 4 * (4 - u32::from(digits));
     let low = u32::from(value) << shift;

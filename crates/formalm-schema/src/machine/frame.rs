@@ -6,9 +6,9 @@ use formalm_automata::StateId;
 use num_bigint::BigInt;
 use rustc_hash::FxBuildHasher;
 
+use super::Recorded;
 use crate::core::TextId;
 use crate::formula::F;
-use crate::names::NameId;
 use crate::node::NodeId;
 
 /// An interned frame with all frames below it.
@@ -17,6 +17,34 @@ pub(crate) struct FrameId(pub(crate) u32);
 
 /// The frame after the whole text.
 pub(crate) const DONE: FrameId = FrameId(0);
+
+/// An interned [`Owes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OwesId(pub(crate) u32);
+
+/// Interned names that cannot come any more, sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct GoneId(pub(crate) u32);
+
+/// Names in the order in which an object has them; `0` is any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OrderId(pub(crate) u32);
+
+/// Interned truths that a value's frame below asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TruthsId(pub(crate) u32);
+
+/// Interned machines of texts for the truths that are asked, with their states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AskedId(pub(crate) u32);
+
+/// An interned [`Digits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct DigitsId(pub(crate) u32);
+
+/// What is known of the names that may come next in an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NamingId(pub(crate) u32);
 
 /// What a value owes. The first formula must hold; the truths of the others are asked by the
 /// frame below, one for each node of `asked`, and `goal` says with which of them the text can
@@ -83,32 +111,45 @@ pub(crate) enum Part {
     Power,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Which names a text may still become: those of the known ones from a number up to another, and
+/// others by classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Reach {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) classes: AskedId,
+}
+
+/// One value that is open. Frames are small and copied: everything larger is interned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Frame {
     Done,
     /// Before a value.
     Value {
-        owes: Owes,
+        owes: OwesId,
         blanks: u8,
         below: FrameId,
     },
     Object {
-        owes: Owes,
-        gone: Box<[NameId]>,
-        order: u32,
+        owes: OwesId,
+        gone: GoneId,
+        order: OrderId,
         mode: Mode,
         blanks: u8,
         below: FrameId,
     },
-    /// Inside a name; `object` is the frame of its object.
+    /// Inside a name; `object` is the frame of its object. No text is any
+    /// text that begins no known name.
     Name {
         object: FrameId,
-        text: Box<[u8]>,
+        naming: NamingId,
+        text: Recorded,
+        reach: Reach,
         escape: Escape,
     },
     /// `from`: where in the recorded text the present item starts.
     Array {
-        owes: Owes,
+        owes: OwesId,
         mode: Mode,
         blanks: u8,
         from: u32,
@@ -118,21 +159,28 @@ pub(crate) enum Frame {
     Text {
         language: TextId,
         state: StateId,
-        asked: Box<[Option<(TextId, StateId)>]>,
+        asked: AskedId,
         escape: Escape,
         below: FrameId,
     },
     Number {
-        owes: Owes,
-        digits: Digits,
+        owes: OwesId,
+        digits: DigitsId,
         below: FrameId,
     },
     /// `true`, `false` or `null`.
     Word {
         rest: &'static [u8],
-        truths: Box<[bool]>,
+        truths: TruthsId,
         below: FrameId,
     },
+}
+
+/// Where a text is: the frames that are open, and what was recorded of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) frame: Frame,
+    pub(crate) record: Recorded,
 }
 
 /// A table of distinct entries.

@@ -1,28 +1,39 @@
 //! States as keys, read ahead of the text for masks.
+//!
+//! A name that begins no known one, in an object that takes all others alike, is one key whatever
+//! its text: see [`Grown::normal`].
 
-use std::cell::RefCell;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Keys, NoLexemes, Purpose, Repetition, StateId, Steps,
-    WIDE_PARTS,
-};
+use formalm_automata::{Chunks, Error, KeyId, Keys, Purpose, StateId};
 
-use super::frame::{Escape, Frame};
-use super::{DEAD, Grown, SchemaAutomaton, UNRECORDED};
+use super::ahead::Ahead;
+use super::frame::{AskedId, Frame, Place};
+use super::{Grown, SchemaAutomaton, UNRECORDED};
 use crate::formula::TRUE;
-use crate::options::Escapes;
 
 /// The states of a schema's machine as keys.
 #[derive(Debug)]
 pub struct SchemaKeys {
     automaton: Arc<SchemaAutomaton>,
+    /// Key of each state and one, where known.
+    keys: Chunks,
 }
 
 impl SchemaKeys {
-    /// Keys of a machine.
-    pub fn new(automaton: Arc<SchemaAutomaton>) -> SchemaKeys {
-        SchemaKeys { automaton }
+    /// Keys of a machine for tokens of at most `horizon` bytes. `joins_names` is whether a token
+    /// may end one name and begin the next: only then are names told apart by their texts where
+    /// these matter to nothing else.
+    pub fn new(automaton: Arc<SchemaAutomaton>, horizon: usize, joins_names: bool) -> SchemaKeys {
+        {
+            let grown = &mut automaton.lock();
+            grown.tells_names |= joins_names;
+            if horizon > grown.horizon {
+                grown.horizon = horizon;
+                grown.lengths.clear();
+            }
+        }
+        SchemaKeys { automaton, keys: Chunks::default() }
     }
 }
 
@@ -33,82 +44,56 @@ impl Keys for SchemaKeys {
         &self.automaton
     }
 
+    #[inline]
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(state.number()))
+        match self.keys.get(state.number() as usize) {
+            0 => {
+                let grown = &mut self.automaton.lock();
+                let place = *grown.states.get(state.number());
+                let place = Place { frame: grown.freed(place.frame)?, ..place };
+                let place = grown.normal(place);
+                let key = grown.keys.intern(place);
+                self.keys.set(state.number() as usize, key + 1);
+                Ok(KeyId::from_number(key))
+            }
+            key => Ok(KeyId::from_number(key - 1)),
+        }
     }
 
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
-        Some(KeyId::from_number(state.number()))
+        self.keys.get(state.number() as usize).checked_sub(1).map(KeyId::from_number)
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        let mut grown = self.automaton.lock();
-        let before = grown.remember();
-        let ahead = Ahead { grown: RefCell::new(grown) };
-        let result = purpose.read(&ahead);
-        ahead.grown.into_inner().forget(before);
-        result
+        purpose.read(&Ahead::new(self.automaton.lock()))
     }
 
     fn memory_bytes(&self) -> usize {
-        0
+        self.keys.memory_bytes()
     }
 }
 
-/// A look ahead of the text. States that it makes are dropped with it: a mask meets many more
-/// than texts come to.
-#[derive(Debug)]
-struct Ahead<'a> {
-    grown: RefCell<MutexGuard<'a, Grown>>,
-}
-
-impl Steps for Ahead<'_> {
-    type Lexemes = NoLexemes;
-
-    fn lexemes(&self) -> Option<&NoLexemes> {
-        None
-    }
-
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let next = self.grown.borrow_mut().successor(key.number(), byte)?;
-        Ok((next != DEAD).then(|| KeyId::from_number(next)))
-    }
-
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        let mut set = ByteSet::default();
-        for byte in 0..=255 {
-            if self.step(key, byte)?.is_some() {
-                set.insert(byte);
-            }
-        }
-        Ok(set)
-    }
-
-    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let grown = self.grown.borrow();
-        let (frame, record) = *grown.states.get(key.number());
-        let Frame::Text { language, asked, escape, .. } = grown.frames.get(frame.0) else {
-            return Ok(None);
+impl Grown {
+    /// The place with everything forgotten that no token can tell.
+    pub(super) fn normal(&self, place: Place) -> Place {
+        let Frame::Name { object, naming, text, reach, escape } = place.frame else {
+            return place;
         };
-        let free = grown.core.class_formula(*language) == TRUE
-            && asked.is_empty()
-            && *escape == Escape::None
-            && record == UNRECORDED;
-        // Inside a character of several bytes the machine of texts is elsewhere.
-        if !free || grown.frames.get(frame.0) != &grown.opened(frame) {
-            return Ok(None);
+        let strays = reach.from == reach.to
+            && text != UNRECORDED
+            && !self.tells_names
+            && self.takes_any(reach.classes);
+        if !strays {
+            return place;
         }
-        let printable = CharSet::from_ranges([(' ', '!'), ('#', '['), (']', '\u{7F}')]);
-        let wide = CharSet::from_ranges([('\u{80}', char::MAX)]);
-        let ascii = (0..128u8).filter(|&byte| printable.contains(char::from(byte)));
-        let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
-        let only_ascii = grown.core.options.escapes == Escapes::Ascii;
-        let (class, cover) = match only_ascii {
-            true => (printable, Cover::None),
-            false => (printable.union(&wide), Cover::Full),
-        };
-        let wide = [cover; WIDE_PARTS];
-        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit: Some(key) }))
+        let frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
+        Place { frame, ..place }
+    }
+
+    /// Whether names of all kinds are one class that may come.
+    pub(super) fn takes_any(&self, classes: AskedId) -> bool {
+        let [Some((class, _))] = **self.parts.asked.get(classes.0) else { return false };
+        self.core.class_formula(class) == TRUE
     }
 }

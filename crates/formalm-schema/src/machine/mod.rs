@@ -1,18 +1,22 @@
 //! The machine of a schema: JSON read byte by byte, with what is still owed in every frame.
 
+mod ahead;
 mod containers;
 mod derive;
 mod escapes;
 mod frame;
 mod keys;
+mod known;
+mod lengths;
 mod names;
+mod naming;
 mod numbers;
 mod scalars;
 mod shortest;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId};
+use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId, Viability};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
@@ -21,7 +25,9 @@ use crate::formula::TRUE;
 use crate::node::{NodeId, Note};
 use crate::options::{Limits, Options};
 use crate::read;
-use frame::{DONE, Frame, FrameId, Owes, Table};
+use frame::{DONE, Frame, FrameId, Owes, Place, Table};
+use known::{Known, Parts};
+use naming::Naming;
 
 pub use keys::SchemaKeys;
 
@@ -40,28 +46,20 @@ const EMPTY_RECORD: Recorded = 1;
 pub(crate) struct Grown {
     pub(crate) core: Core,
     frames: Table<Frame>,
-    states: Table<(FrameId, Recorded)>,
+    states: Table<Place>,
     /// Recorded texts, each one byte longer than another: `(the other, byte, length)`.
     records: Table<(Recorded, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
     live: FxHashMap<u32, ByteSet>,
-    /// Whether members of a class of names may come next in an object.
-    classes: FxHashMap<(FrameId, TextId), bool>,
-    named: FxHashMap<(FrameId, crate::names::NameId), bool>,
-    /// Names that matter in objects that take any other name.
-    open: FxHashMap<FrameId, Vec<crate::names::NameId>>,
-    orders: Table<Vec<crate::names::NameId>>,
-    /// Successors found since looking ahead began.
-    found: Vec<(u32, u8)>,
-    ahead: bool,
-}
-
-/// How much there was before looking ahead.
-#[derive(Clone, Copy, Debug)]
-struct Before {
-    frames: usize,
-    states: usize,
-    records: usize,
+    parts: Parts,
+    known: Known,
+    namings: Vec<Naming>,
+    keys: Table<Place>,
+    /// Whether names whose text does not matter are told apart by it in keys.
+    tells_names: bool,
+    /// Bytes of the longest token.
+    horizon: usize,
+    lengths: FxHashMap<TextId, Option<Box<Viability>>>,
 }
 
 /// The lazy deterministic automaton of a schema; shared freely between threads.
@@ -119,21 +117,22 @@ impl SchemaAutomaton {
             records: Table::default(),
             next: FxHashMap::default(),
             live: FxHashMap::default(),
-            classes: FxHashMap::default(),
-            named: FxHashMap::default(),
-            open: FxHashMap::default(),
-            orders: Table::default(),
-            found: Vec::new(),
-            ahead: false,
+            parts: Parts::default(),
+            known: Known::default(),
+            namings: Vec::new(),
+            keys: Table::default(),
+            tells_names: false,
+            horizon: 0,
+            lengths: FxHashMap::default(),
         };
         grown.frames.intern(Frame::Done);
         grown.records.intern((0, 0, 0));
         grown.records.intern((0, 1, 0));
-        grown.orders.intern(Vec::new());
         let owes = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
-        let value = Frame::Value { owes, blanks: options.blanks, below: DONE };
-        let first = FrameId(grown.frames.intern(value));
-        let start = StateId::from_number(grown.states.intern((first, UNRECORDED)));
+        let owes = grown.parts.owes(owes);
+        let frame = Frame::Value { owes, blanks: options.blanks, below: DONE };
+        let start = grown.states.intern(Place { frame, record: UNRECORDED });
+        let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
         Ok(Some(SchemaAutomaton { grown, flags, start, notes }))
     }
@@ -206,89 +205,76 @@ impl Machine for SchemaAutomaton {
 
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        grown.core.memory_bytes()
-            + grown.frames.len() * 240
-            + (grown.states.len() + grown.next.len() + grown.records.len()) * 40
+        grown.bytes()
+    }
+
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let grown = &mut self.lock();
+        let mut state = state.number();
+        for (at, &byte) in text.iter().enumerate() {
+            match grown.successor(state, byte)? {
+                DEAD => return Ok(Err(at)),
+                next => state = next,
+            }
+        }
+        Ok(Ok(StateId::from_number(state)))
     }
 }
 
 impl Grown {
+    /// Memory in use, in bytes.
+    fn bytes(&self) -> usize {
+        self.core.memory_bytes()
+            + self.frames.len() * 100
+            + (self.states.len() + self.keys.len()) * 100
+            + (self.next.len() + self.records.len()) * 40
+            + self.parts.bytes()
+            + self.known.bytes()
+            + self.namings.len() * 200
+    }
+
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
         if let Some(&known) = self.next.get(&(state, byte)) {
             return Ok(known);
         }
+        self.check_limits()?;
+        let place = *self.states.get(state);
+        let next = match self.read_fresh(place, byte)? {
+            Some(place) => self.states.intern(place),
+            None => DEAD,
+        };
+        self.next.insert((state, byte), next);
+        Ok(next)
+    }
+
+    fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
-        let bytes = (self.next.len() * 40 + self.frames.len() * 240) as u64;
+        let bytes = self.next.len() * 40 + (self.states.len() + self.frames.len()) * 200;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
-            (Resource::Bytes, bytes, limits.bytes),
+            (Resource::Bytes, bytes as u64, limits.bytes),
         ] {
             if needed > allowed {
                 return Err(Error::Limit { resource, needed, allowed });
             }
         }
+        Ok(())
+    }
+
+    /// The place after a byte, with all steps of search that one byte may take.
+    fn read_fresh(&mut self, place: Place, byte: u8) -> Result<Option<Place>, Error> {
         self.core.steps = 0;
-        let (frame, record) = *self.states.get(state);
-        let next = match self.read(frame, record, byte) {
-            Ok(Some(place)) => self.states.intern(place),
-            Ok(None) => DEAD,
-            Err(error) => {
-                self.core.answers.abandon();
-                return Err(error);
-            }
-        };
-        self.next.insert((state, byte), next);
-        if self.ahead {
-            self.found.push((state, byte));
+        let read = self.read(place, byte);
+        if read.is_err() {
+            self.core.answers.abandon();
         }
-        Ok(next)
-    }
-
-    /// Begins to look ahead.
-    fn remember(&mut self) -> Before {
-        self.ahead = true;
-        self.found.clear();
-        Before { frames: self.frames.len(), states: self.states.len(), records: self.records.len() }
-    }
-
-    /// Drops what was met ahead.
-    fn forget(&mut self, before: Before) {
-        self.ahead = false;
-        for key in std::mem::take(&mut self.found) {
-            let kept = (key.0 as usize) < before.states
-                && self
-                    .next
-                    .get(&key)
-                    .is_none_or(|&next| next == DEAD || (next as usize) < before.states);
-            if !kept {
-                self.next.remove(&key);
-            }
-        }
-        self.classes.retain(|(frame, _), _| (frame.0 as usize) < before.frames);
-        self.named.retain(|(frame, _), _| (frame.0 as usize) < before.frames);
-        self.open.retain(|frame, _| (frame.0 as usize) < before.frames);
-        self.frames.truncate(before.frames);
-        self.states.truncate(before.states);
-        self.records.truncate(before.records);
-    }
-
-    /// The frame of a text as it was opened.
-    fn opened(&self, frame: FrameId) -> Frame {
-        let mut frame = self.frames.get(frame.0).clone();
-        if let Frame::Text { language, state, .. } = &mut frame {
-            *state = self.core.text(*language).start();
-        }
-        frame
+        read
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {
-        let (frame, _) = *self.states.get(state);
-        match self.frames.get(frame.0).clone() {
+        match self.states.get(state).frame {
             Frame::Done => true,
-            Frame::Number { owes, digits, below: DONE } => {
-                let total = self.core.total(&owes);
-                self.core.number_ends(total, &digits)
-            }
+            Frame::Number { owes, digits, below: DONE } => self.number_end(owes, digits).is_some(),
             _ => false,
         }
     }
@@ -298,41 +284,34 @@ impl Grown {
     }
 
     /// The place after a byte; `None` if no instance continues so.
-    fn read(
-        &mut self,
-        frame: FrameId,
-        record: Recorded,
-        byte: u8,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
-        let grown = if record == UNRECORDED {
-            UNRECORDED
-        } else {
-            let length = self.records.get(record).2;
-            self.records.intern((record, byte, length + 1))
-        };
-        let place = match self.frames.get(frame.0).clone() {
+    fn read(&mut self, place: Place, byte: u8) -> Result<Option<Place>, Error> {
+        let Place { frame, record } = place;
+        let grown = if record == UNRECORDED { UNRECORDED } else { self.record(record, byte) };
+        let frame = match frame {
             Frame::Done => None,
-            Frame::Value { owes, blanks, below } => {
-                let next = self.read_value(&owes, blanks, below, byte)?;
-                next.map(|next| (next, grown))
-            }
+            Frame::Value { owes, blanks, below } => self.read_value(owes, blanks, below, byte)?,
             Frame::Word { rest, truths, below } => {
                 if rest[0] != byte {
                     return Ok(None);
                 }
                 if rest.len() == 1 {
-                    return self.close(below, &truths, grown);
+                    return self.close(below, truths, grown);
                 }
-                let next = self.frame(Frame::Word { rest: &rest[1..], truths, below });
-                Some((next, grown))
+                Some(Frame::Word { rest: &rest[1..], truths, below })
             }
             Frame::Text { .. } => return self.read_text(frame, byte, grown),
             Frame::Number { .. } => return self.read_number(frame, byte, record, grown),
-            Frame::Name { .. } => self.read_name(frame, byte)?.map(|next| (next, grown)),
+            Frame::Name { .. } => self.read_name(frame, byte)?,
             Frame::Object { .. } => return self.read_object(frame, byte, grown),
             Frame::Array { .. } => return self.read_array(frame, byte, record, grown),
         };
-        Ok(place)
+        Ok(frame.map(|frame| Place { frame, record: grown }))
+    }
+
+    /// A recorded text with one more byte.
+    fn record(&mut self, record: Recorded, byte: u8) -> Recorded {
+        let length = self.records.get(record).2;
+        self.records.intern((record, byte, length + 1))
     }
 
     /// The text recorded from a place on.

@@ -1,34 +1,43 @@
 //! Names of members, character by character.
 
-use formalm_automata::{Error, Machine};
+use formalm_automata::Error;
 
-use super::Grown;
 use super::escapes::{self, Read};
-use super::frame::{Escape, Frame, FrameId, Mode};
-use crate::formula::{Atom, F};
-use crate::names::NameId;
-use crate::node::Type;
-use crate::options::Order;
-use crate::solve::{Rest, fresh_member};
+use super::frame::{Escape, Frame, Reach};
+use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
+use crate::formula::{Atom, TRUE};
+use crate::names::{NameId, PLACEHOLDER};
 
 impl Grown {
+    /// Whether some name may come next in an object.
+    pub(super) fn some_name(&mut self, object: Frame) -> Result<bool, Error> {
+        let Frame::Object { owes, gone, order, .. } = object else { return Ok(false) };
+        let naming = self.naming(owes, gone, order)?;
+        let start = self.names_of(naming).start;
+        Ok(self.some_class(naming, start, Vec::new)?
+            || self.some_known(naming, (start.from, start.to))?)
+    }
+
     /// The frame after the quote that opens a name.
-    pub(super) fn open_name(&mut self, object: FrameId) -> Result<Option<FrameId>, Error> {
-        if !self.name_viable(object, b"")? {
+    pub(super) fn open_name(&mut self, object: Frame) -> Result<Option<Frame>, Error> {
+        let Frame::Object { owes, gone, order, .. } = object else { return Ok(None) };
+        if !self.some_name(object)? {
             return Ok(None);
         }
-        Ok(Some(self.frame(Frame::Name { object, text: [].into(), escape: Escape::None })))
+        let naming = self.naming(owes, gone, order)?;
+        let reach = self.names_of(naming).start;
+        let object = self.frame(object);
+        let (text, escape) = (EMPTY_RECORD, Escape::None);
+        Ok(Some(Frame::Name { object, naming, text, reach, escape }))
     }
 
     /// The frame after a byte of a name.
-    pub(super) fn read_name(&mut self, frame: FrameId, byte: u8) -> Result<Option<FrameId>, Error> {
-        let Frame::Name { object, text, escape } = self.frames.get(frame.0).clone() else {
+    pub(super) fn read_name(&mut self, frame: Frame, byte: u8) -> Result<Option<Frame>, Error> {
+        let Frame::Name { object, naming, mut text, mut reach, escape } = frame else {
             return Ok(None);
         };
         if byte == b'"' && escape == Escape::None {
-            let Ok(name) = std::str::from_utf8(&text) else { return Ok(None) };
-            let name = self.core.schema.names.intern(name);
-            return self.close_name(object, name);
+            return self.close_name(frame);
         }
         let policy = self.core.options.escapes;
         let mut buffer = [0; 4];
@@ -40,217 +49,80 @@ impl Grown {
             }
             Read::Character(character) => character.encode_utf8(&mut buffer).as_bytes(),
             Read::Inside(escape) => {
-                let viable = self.escape_viable(object, &text, escape)?;
-                return Ok(viable.then(|| self.frame(Frame::Name { object, text, escape })));
+                let after = Frame::Name { object, naming, text, reach, escape };
+                return Ok(self.escape_viable(after)?.then_some(after));
             }
         };
-        let text: Box<[u8]> = [&text[..], read].concat().into();
-        if !self.name_viable(object, &text)? {
-            return Ok(None);
-        }
-        Ok(Some(self.frame(Frame::Name { object, text, escape: Escape::None })))
-    }
-
-    /// The object after a name, before the colon.
-    fn close_name(&mut self, object: FrameId, name: NameId) -> Result<Option<FrameId>, Error> {
-        let Frame::Object { owes, gone, order, below, .. } = self.frames.get(object.0).clone()
-        else {
-            return Ok(None);
-        };
-        if gone.binary_search(&name).is_ok() || !self.member_viable(object, name)? {
-            return Ok(None);
-        }
-        let owes = self.core.after_name(&owes, name)?;
-        let gone = self.gone_after(&gone, order, name);
-        let blanks = self.core.options.blanks;
-        Ok(Some(self.frame(Frame::Object { owes, gone, order, mode: Mode::Colon, blanks, below })))
-    }
-
-    /// Names that cannot come any more once this one has come.
-    fn gone_after(&self, gone: &[NameId], order: u32, name: NameId) -> Box<[NameId]> {
-        let mut gone = gone.to_vec();
-        gone.push(name);
-        if self.core.options.order == Order::Schema {
-            let declared = self.orders.get(order);
-            // A name that is not declared comes after all that are.
-            let passed = declared.iter().position(|&one| one == name).unwrap_or(declared.len());
-            gone.extend(&declared[..passed]);
-        }
-        gone.sort_unstable();
-        gone.dedup();
-        gone.into()
-    }
-
-    /// Whether a member of this name may come next.
-    fn member_viable(&mut self, object: FrameId, name: NameId) -> Result<bool, Error> {
-        if let Some(&known) = self.named.get(&(object, name)) {
-            return Ok(known);
-        }
-        let Frame::Object { owes, gone, order, .. } = self.frames.get(object.0).clone() else {
-            return Ok(false);
-        };
-        let gone = self.gone_after(&gone, order, name);
-        let owes = self.core.after_name(&owes, name)?;
-        let rest = Rest { of: Type::Object, gone: &gone };
-        let viable = self.core.can_begin(owes, rest)?;
-        self.named.insert((object, name), viable);
-        Ok(viable)
-    }
-
-    /// Names that the formulas of an object speak of, and what tells apart the others.
-    fn mentioned(&mut self, object: FrameId) -> (Vec<NameId>, Vec<F>) {
-        let (mut names, mut tests) = (Vec::new(), Vec::new());
-        let Frame::Object { owes, .. } = self.frames.get(object.0).clone() else {
-            return (names, tests);
-        };
-        for &id in &owes.formulas {
-            for atom in self.core.atoms(id) {
-                match atom {
-                    Atom::Members(rules) => {
-                        for (which, _) in &rules {
-                            names.extend(which.names.iter().flatten());
-                            names.extend(&which.others);
-                            for &regex in which.found.iter().chain(&which.missing) {
-                                tests.push(self.core.formulas.atom(Atom::In(regex)));
-                            }
-                        }
-                    }
-                    Atom::Owed(list) => names.extend(&list),
-                    Atom::NamesIn(language) => tests.push(language),
-                    _ => {}
-                }
+        for &byte in read {
+            let depth = self.records.get(text).2 as usize;
+            let before = text;
+            let so_far = |grown: &Grown| grown.recorded(before, 0);
+            let Some(after) = self.narrowed(naming, reach, depth, byte, so_far)? else {
+                return Ok(None);
+            };
+            reach = after;
+            if text != UNRECORDED {
+                text = self.record(text, byte);
             }
         }
-        names.sort_unstable();
-        names.dedup();
-        tests.sort_unstable();
-        tests.dedup();
-        (names, tests)
+        Ok(Some(Frame::Name { object, naming, text, reach, escape: Escape::None }))
     }
 
-    /// Whether some name that begins so may come next.
-    pub(super) fn name_viable(&mut self, object: FrameId, prefix: &[u8]) -> Result<bool, Error> {
-        let Frame::Object { gone, .. } = self.frames.get(object.0).clone() else {
-            return Ok(false);
-        };
-        if self.strays(object, &gone, prefix) {
-            return Ok(true);
+    /// The name that was read; no text is any name that is not known.
+    pub(super) fn read_text_of_name(&mut self, text: Recorded) -> NameId {
+        if text == UNRECORDED {
+            return PLACEHOLDER;
         }
-        let (names, tests) = self.mentioned(object);
-        for &name in &names {
-            if self.core.schema.names.get(name).as_bytes().starts_with(prefix)
-                && gone.binary_search(&name).is_err()
-                && self.member_viable(object, name)?
-            {
-                return Ok(true);
-            }
-        }
-        for class in self.core.classes(&tests)? {
-            if self.classes.get(&(object, class)) == Some(&false) {
-                continue;
-            }
-            let machine = std::sync::Arc::clone(self.core.text(class));
-            let Ok(state) = machine.walk(machine.start(), prefix)? else { continue };
-            let taken = names.iter().chain(gone.iter());
-            let taken: Vec<&[u8]> = taken
-                .filter_map(|&name| {
-                    self.core.schema.names.get(name).as_bytes().strip_prefix(prefix)
-                })
-                .collect();
-            let Some(rest) = fresh_member(&*machine, state, &taken)? else { continue };
-            if self.class_viable(object, class, &[prefix, &rest].concat())? {
-                if tests.is_empty() {
-                    self.open.insert(object, names);
-                }
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Whether a text begins no name that matters, in an object that takes any other name.
-    fn strays(&self, object: FrameId, gone: &[NameId], text: &[u8]) -> bool {
-        // A character may be unfinished, but not broken.
-        let is_text =
-            std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true);
-        let open = self.open.get(&object).filter(|_| is_text);
-        open.is_some_and(|names| {
-            let begins =
-                |name: &NameId| self.core.schema.names.get(*name).as_bytes().starts_with(text);
-            !names.iter().any(begins) && !gone.iter().any(begins)
-        })
-    }
-
-    /// Whether a name of a class may come next: all that are not mentioned are alike.
-    fn class_viable(
-        &mut self,
-        object: FrameId,
-        class: crate::core::TextId,
-        name: &[u8],
-    ) -> Result<bool, Error> {
-        if let Some(&known) = self.classes.get(&(object, class)) {
-            return Ok(known);
-        }
-        let Ok(name) = std::str::from_utf8(name) else { return Ok(false) };
-        let name = self.core.schema.names.intern(name);
-        let viable = self.member_viable(object, name)?;
-        self.classes.insert((object, class), viable);
-        Ok(viable)
+        // The machines of classes read characters only.
+        let read = String::from_utf8_lossy(&self.recorded(text, 0)).into_owned();
+        self.core.schema.names.intern(&read)
     }
 
     /// Whether some character that the escape may become leads to a name.
-    fn escape_viable(
-        &mut self,
-        object: FrameId,
-        text: &[u8],
-        escape: Escape,
-    ) -> Result<bool, Error> {
+    fn escape_viable(&mut self, frame: Frame) -> Result<bool, Error> {
+        let Frame::Name { naming, text, reach, escape, .. } = frame else { return Ok(false) };
         let policy = self.core.options.escapes;
-        let Frame::Object { gone, .. } = self.frames.get(object.0).clone() else {
-            return Ok(false);
-        };
-        let (names, tests) = self.mentioned(object);
-        for &name in &names {
-            let whole = self.core.schema.names.get(name).to_owned();
-            let Some(rest) = whole.as_bytes().strip_prefix(text) else { continue };
-            if gone.binary_search(&name).is_ok() || rest.is_empty() {
+        let Reach { from, to, classes } = reach;
+        let classes: Vec<_> = self.parts.asked.get(classes.0).iter().flatten().copied().collect();
+        for (class, state) in classes {
+            let machine = self.core.text(class);
+            if !escapes::some_completion(escape, policy, machine, state)? {
                 continue;
             }
-            let only = self.core.schema.texts(vec![whole]);
-            let only = self.core.formulas.atom(Atom::In(only));
-            let Some(only) = self.core.language(only)? else { continue };
-            let machine = std::sync::Arc::clone(self.core.text(only));
-            let Ok(state) = machine.walk(machine.start(), text)? else { continue };
-            if escapes::some_completion(escape, policy, &machine, state)?
-                && self.member_viable(object, name)?
+            if from == to
+                || self.core.class_formula(class) == TRUE
+                || self.fresh_escape(frame, class)?
             {
                 return Ok(true);
             }
         }
-        for class in self.core.classes(&tests)? {
-            // Names that are mentioned belong to no class.
-            let mut others = vec![];
-            for name in names.iter().chain(gone.iter()) {
-                others.push(self.core.schema.names.get(*name).to_owned());
-            }
-            let mut parts = vec![self.core.class_formula(class)];
-            if !others.is_empty() {
-                let listed = self.core.schema.texts(others);
-                let listed = self.core.formulas.atom(Atom::In(listed));
-                parts.push(self.core.formulas.not(listed));
-            }
-            let rest = self.core.formulas.and(parts);
-            let Some(language) = self.core.language(rest)? else { continue };
-            let machine = std::sync::Arc::clone(self.core.text(language));
-            let Ok(state) = machine.walk(machine.start(), text)? else { continue };
-            if !escapes::some_completion(escape, policy, &machine, state)? {
-                continue;
-            }
-            let Some(name) = fresh_member(&*machine, machine.start(), &[])? else { continue };
-            if self.class_viable(object, class, &name)? {
+        let length = self.recorded(text, 0).len();
+        for at in from..to {
+            let rest = self.known_name(naming, at).get(length..);
+            let next = rest.and_then(|rest| rest.chars().next());
+            let could = next.is_some_and(|next| escapes::may_become(escape, policy, next));
+            if could && self.known_viable(naming, at)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The same for names of a class that are not known.
+    fn fresh_escape(&mut self, frame: Frame, class: crate::core::TextId) -> Result<bool, Error> {
+        let Frame::Name { naming, text, reach, escape, .. } = frame else { return Ok(false) };
+        let known = (reach.from..reach.to).map(|at| self.known_name(naming, at).to_owned());
+        let listed = self.core.schema.texts(known.collect());
+        let listed = self.core.formulas.atom(Atom::In(listed));
+        let others = self.core.formulas.not(listed);
+        let rest = self.core.formulas.both(self.core.class_formula(class), others);
+        let Some(language) = self.core.language(rest)? else { return Ok(false) };
+        let machine = std::sync::Arc::clone(self.core.text(language));
+        let read = self.recorded(text, 0);
+        let start = formalm_automata::Machine::start(&*machine);
+        let Ok(state) = formalm_automata::Machine::walk(&*machine, start, &read)? else {
+            return Ok(false);
+        };
+        escapes::some_completion(escape, self.core.options.escapes, &machine, state)
     }
 }

@@ -3,8 +3,8 @@
 use formalm_automata::Error;
 use num_bigint::BigInt;
 
-use super::frame::{Digits, Frame, FrameId, Part};
-use super::{Grown, Recorded, UNRECORDED};
+use super::frame::{Digits, DigitsId, Frame, Owes, OwesId, Part, Place, TruthsId};
+use super::{Grown, Recorded};
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, TRUE};
@@ -119,45 +119,98 @@ impl Core {
     }
 }
 
+/// Whether a byte may be part of a number.
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_digit() || b"+-.eE".contains(&byte)
+}
+
 impl Grown {
     /// The place after a byte of a number, or after the number.
     pub(super) fn read_number(
         &mut self,
-        frame: FrameId,
+        frame: Frame,
         byte: u8,
         record: Recorded,
         grown: Recorded,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
-        let Frame::Number { owes, digits, below } = self.frames.get(frame.0).clone() else {
-            return Ok(None);
-        };
-        let total = self.core.total(&owes);
-        let free = owes.formulas.iter().all(|&id| id == TRUE || id == FALSE);
-        if let Some(part) = digits.part_after(byte, free) {
-            let digits = if free {
-                Digits { part, ..digits }
-            } else {
-                let mut atoms = self.core.atoms(total);
-                for &id in &owes.formulas {
-                    atoms.extend(self.core.atoms(id));
-                }
-                digits.after(part, byte, &Scale::new(&atoms))
-            };
-            if !self.core.number_viable(total, &digits)? {
-                return Ok(None);
-            }
-            let next = self.frame(Frame::Number { owes, digits, below });
-            return Ok(Some((next, grown)));
+    ) -> Result<Option<Place>, Error> {
+        let Frame::Number { owes, digits, below } = frame else { return Ok(None) };
+        if is_part(byte) {
+            let digits = self.digits_after(owes, Some(digits), byte)?;
+            return Ok(digits.map(|digits| Place {
+                frame: Frame::Number { owes, digits, below },
+                record: grown,
+            }));
         }
-        if !self.core.number_ends(total, &digits) {
-            return Ok(None);
-        }
-        let ended = owes.formulas.iter().skip(1);
-        let truths: Vec<bool> = ended.map(|&id| self.core.number_ends(id, &digits)).collect();
+        let Some(truths) = self.number_end(owes, digits) else { return Ok(None) };
         // The byte belongs to what is around the number.
-        let Some((around, kept)) = self.close(below, &truths, record)? else { return Ok(None) };
-        debug_assert!(kept == UNRECORDED || kept == record);
-        self.read(around, kept, byte)
+        match self.close(below, truths, record)? {
+            Some(around) => self.read(around, byte),
+            None => Ok(None),
+        }
+    }
+
+    /// A number after one more byte; `None` if no number that is owed goes on so.
+    pub(super) fn digits_after(
+        &mut self,
+        owes: OwesId,
+        digits: Option<DigitsId>,
+        byte: u8,
+    ) -> Result<Option<DigitsId>, Error> {
+        if let Some(&known) = self.known.digits.get(&(owes, digits, byte)) {
+            return Ok(known);
+        }
+        let before = digits.map(|digits| self.parts.digits.get(digits.0).clone());
+        let owed = self.parts.owes.get(owes.0).clone();
+        let after = self.core.digits_after(&owed, before, byte)?;
+        let after = after.map(|digits| self.parts.digits(digits));
+        self.known.digits.insert((owes, digits, byte), after);
+        Ok(after)
+    }
+
+    /// The truths of a number that ends here; `None` if it cannot.
+    pub(super) fn number_end(&mut self, owes: OwesId, digits: DigitsId) -> Option<TruthsId> {
+        if let Some(&known) = self.known.number_ends.get(&(owes, digits)) {
+            return known;
+        }
+        let number = self.parts.digits.get(digits.0).clone();
+        let owed = self.parts.owes.get(owes.0).clone();
+        let total = self.core.total(&owed);
+        let ends = self.core.number_ends(total, &number).then(|| {
+            let all = owed.formulas.iter().skip(1);
+            let truths: Vec<bool> = all.map(|&id| self.core.number_ends(id, &number)).collect();
+            self.parts.truths(&truths)
+        });
+        self.known.number_ends.insert((owes, digits), ends);
+        ends
+    }
+}
+
+impl Core {
+    fn digits_after(
+        &mut self,
+        owes: &Owes,
+        before: Option<Digits>,
+        byte: u8,
+    ) -> Result<Option<Digits>, Error> {
+        let total = self.total(owes);
+        let free = owes.formulas.iter().all(|&id| id == TRUE || id == FALSE);
+        let digits = match before {
+            None if free => Digits::first(byte).forgotten(),
+            None => Digits::first(byte),
+            Some(digits) => {
+                let Some(part) = digits.part_after(byte, free) else { return Ok(None) };
+                if free {
+                    Digits { part, ..digits }
+                } else {
+                    let mut atoms = self.atoms(total);
+                    for &id in &owes.formulas {
+                        atoms.extend(self.atoms(id));
+                    }
+                    digits.after(part, byte, &Scale::new(&atoms))
+                }
+            }
+        };
+        Ok(self.number_viable(total, &digits)?.then_some(digits))
     }
 }
 

@@ -3,12 +3,27 @@
 use formalm_automata::{Error, Machine};
 
 use super::escapes::{self, Read};
-use super::frame::{Digits, Escape, Frame, FrameId, Mode, Owes, Part};
+use super::frame::OrderId;
+use super::frame::{AskedId, Digits, Escape, Frame, FrameId, Mode, Owes, OwesId, Part, Place};
+use super::known::{ANY_ORDER, NO_TRUTHS, NONE_GONE, NOT_ASKED, Opened};
 use super::{Grown, Recorded};
-use crate::core::TextId;
-use crate::formula::{F, FALSE, TRUE};
+use crate::formula::{F, FALSE};
 use crate::node::Type;
 use crate::options::Order;
+
+/// The types that a first byte opens, and what is left of a word.
+fn opens(byte: u8) -> Option<(Type, &'static [u8])> {
+    Some(match byte {
+        b'n' => (Type::Null, b"ull"),
+        b't' => (Type::Bool, b"rue"),
+        b'f' => (Type::Bool, b"alse"),
+        b'"' => (Type::String, b""),
+        b'-' | b'0'..=b'9' => (Type::Number, b""),
+        b'[' => (Type::Array, b""),
+        b'{' => (Type::Object, b""),
+        _ => return None,
+    })
+}
 
 /// Whether a byte is a blank between the parts of a text.
 pub(super) fn is_blank(byte: u8) -> bool {
@@ -16,30 +31,55 @@ pub(super) fn is_blank(byte: u8) -> bool {
 }
 
 impl Grown {
-    /// The frame after the first byte of a value.
+    /// The frame after a byte of a value that has not begun.
     pub(super) fn read_value(
         &mut self,
-        owes: &Owes,
+        owes: OwesId,
         blanks: u8,
         below: FrameId,
         byte: u8,
-    ) -> Result<Option<FrameId>, Error> {
+    ) -> Result<Option<Frame>, Error> {
         if is_blank(byte) && below != super::DONE {
             let blanks = blanks.checked_sub(1);
-            return Ok(
-                blanks.map(|blanks| self.frame(Frame::Value { owes: owes.clone(), blanks, below }))
-            );
+            return Ok(blanks.map(|blanks| Frame::Value { owes, blanks, below }));
         }
-        let (of, word): (Type, &'static [u8]) = match byte {
-            b'n' => (Type::Null, b"ull"),
-            b't' => (Type::Bool, b"rue"),
-            b'f' => (Type::Bool, b"alse"),
-            b'"' => (Type::String, b""),
-            b'-' | b'0'..=b'9' => (Type::Number, b""),
-            b'[' => (Type::Array, b""),
-            b'{' => (Type::Object, b""),
-            _ => return Ok(None),
-        };
+        let Some((of, rest)) = opens(byte) else { return Ok(None) };
+        let Some(opened) = self.open(owes, byte, of)? else { return Ok(None) };
+        let (blanks, mode) = (self.core.options.blanks, Mode::First);
+        Ok(Some(match opened {
+            Opened::Word(truths) => Frame::Word { rest, truths, below },
+            Opened::Text(language, asked) => {
+                let state = self.core.text(language).start();
+                Frame::Text { language, state, asked, escape: Escape::None, below }
+            }
+            Opened::Number(owes) => match self.digits_after(owes, None, byte)? {
+                Some(digits) => Frame::Number { owes, digits, below },
+                None => return Ok(None),
+            },
+            Opened::Array(owes) => {
+                self.check_nesting(below)?;
+                Frame::Array { owes, mode, blanks, from: 0, below }
+            }
+            Opened::Object(owes, order) => {
+                self.check_nesting(below)?;
+                Frame::Object { owes, gone: NONE_GONE, order, mode, blanks, below }
+            }
+        }))
+    }
+
+    /// What a value becomes with its first byte; `None` if no value begins so.
+    fn open(&mut self, owes: OwesId, byte: u8, of: Type) -> Result<Option<Opened>, Error> {
+        let by = if of == Type::Number { 0 } else { byte };
+        if let Some(&known) = self.known.opened.get(&(owes, by)) {
+            return Ok(known);
+        }
+        let opened = self.open_fresh(owes, byte, of)?;
+        self.known.opened.insert((owes, by), opened);
+        Ok(opened)
+    }
+
+    fn open_fresh(&mut self, id: OwesId, byte: u8, of: Type) -> Result<Option<Opened>, Error> {
+        let owes = self.parts.owes.get(id.0).clone();
         let mut formulas = Vec::with_capacity(owes.formulas.len());
         for &id in &owes.formulas {
             formulas.push(self.core.of_type(id, of)?);
@@ -49,97 +89,70 @@ impl Grown {
         if total == FALSE {
             return Ok(None);
         }
-        match of {
+        Ok(match of {
             Type::Null | Type::Bool => {
                 let truth = byte == b't';
                 if !self.core.holds_for_bool(total, truth) {
                     return Ok(None);
                 }
                 let all = typed.formulas.iter().skip(1);
-                let truths = all.map(|&id| self.core.holds_for_bool(id, truth)).collect();
-                Ok(Some(self.frame(Frame::Word { rest: word, truths, below })))
+                let truths: Vec<bool> =
+                    all.map(|&id| self.core.holds_for_bool(id, truth)).collect();
+                Some(Opened::Word(self.parts.truths(&truths)))
             }
-            Type::String => self.open_text(&typed, total, below),
-            Type::Number => {
-                let digits = Digits::first(byte);
-                if !self.core.number_viable(total, &digits)? {
-                    return Ok(None);
-                }
-                let free = typed.formulas.iter().all(|&id| id == TRUE || id == FALSE);
-                let digits = if free { digits.forgotten() } else { digits };
-                Ok(Some(self.frame(Frame::Number { owes: typed, digits, below })))
+            Type::String => self.open_text(&typed, total)?,
+            Type::Number => Some(Opened::Number(self.parts.owes(typed))),
+            Type::Array | Type::Object if !self.core.some_of_type(total, of)? => None,
+            Type::Array => Some(Opened::Array(self.parts.owes(typed))),
+            Type::Object => {
+                let order = match self.core.options.order {
+                    Order::Any => ANY_ORDER,
+                    Order::Schema => {
+                        let declared = self.core.declared(&owes);
+                        OrderId(self.parts.orders.intern(declared))
+                    }
+                };
+                Some(Opened::Object(self.parts.owes(typed), order))
             }
-            Type::Array | Type::Object => self.open_container(owes, typed, total, of, below),
-        }
+        })
     }
 
-    fn open_container(
-        &mut self,
-        outside: &Owes,
-        owes: Owes,
-        total: F,
-        of: Type,
-        below: FrameId,
-    ) -> Result<Option<FrameId>, Error> {
-        if !self.core.some_of_type(total, of)? {
-            return Ok(None);
-        }
-        self.check_nesting(below)?;
-        let blanks = self.core.options.blanks;
-        let mode = Mode::First;
-        Ok(Some(if of == Type::Array {
-            self.frame(Frame::Array { owes, mode, blanks, from: 0, below })
-        } else {
-            let order = match self.core.options.order {
-                Order::Any => 0,
-                Order::Schema => {
-                    let declared = self.core.declared(outside);
-                    self.orders.intern(declared)
-                }
-            };
-            self.frame(Frame::Object { owes, gone: [].into(), order, mode, blanks, below })
-        }))
-    }
-
-    fn open_text(
-        &mut self,
-        owes: &Owes,
-        total: F,
-        below: FrameId,
-    ) -> Result<Option<FrameId>, Error> {
+    fn open_text(&mut self, owes: &Owes, total: F) -> Result<Option<Opened>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
         let mut asked = Vec::with_capacity(owes.formulas.len() - 1);
         for &id in owes.formulas.iter().skip(1) {
             let asked_language = if id == FALSE { None } else { self.core.language(id)? };
             asked.push(asked_language.map(|one| (one, self.core.text(one).start())));
         }
-        let state = self.core.text(language).start();
-        let escape = Escape::None;
-        let frame = Frame::Text { language, state, asked: asked.into(), escape, below };
-        Ok(Some(self.frame(frame)))
+        let asked = AskedId(self.parts.asked.intern(asked.into()));
+        Ok(Some(Opened::Text(language, asked)))
     }
 
     /// The place after a byte of a string.
     pub(super) fn read_text(
         &mut self,
-        frame: FrameId,
+        frame: Frame,
         byte: u8,
         record: Recorded,
-    ) -> Result<Option<(FrameId, Recorded)>, Error> {
-        let Frame::Text { language, state, mut asked, escape, below } =
-            self.frames.get(frame.0).clone()
-        else {
+    ) -> Result<Option<Place>, Error> {
+        let Frame::Text { language, state, asked, escape, below } = frame else {
             return Ok(None);
         };
         if byte == b'"' && escape == Escape::None {
             if !self.core.text(language).is_accepting(state) {
                 return Ok(None);
             }
-            let accepts = |one: &Option<(TextId, _)>| {
-                one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state))
+            let truths = match asked {
+                NOT_ASKED => NO_TRUTHS,
+                asked => {
+                    let accepts = |&(text, state)| self.core.text(text).is_accepting(state);
+                    let asked = self.parts.asked.get(asked.0).iter();
+                    let truths: Vec<bool> =
+                        asked.map(|one| one.as_ref().is_some_and(accepts)).collect();
+                    self.parts.truths(&truths)
+                }
             };
-            let truths: Vec<bool> = asked.iter().map(accepts).collect();
-            return self.close(below, &truths, record);
+            return self.close(below, truths, record);
         }
         let policy = self.core.options.escapes;
         let mut buffer = [0; 4];
@@ -155,25 +168,40 @@ impl Grown {
                 if !escapes::some_completion(escape, policy, machine, state)? {
                     return Ok(None);
                 }
-                let next = self.frame(Frame::Text { language, state, asked, escape, below });
-                return Ok(Some((next, record)));
+                let frame = Frame::Text { language, state, asked, escape, below };
+                return Ok(Some(Place { frame, record }));
             }
         };
         let Ok(state) = self.core.text(language).walk(state, read)? else { return Ok(None) };
-        for one in &mut asked {
+        let asked = self.asked_after(asked, read)?;
+        let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
+        Ok(Some(Place { frame, record }))
+    }
+
+    /// The machines of truths that are asked, after more of the text.
+    pub(super) fn asked_after(&mut self, asked: AskedId, read: &[u8]) -> Result<AskedId, Error> {
+        if asked == NOT_ASKED {
+            return Ok(asked);
+        }
+        let before = self.parts.asked.get(asked.0);
+        if let [Some((text, state))] = **before
+            && self.core.text(text).walk(state, read)? == Ok(state)
+        {
+            return Ok(asked);
+        }
+        let mut after = before.clone();
+        for one in &mut after {
             if let Some((text, state)) = *one {
                 *one = self.core.text(text).walk(state, read)?.ok().map(|state| (text, state));
             }
         }
-        let escape = Escape::None;
-        let next = self.frame(Frame::Text { language, state, asked, escape, below });
-        Ok(Some((next, record)))
+        Ok(AskedId(self.parts.asked.intern(after)))
     }
 }
 
 impl Digits {
     /// A number after its first byte.
-    fn first(byte: u8) -> Digits {
+    pub(super) fn first(byte: u8) -> Digits {
         let part = match byte {
             b'-' => Part::Minus,
             b'0' => Part::Zero,

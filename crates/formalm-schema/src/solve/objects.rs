@@ -6,7 +6,7 @@ use formalm_automata::Error;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::names::NameId;
+use crate::names::{NameId, PLACEHOLDER};
 use crate::node::NodeId;
 
 /// Something that one member at least has to be.
@@ -284,6 +284,7 @@ impl Core {
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
         let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
+        let taken = taken.filter(|&&name| name != PLACEHOLDER);
         let taken: Vec<&str> = taken.map(|&name| self.schema.names.get(name)).collect();
         let text = self.fresh_text(class, &taken)?;
         Ok(text.map(|text| self.schema.names.intern(&text)))

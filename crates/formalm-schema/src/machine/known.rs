@@ -1,0 +1,124 @@
+//! What was found out once and is looked up afterwards: parts of frames, and what reading does to
+//! them. All of it is the same at every depth of a text, so new states cost a few look-ups each.
+
+use formalm_automata::StateId;
+use rustc_hash::FxHashMap;
+
+use super::frame::TruthsId;
+use super::frame::{AskedId, Digits, DigitsId, GoneId, NamingId, OrderId, Owes, OwesId, Table};
+use crate::core::TextId;
+use crate::names::NameId;
+
+/// A machine of texts and its state; `None` if it refused.
+pub(super) type Asked = Option<(TextId, StateId)>;
+
+/// Interned parts of frames.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) owes: Table<Owes>,
+    pub(super) gone: Table<Box<[NameId]>>,
+    pub(super) orders: Table<Vec<NameId>>,
+    pub(super) truths: Table<Box<[bool]>>,
+    pub(super) asked: Table<Box<[Asked]>>,
+    pub(super) digits: Table<Digits>,
+}
+
+impl Default for Parts {
+    fn default() -> Parts {
+        let mut parts = Parts {
+            owes: Table::default(),
+            gone: Table::default(),
+            orders: Table::default(),
+            truths: Table::default(),
+            asked: Table::default(),
+            digits: Table::default(),
+        };
+        parts.gone.intern([].into());
+        parts.orders.intern(Vec::new());
+        parts.truths.intern([].into());
+        parts.asked.intern([].into());
+        parts
+    }
+}
+
+/// No name is gone.
+pub(super) const NONE_GONE: GoneId = GoneId(0);
+/// Members come in any order.
+pub(super) const ANY_ORDER: OrderId = OrderId(0);
+/// Nothing is asked.
+pub(super) const NO_TRUTHS: TruthsId = TruthsId(0);
+/// Nothing is asked of a text.
+pub(super) const NOT_ASKED: AskedId = AskedId(0);
+
+impl Parts {
+    pub(super) fn owes(&mut self, owes: Owes) -> OwesId {
+        OwesId(self.owes.intern(owes))
+    }
+
+    pub(super) fn truths(&mut self, truths: &[bool]) -> TruthsId {
+        if truths.is_empty() { NO_TRUTHS } else { TruthsId(self.truths.intern(truths.into())) }
+    }
+
+    pub(super) fn digits(&mut self, digits: Digits) -> DigitsId {
+        DigitsId(self.digits.intern(digits))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.owes.len() * 160
+            + self.gone.len() * 120
+            + (self.asked.len() + self.digits.len()) * 150
+            + self.orders.len() * 200
+            + self.truths.len() * 40
+    }
+}
+
+/// What a value becomes with its first byte.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Opened {
+    Word(TruthsId),
+    Text(TextId, AskedId),
+    Number(OwesId),
+    Array(OwesId),
+    Object(OwesId, OrderId),
+}
+
+/// Answers, by interned parts.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// By what a value owes and its first byte; all numbers are under `0`.
+    pub(super) opened: FxHashMap<(OwesId, u8), Option<Opened>>,
+    /// What an object owes after a name, and what the member does.
+    pub(super) members: FxHashMap<(OwesId, GoneId), Option<(OwesId, OwesId)>>,
+    /// What an array owes once an item has begun, and what the item does.
+    pub(super) items: FxHashMap<OwesId, Option<(OwesId, OwesId)>>,
+    pub(super) after_name: FxHashMap<(OwesId, NameId), OwesId>,
+    pub(super) gone_after: FxHashMap<(GoneId, OrderId, NameId), GoneId>,
+    /// What a container owes once a child without a value of its own has closed.
+    pub(super) closed: FxHashMap<(OwesId, TruthsId), OwesId>,
+    pub(super) ended: FxHashMap<OwesId, Option<TruthsId>>,
+    pub(super) unique: FxHashMap<OwesId, bool>,
+    /// A number after a byte; `None` before its first one.
+    pub(super) digits: FxHashMap<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,
+    pub(super) number_ends: FxHashMap<(OwesId, DigitsId), Option<TruthsId>>,
+    pub(super) namings: FxHashMap<(OwesId, GoneId, OrderId), NamingId>,
+    /// Whether members of a class of names may come next in an object.
+    pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
+}
+
+impl Known {
+    pub(super) fn bytes(&self) -> usize {
+        let small = self.opened.len()
+            + self.members.len()
+            + self.items.len()
+            + self.after_name.len()
+            + self.gone_after.len()
+            + self.closed.len()
+            + self.ended.len()
+            + self.unique.len()
+            + self.digits.len()
+            + self.number_ends.len()
+            + self.namings.len()
+            + self.classes.len();
+        small * 32
+    }
+}

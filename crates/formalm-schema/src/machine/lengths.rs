@@ -1,0 +1,68 @@
+//! Texts of which only the number of characters matters.
+
+use std::sync::Arc;
+
+use formalm_automata::{
+    Cover, Error, Keys, Machine, Repetition, StateId, Steps, Viability, WIDE_PARTS,
+};
+
+use super::Grown;
+use super::frame::Frame;
+use super::known::NOT_ASKED;
+use crate::core::TextId;
+use crate::formula::TRUE;
+
+/// Least and most characters that are to come, as far as a token can tell.
+type Count = (u32, Option<u32>);
+
+impl Grown {
+    /// How many characters are to come where nothing else matters; `None` where something does,
+    /// or inside a character.
+    pub(super) fn count(&mut self, text: TextId, state: StateId) -> Result<Option<Count>, Error> {
+        if !self.lengths.contains_key(&text) {
+            let machine = self.core.text(text);
+            let keys = Viability::new(Arc::clone(machine), self.horizon);
+            let start = machine.start();
+            let counts = most(&keys, start)?.is_some().then(|| Box::new(keys));
+            self.lengths.insert(text, counts);
+        }
+        let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
+        let Some(max) = most(keys, state)? else { return Ok(None) };
+        let machine = self.core.text(text);
+        // A shortest text has one byte for each character.
+        let min = match machine.is_accepting(state) {
+            true => 0,
+            false => match machine.shortest(state) {
+                Ok(text) => text.len() as u32,
+                Err(Error::Limit { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Some((min, max)))
+    }
+
+    /// The frame of a text, as of a free one where a token cannot tell them apart.
+    pub(super) fn freed(&mut self, frame: Frame) -> Result<Frame, Error> {
+        let Frame::Text { language, state, asked: NOT_ASKED, escape, below } = frame else {
+            return Ok(frame);
+        };
+        if self.core.class_formula(language) == TRUE
+            || self.count(language, state)? != Some((0, None))
+        {
+            return Ok(frame);
+        }
+        let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
+        let state = self.core.text(language).start();
+        Ok(Frame::Text { language, state, asked: NOT_ASKED, escape, below })
+    }
+}
+
+/// The most characters that are to come, if nothing else matters; keys do not know the least.
+fn most(keys: &Viability, state: StateId) -> Result<Option<Option<u32>>, Error> {
+    let key = keys.key(state)?;
+    let Some(Repetition { ascii, wide, max, exit, .. }) = keys.repetition(key)? else {
+        return Ok(None);
+    };
+    let all = ascii == !0 && wide == [Cover::Full; WIDE_PARTS] && exit.is_none();
+    Ok(all.then_some(max))
+}

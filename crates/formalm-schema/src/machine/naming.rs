@@ -1,0 +1,333 @@
+//! Which names may come next in an object: those that its formulas speak of or that came already,
+//! one by one, and all others by classes that the formulas do not tell apart.
+
+use formalm_automata::{Error, Machine};
+
+use super::Grown;
+use super::frame::{AskedId, Frame, GoneId, NamingId, OrderId, OwesId, Reach};
+use super::known::NOT_ASKED;
+use crate::core::TextId;
+use crate::formula::{Atom, F, Form, TRUE};
+use crate::names::{NameId, PLACEHOLDER};
+use crate::node::Type;
+use crate::options::Order;
+use crate::solve::{Rest, fresh_member};
+
+/// Whether a name may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum May {
+    Unknown,
+    Yes,
+    No,
+}
+
+/// The names that may come next in an object.
+#[derive(Debug)]
+pub(super) struct Naming {
+    pub(super) owes: OwesId,
+    pub(super) gone: GoneId,
+    order: OrderId,
+    /// Names that matter by themselves, sorted by their bytes.
+    pub(super) known: Box<[NameId]>,
+    may: Box<[May]>,
+    /// Classes of other names that may come, and a name of each.
+    classes: Box<[(TextId, NameId)]>,
+    /// Before the first character of a name.
+    pub(super) start: Reach,
+    /// Whether the object owes nothing but members and names, so that names do not depend on each
+    /// other.
+    pub(super) plain: bool,
+}
+
+impl Grown {
+    /// What is known of the names of an object; `object` is its frame.
+    pub(super) fn naming(
+        &mut self,
+        owes: OwesId,
+        gone: GoneId,
+        order: OrderId,
+    ) -> Result<NamingId, Error> {
+        if let Some(&known) = self.known.namings.get(&(owes, gone, order)) {
+            return Ok(known);
+        }
+        let (mut names, tests) = self.mentioned(owes);
+        names.extend(self.parts.gone.get(gone.0).iter().filter(|&&name| name != PLACEHOLDER));
+        let all = &self.core.schema.names;
+        names.sort_unstable_by(|&left, &right| all.get(left).cmp(all.get(right)));
+        names.dedup();
+        let plain = self.is_plain(owes);
+        let may = vec![May::Unknown; names.len()].into();
+        let start = Reach { from: 0, to: names.len() as u32, classes: NOT_ASKED };
+        let classes = [].into();
+        let known = names.into();
+        let id = NamingId(self.namings.len() as u32);
+        self.namings.push(Naming { owes, gone, order, known, may, classes, start, plain });
+        self.find_classes(id, &tests)?;
+        self.known.namings.insert((owes, gone, order), id);
+        Ok(id)
+    }
+
+    pub(super) fn names_of(&self, id: NamingId) -> &Naming {
+        &self.namings[id.0 as usize]
+    }
+
+    pub(super) fn is_plain(&self, owes: OwesId) -> bool {
+        let owed = self.parts.owes.get(owes.0);
+        let formulas = &self.core.formulas;
+        let plain =
+            |&id: &F| matches!(formulas.get(id), Form::Atom(Atom::Members(_) | Atom::Owed(_)));
+        owed.formulas.len() == 1
+            && owed.goal == TRUE
+            && formulas.conjuncts(owed.formulas[0]).iter().all(plain)
+    }
+
+    /// Names that the formulas of an object speak of, and what tells apart the others.
+    fn mentioned(&mut self, owes: OwesId) -> (Vec<NameId>, Vec<F>) {
+        let (mut names, mut tests) = (Vec::new(), Vec::new());
+        let owed = self.parts.owes.get(owes.0);
+        let atoms: Vec<Atom> = owed.formulas.iter().flat_map(|&id| self.core.atoms(id)).collect();
+        for atom in atoms {
+            match atom {
+                Atom::Members(rules) => {
+                    for (which, _) in &rules {
+                        names.extend(which.names.iter().flatten());
+                        names.extend(&which.others);
+                        for &regex in which.found.iter().chain(&which.missing) {
+                            tests.push(self.core.formulas.atom(Atom::In(regex)));
+                        }
+                    }
+                }
+                Atom::Owed(list) => names.extend(&list),
+                Atom::NamesIn(language) => tests.push(language),
+                _ => {}
+            }
+        }
+        tests.sort_unstable();
+        tests.dedup();
+        (names, tests)
+    }
+
+    /// Finds the classes of other names that may come.
+    fn find_classes(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
+        let mut classes = Vec::new();
+        for class in self.core.classes(tests)? {
+            let name = if tests.is_empty() {
+                // A name that is like no other.
+                PLACEHOLDER
+            } else {
+                let known = &self.names_of(id).known;
+                let taken: Vec<&str> =
+                    known.iter().map(|&name| self.core.schema.names.get(name)).collect();
+                let Some(text) = self.core.fresh_text(class, &taken)? else { continue };
+                self.core.schema.names.intern(&text)
+            };
+            if self.member_viable(id, name)? {
+                classes.push((class, name));
+            }
+        }
+        let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
+        let start: Box<[_]> = start.collect();
+        self.namings[id.0 as usize].start.classes = AskedId(self.parts.asked.intern(start));
+        self.namings[id.0 as usize].classes = classes.into();
+        Ok(())
+    }
+
+    /// Whether a member of this name may come next.
+    fn member_viable(&mut self, id: NamingId, name: NameId) -> Result<bool, Error> {
+        let &Naming { owes, gone, order, plain, .. } = self.names_of(id);
+        if plain {
+            return self.plain_member_viable((owes, gone, order), name);
+        }
+        let gone = self.gone_after(gone, order, name);
+        let owes = self.after_name(owes, name)?;
+        let owed = self.parts.owes.get(owes.0).clone();
+        let gone = self.parts.gone.get(gone.0).clone();
+        self.core.can_begin(owed, Rest { of: Type::Object, gone: &gone })
+    }
+
+    /// The same where members do not depend on each other: its value must exist, and no name that
+    /// is owed may be passed.
+    fn plain_member_viable(
+        &mut self,
+        (owes, gone, order): (OwesId, GoneId, OrderId),
+        name: NameId,
+    ) -> Result<bool, Error> {
+        let must = self.parts.owes.get(owes.0).formulas[0];
+        let mut value = Vec::new();
+        let passed = self.passed(order, name);
+        for part in self.core.formulas.conjuncts(must) {
+            match self.core.formulas.get(part).clone() {
+                Form::Atom(Atom::Members(rules)) => value.push(self.core.rules_at(&rules, name)?),
+                Form::Atom(Atom::Owed(names)) => {
+                    let passed = &self.parts.orders.get(order.0)[..passed];
+                    let gone = self.parts.gone.get(gone.0);
+                    let is_passed = |one: &NameId| {
+                        *one != name && (passed.contains(one) || gone.binary_search(one).is_ok())
+                    };
+                    if names.iter().any(is_passed) {
+                        return Ok(false);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let value = self.core.formulas.and(value);
+        self.core.some_value(value)
+    }
+
+    /// How many names of an order cannot come any more once a name has come.
+    fn passed(&self, order: OrderId, name: NameId) -> usize {
+        if self.core.options.order == Order::Any {
+            return 0;
+        }
+        let declared = self.parts.orders.get(order.0);
+        // A name that is not declared comes after all that are.
+        declared.iter().position(|&one| one == name).unwrap_or(declared.len())
+    }
+
+    /// Names that cannot come any more once this one has come.
+    fn gone_after(&mut self, gone: GoneId, order: OrderId, name: NameId) -> GoneId {
+        if let Some(&known) = self.known.gone_after.get(&(gone, order, name)) {
+            return known;
+        }
+        let passed = self.passed(order, name);
+        let mut after = self.parts.gone.get(gone.0).to_vec();
+        after.push(name);
+        after.extend(&self.parts.orders.get(order.0)[..passed]);
+        after.sort_unstable();
+        after.dedup();
+        let after = GoneId(self.parts.gone.intern(after.into()));
+        self.known.gone_after.insert((gone, order, name), after);
+        after
+    }
+
+    fn after_name(&mut self, owes: OwesId, name: NameId) -> Result<OwesId, Error> {
+        if let Some(&known) = self.known.after_name.get(&(owes, name)) {
+            return Ok(known);
+        }
+        let owed = self.parts.owes.get(owes.0).clone();
+        let after = self.core.after_name(&owed, name)?;
+        let after = self.parts.owes(after);
+        self.known.after_name.insert((owes, name), after);
+        Ok(after)
+    }
+
+    /// Whether one of the known names between two numbers may come next.
+    pub(super) fn some_known(
+        &mut self,
+        id: NamingId,
+        (from, to): (u32, u32),
+    ) -> Result<bool, Error> {
+        for at in from..to {
+            if self.known_viable(id, at)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a known name may come next.
+    pub(super) fn known_viable(&mut self, id: NamingId, at: u32) -> Result<bool, Error> {
+        let Naming { known, may, gone, .. } = self.names_of(id);
+        let name = known[at as usize];
+        match may[at as usize] {
+            May::Unknown => {}
+            found => return Ok(found == May::Yes),
+        }
+        let is_gone = self.parts.gone.get(gone.0).binary_search(&name).is_ok();
+        let viable = !is_gone && self.member_viable(id, name)?;
+        self.namings[id.0 as usize].may[at as usize] = if viable { May::Yes } else { May::No };
+        Ok(viable)
+    }
+
+    /// A known name.
+    pub(super) fn known_name(&self, id: NamingId, at: u32) -> &str {
+        self.core.schema.names.get(self.names_of(id).known[at as usize])
+    }
+
+    /// What may still come after one more byte of a name; `None` if nothing may. `depth` bytes
+    /// were read before it.
+    pub(super) fn narrowed(
+        &mut self,
+        id: NamingId,
+        reach: Reach,
+        depth: usize,
+        byte: u8,
+        text: impl Fn(&Grown) -> Vec<u8>,
+    ) -> Result<Option<Reach>, Error> {
+        let classes = self.asked_after(reach.classes, &[byte])?;
+        let mut narrowed = Reach { classes, ..reach };
+        if reach.from < reach.to {
+            let names = &self.core.schema.names;
+            let range = &self.names_of(id).known[reach.from as usize..reach.to as usize];
+            let at = |name: &NameId| names.get(*name).as_bytes().get(depth).copied();
+            let before = range.partition_point(|name| at(name) < Some(byte));
+            let until = range.partition_point(|name| at(name) <= Some(byte));
+            narrowed.to = reach.from + until as u32;
+            narrowed.from = reach.from + before as u32;
+            if before == until {
+                (narrowed.from, narrowed.to) = (0, 0);
+            }
+        }
+        let viable = self.some_class(id, narrowed, || [text(self), vec![byte]].concat())?
+            || self.some_known(id, (narrowed.from, narrowed.to))?;
+        Ok(viable.then_some(narrowed))
+    }
+
+    /// Whether a name that is not known may still come.
+    pub(super) fn some_class(
+        &self,
+        id: NamingId,
+        reach: Reach,
+        text: impl Fn() -> Vec<u8>,
+    ) -> Result<bool, Error> {
+        let Reach { from, to, classes } = reach;
+        for &(class, state) in self.parts.asked.get(classes.0).iter().flatten() {
+            // Names of all kinds do not run out.
+            if from == to || self.core.class_formula(class) == TRUE {
+                return Ok(true);
+            }
+            let read = text();
+            let known = (from..to).map(|at| self.known_name(id, at).as_bytes());
+            let taken: Vec<&[u8]> = known.filter_map(|name| name.strip_prefix(&read[..])).collect();
+            if fresh_member(&**self.core.text(class), state, &taken)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The object after a name of which so many bytes were read, before the colon.
+    pub(super) fn close_name(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
+        let Frame::Name { object, naming, text, reach, .. } = frame else { return Ok(None) };
+        let &Naming { owes, gone, order, .. } = self.names_of(naming);
+        let length = self.records.get(text).2 as usize;
+        let exact = reach.from < reach.to && self.known_name(naming, reach.from).len() == length;
+        let (name, like) = if exact {
+            if !self.known_viable(naming, reach.from)? {
+                return Ok(None);
+            }
+            let name = self.names_of(naming).known[reach.from as usize];
+            (name, name)
+        } else {
+            let Some(like) = self.class_of(naming, reach) else { return Ok(None) };
+            (self.read_text_of_name(text), like)
+        };
+        let owes = self.after_name(owes, like)?;
+        let gone = self.gone_after(gone, order, name);
+        let Frame::Object { below, .. } = *self.frames.get(object.0) else { return Ok(None) };
+        let (mode, blanks) = (super::frame::Mode::Colon, self.core.options.blanks);
+        Ok(Some(Frame::Object { owes, gone, order, mode, blanks, below }))
+    }
+
+    /// A name of the class that a text belongs to.
+    fn class_of(&self, naming: NamingId, reach: Reach) -> Option<NameId> {
+        let states = self.parts.asked.get(reach.classes.0);
+        let (class, _) = states
+            .iter()
+            .flatten()
+            .find(|(class, state)| self.core.text(*class).is_accepting(*state))?;
+        let found = self.names_of(naming).classes.iter().find(|(one, _)| one == class);
+        found.map(|&(_, name)| name)
+    }
+}

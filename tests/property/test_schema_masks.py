@@ -1,0 +1,130 @@
+"""Masks of JSON Schemas are as defined, on random schemas, vocabularies and walks."""
+
+import json
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formalm import Constraint, JsonSchema, LanguageError, LimitError, Vocabulary
+from formalm.reference.naive_mask import naive_mask
+
+NAMES = ["a", "ab", "b", "é", ""]
+TEXTS = ["", "a", "ab", "abab", "é€", '"', "a\\b", "\n", "2024-02-29", "x-y", "😀"]
+
+SCALARS = st.sampled_from(
+    [
+        {"type": "string"},
+        {"type": "string", "minLength": 1},
+        {"type": "string", "minLength": 2, "maxLength": 5},
+        {"type": "string", "maxLength": 3},
+        {"type": "string", "maxLength": 300},
+        {"type": "string", "pattern": "^[a-z]+$"},
+        {"type": "string", "pattern": "b"},
+        {"type": "string", "pattern": "^[^/]+/é?"},
+        {"type": "string", "pattern": "^[ -~é€]{2,}$", "maxLength": 30},
+        {"type": "string", "format": "date"},
+        {"enum": ["a", "ab", 'a"', 1, 1.5, None, {"a": 1}, [1, "a"]]},
+        {"type": "integer"},
+        {"type": "integer", "minimum": 3, "maximum": 120},
+        {"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.25},
+        {"type": ["null", "boolean"]},
+        {"not": {"type": "string", "minLength": 2}},
+        {},
+        True,
+    ]
+)
+
+
+def schemas() -> st.SearchStrategy[object]:
+    def larger(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+        some = st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
+        names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+        objects = st.fixed_dictionaries(
+            {"type": st.just("object")},
+            optional={
+                "properties": some,
+                "required": names,
+                "additionalProperties": inner | st.booleans(),
+                "patternProperties": st.dictionaries(st.sampled_from(["^a", "b$", "é"]), inner),
+                "propertyNames": st.sampled_from([{"maxLength": 2}, {"pattern": "^[ab]+$"}]),
+                "maxProperties": st.integers(0, 2),
+                "minProperties": st.integers(0, 2),
+            },
+        )
+        arrays = st.fixed_dictionaries(
+            {"type": st.just("array"), "items": inner},
+            optional={
+                "minItems": st.integers(0, 2),
+                "maxItems": st.integers(0, 3),
+                "uniqueItems": st.booleans(),
+                "contains": inner,
+            },
+        )
+        alternatives = st.lists(inner, min_size=1, max_size=3)
+        joined = st.sampled_from(["anyOf", "oneOf", "allOf"])
+        return st.one_of(
+            objects, objects, arrays, st.builds(lambda k, v: {k: v}, joined, alternatives)
+        )
+
+    return st.recursive(SCALARS, larger, max_leaves=5)
+
+
+def values() -> st.SearchStrategy[object]:
+    leaf = st.sampled_from([*TEXTS, 0, 1, -3, 2.5, 117, None, True])
+    return st.recursive(
+        leaf,
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
+        ),
+        max_leaves=4,
+    )
+
+
+@st.composite
+def vocabularies(draw: st.DrawFn) -> Vocabulary:
+    """Slices of JSON texts, and every byte that such texts are made of."""
+    tokens: list[bytes | None] = []
+    for value in draw(st.lists(values(), min_size=2, max_size=12)):
+        spaced = draw(st.booleans())
+        separators = (", ", ": ") if spaced else (",", ":")
+        text = json.dumps(value, ensure_ascii=draw(st.booleans()), separators=separators)
+        data = text.encode()
+        start = draw(st.integers(0, len(data) - 1))
+        tokens.append(data[start : draw(st.integers(start + 1, len(data)))])
+    tokens += [bytes([byte]) for byte in sorted({*range(0x20, 0x7F), *"é€😀\n".encode()})]
+    tokens.append(None)
+    return Vocabulary.from_tokens(tokens, end_token_ids=[len(tokens) - 1])
+
+
+@settings(max_examples=60)
+@given(
+    schemas(),
+    vocabularies(),
+    st.sampled_from(["schema", "any"]),
+    st.sampled_from([0, 1]),
+    st.sampled_from(["minimal", "ascii", "any"]),
+    st.data(),
+)
+def test_a_mask_is_its_definition_along_every_walk(
+    schema: object,
+    vocabulary: Vocabulary,
+    order: str,
+    blanks: int,
+    escapes: str,
+    data: st.DataObject,
+) -> None:
+    language = JsonSchema(json.dumps(schema), order=order, blanks=blanks, escapes=escapes)
+    try:
+        matcher = Constraint(language, vocabulary).matcher()
+    except (LanguageError, LimitError):
+        return
+    for _ in range(data.draw(st.integers(1, 12))):
+        mask = matcher.mask()
+        expected = naive_mask(language, vocabulary, matcher.text)
+        assert np.array_equal(mask, expected), matcher.text
+        steps = [i for i in np.flatnonzero(mask).tolist() if i not in vocabulary.end_token_ids]
+        if not steps:
+            break
+        longest = max(steps, key=lambda i: len(vocabulary.token_bytes(i)))
+        matcher.advance(data.draw(st.sampled_from([longest, *steps])))
