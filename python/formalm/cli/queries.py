@@ -35,7 +35,9 @@ class QueryOptions(LanguageOptions):
         from formalm.query import Limits, Query
 
         language = self.language()
-        if (self.query is None) == (language is None):
+        if self.query is not None and language is not None:
+            raise ArgumentError("--query names a language already", hint="leave one of them out")
+        if self.query is None and language is None:
             raise ArgumentError("what to ask about?", hint="give --query, or --regex and the like")
         if language is not None:
             asked = Query(language, limits=Limits() if work is None else Limits(forwards=FORWARDS))

@@ -90,7 +90,7 @@ class Distortion:
             If it is none, or the shares were not computed.
         """
         if text not in self.texts:
-            raise ArgumentError(f"no share of {text!r} was computed")
+            raise ArgumentError(f"{text!r} has no share: it is no member, or none gives it any")
         place = self.texts.index(text)
         return {way: float(shares[place]) for way, shares in self.shares.items()}
 

@@ -99,13 +99,9 @@ class MassTable:
             self._sum([other], [one]),
         )
         pairs = [self._interval(part) for part in masses]
-        low = pairs[0].low * pairs[1].low
-        high = pairs[0].high * pairs[1].high
-        below, above = pairs[2].high * pairs[3].high, pairs[2].low * pairs[3].low
-        return Interval(
-            math.nextafter(low / below, 0.0) if below else math.inf,
-            math.nextafter(high / above, math.inf) if above else math.inf,
-        )
+        low = _ratio([one.low for one in pairs[:2]], [one.high for one in pairs[2:]])
+        high = _ratio([one.high for one in pairs[:2]], [one.low for one in pairs[2:]])
+        return Interval(low.low, high.high)
 
     def _interval(self, decided: float) -> Interval:
         slack = (self.error + 1e-15) * decided
@@ -128,6 +124,21 @@ class MassTable:
             if all(holds(cell, where) for where in inside)
             and not any(holds(cell, where) for where in outside)
         )
+
+
+def _ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
+    """The ratio of two products, in logarithms, as products of small masses are zero."""
+    if 0.0 in (*above, *below):
+        return Interval(
+            0.0 if 0.0 in above else math.inf,
+            math.inf if 0.0 in below else 0.0,
+        )
+    logs = [math.log(part) for part in (*above, *below)]
+    total = math.fsum([*logs[: len(above)], *(-one for one in logs[len(above) :])])
+    slack = 2.0**-50 * (1.0 + math.fsum(map(abs, logs)))
+    if total > 709.0:
+        return Interval(math.exp(709.0), math.inf)
+    return Interval(math.exp(total - slack), math.exp(total + slack))
 
 
 def _share(inside: float, outside: float, error: float, undecided: float) -> Interval:

@@ -58,7 +58,7 @@ class Record:
         Where the query has edits: the fewest that lead to the text, they themselves, and from which
         member; None otherwise.
     groups
-        Values of the pattern's named groups.
+        Values of the pattern's named groups; with edits, in the member that was edited.
     decoding, renormalise
         How the model's distribution was changed.
     forwards, calls, tokens_computed, cache_hits, expansions, seconds
@@ -171,7 +171,7 @@ class Origin:
             None if script is None else script.count,
             None if script is None else script.edits,
             None if script is None else script.member,
-            self._groups(member),
+            self._groups(member, script),
             *self.query.behind,
             *astuple(self.work),
         )
@@ -202,8 +202,10 @@ class Origin:
         except (LimitError, UnicodeDecodeError):
             return None
 
-    def _groups(self, member: bytes | None) -> Mapping[str, str | None]:
+    def _groups(self, member: bytes | None, script: EditScript | None) -> Mapping[str, str | None]:
         asked = self.query.asked
+        if script is not None:  # those of the member that was edited
+            asked, member = self.query.language, script.member.encode()
         if member is None or not any(group.name is not None for group in asked.groups):
             return {}
         try:

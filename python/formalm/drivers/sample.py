@@ -21,7 +21,7 @@ from formalm.drivers.sampling import chosen_seed
 from formalm.drivers.task import Task, Truncated
 from formalm.drivers.uniform import uniform_draws
 from formalm.drivers.walks import Walks
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, LanguageError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
@@ -102,13 +102,13 @@ def sample(
     # The last one is the threshold.
     wanted = n + 1 if target == "without_replacement" else n
     by_text = asked.unique == "strings"
-    seen: set[tuple[int, bytes]] = set()
+    seen: set[tuple[bytes, bytes]] = set()
     try:
         for draw in _draws(walks, asked, target, n, seed):
             attempts += 1
             if draw is not None:
                 found.append(draw)
-                seen.add(_text(walks, draw) if by_text else (len(found), b""))
+                seen.add(_text(walks, draw) if by_text else (b"%d" % len(found), b""))
             if len(seen) >= wanted:
                 status = "done"
                 break
@@ -146,9 +146,10 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
     return weighed
 
 
-def _text(walks: Walks, draw: Draw) -> tuple[int, bytes]:
-    """The beginning and the bytes that a draw spells."""
-    return walks.frontier.trie.root(draw.node), walks.frontier.data(draw.node)
+def _text(walks: Walks, draw: Draw) -> tuple[bytes, bytes]:
+    """The beginning, whatever its tokens, and all the bytes that a draw spells."""
+    root = walks.frontier.root(draw.node)
+    return root.given, root.data + walks.frontier.data(draw.node)
 
 
 def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
@@ -158,7 +159,7 @@ def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
     order in which texts first appear is that of drawing texts; and a sequence comes before the
     threshold, that of another text, with the same probability as if it had been drawn for itself.
     """
-    texts: dict[tuple[int, bytes], Draw] = {}
+    texts: dict[tuple[bytes, bytes], Draw] = {}
     for draw in draws:
         key = _text(walks, draw)
         first = texts.get(key)
@@ -247,6 +248,8 @@ def _task(
     )
     if event == "never":
         every = any_text() if asked.tokenization == "canonical" else anything()
+        if asked.asked.matches(b""):
+            raise LanguageError("the empty text is a member, and in every output")
         language = every - language
     constraint = constraint_of(query, asked, session.vocabulary, language)
     return Task(

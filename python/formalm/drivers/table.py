@@ -66,6 +66,8 @@ def mass_table(
     asked = asked_query(query)
     language = asked.asked
     known = list(dict.fromkeys(group.name for group in language.groups if group.name is not None))
+    if isinstance(groups, str):
+        raise ArgumentError(f"groups is a list of names, not {groups!r:.60}")
     names = tuple(known if groups is None else groups)
     missing = [name for name in names if name not in known]
     if missing or not names:

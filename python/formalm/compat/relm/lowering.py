@@ -65,13 +65,21 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
             language = _edited(language, one, given)
         if query.preprocessors.filter_str is not None:
             without = pattern_of(query.preprocessors.filter_str)
+    if string.add_eos not in (None, True, False):
+        raise ArgumentError(f"add_eos is True, False or None, not {string.add_eos!r:.60}")
     ends = drawn or bool(string.add_eos)
+    tokenization = TOKENIZATIONS[query.tokenization_strategy]
+    if given is None and tokenization == "canonical-given":
+        tokenization = "all"  # there is nothing whose tokens could be canonical
     temperature = 1.0 if query.temperature is None else query.temperature
     decoding = Decoding(temperature=temperature, top_k=query.top_k_sampling)
     fields: dict[str, Any] = {
         "given": given,
         "event": "complete" if ends else "prefix",
-        "tokenization": TOKENIZATIONS[query.tokenization_strategy],
+        # Without a prefix there is nothing whose tokens could be canonical.
+        "tokenization": "all"
+        if given is None and tokenization == "canonical-given"
+        else tokenization,
         "decoding": decoding,
         "renormalise": not decoding.is_plain,
         "prefix_cost": "joint" if given is not None and not drawn else "conditional",
@@ -132,7 +140,11 @@ def _edited(language: Language, edits: object, given: Language | None) -> Langua
     }
     symbols = "".join(chr(code) for code in range(32, 127))
     if edits.symbol_set is not None:
-        symbols = "".join(edits.symbol_set)
+        try:
+            symbols = "".join(edits.symbol_set)
+        except TypeError:
+            wrong = f"{edits.symbol_set!r:.60}"
+            raise ArgumentError(f"symbol_set is an iterable of characters, not {wrong}") from None
     if edits.allow_deletes and not edits.allow_passthrough_deletes:
         _only(language, symbols, "deletes")
     if edits.allow_substitutions and not edits.allow_passthrough_substitutions:
