@@ -205,3 +205,28 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             search(MODEL, query, prompt="b", resume=path)
     with pytest.raises(ArgumentError, match="cannot write"):
         search(MODEL, QUERIES[0]).save(tmp_path / "none" / "search")
+
+
+@pytest.mark.parametrize("duplicates", ["show", "merge"])
+@pytest.mark.parametrize("failing", [1, 2, 5])
+def test_a_search_goes_on_after_an_error(duplicates: str, failing: int) -> None:
+    language = Regex("[ab ]{1,3}")
+    whole = [(hit.text, hit.token_ids) for hit in search(MODEL, language, duplicates=duplicates)]
+    calls = 0
+
+    def logits(prefixes: list) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls == failing:
+            raise OSError("no answer")
+        return MODEL.next_logprobs(prefixes)
+
+    model = FunctionModel(VOCABULARY, logits)
+    found = search(model, language, duplicates=duplicates, batch_size=2)
+    hits = []
+    for _ in range(2):
+        with suppress(OSError):
+            for hit in found:
+                hits.append((hit.text, hit.token_ids))
+    assert (found.status, calls > failing) == ("exhausted", True)
+    assert sorted(hits) == sorted(whole)

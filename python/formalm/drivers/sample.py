@@ -66,7 +66,8 @@ def sample(
     seed
         An integer from 0 makes the same draws again; None draws anew.
     limits
-        In place of the query's.
+        In place of the query's. Draws are made 64 at a time, and what a limit cuts short is dropped
+        whole: the walks that end first are no fair draws.
     batch_size
         Most prefixes a call of the model. It does not change what is drawn.
     progress

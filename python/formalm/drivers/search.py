@@ -30,6 +30,8 @@ from formalm.query.query import Query
 
 __all__ = ["Hit", "Limits", "Search", "search"]
 
+Status = Literal["running", "exhausted", "truncated", "interrupted", "failed"]
+
 
 class Search(Iterator[Hit]):
     """The hits of a search, made as they are asked for.
@@ -41,7 +43,8 @@ class Search(Iterator[Hit]):
     ----------
     status
         ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it;
-        ``"interrupted"``: the user did, with Ctrl-C.
+        ``"interrupted"``: the user did, with Ctrl-C; ``"failed"``: an error did, in the middle of a
+        step. After an error between two steps, as when a server did not answer, ``next()`` goes on.
     truncated_by
         ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``;
         ``"context"`` if members longer than the model's context were left out; ``"beam"`` if
@@ -60,7 +63,7 @@ class Search(Iterator[Hit]):
         self._task = task
         self._driver = Strings(task) if merge else Sequences(task)
         self._found = self._driver.run()
-        self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
+        self.status: Status = "running"
         self.truncated_by: str | None = None
         self.hits = 0 if resume is None else load(resume, self._driver, query)
 
@@ -126,9 +129,19 @@ class Search(Iterator[Hit]):
             by_context = "context" if self._task.cut_by_context else None
             self._end("beam" if self._task.cut_by_beam else by_context)
             return None
+        except Exception:
+            self._recover()
+            raise
         if found is None or not self._task.keeps(found.given + found.data):
             return None
         return self._hit(found)
+
+    def _recover(self) -> None:
+        """After an error: go on from here when asked again, if that can be."""
+        if self._driver.whole:
+            self._found = self._driver.run()
+        else:
+            self.status = "failed"
 
     def _end(self, limit: str | None) -> None:
         self.status = "exhausted" if limit is None else "truncated"
