@@ -114,7 +114,8 @@ def test_python_types(type_: Any, unchanged: bool) -> None:
         again = adapter.dump_json(value, by_alias=True, exclude_unset=True)
         assert adapter.validate_json(again) == value, text
         if unchanged:
-            assert json.loads(again) == json.loads(text), text
+            # Numbers of Python's float are doubles, whatever their spelling.
+            assert json.loads(again, parse_int=float) == json.loads(text, parse_int=float), text
             if language.notes == () and not isinstance(value, float):
                 assert language.matches(json.dumps(json.loads(again), ensure_ascii=False)), again
 

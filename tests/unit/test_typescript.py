@@ -171,6 +171,10 @@ REFUSED = [
     ("{[Symbol.iterator]: 1}", "a computed name"),
     ("() => void", "a function type"),
     ("{a: (b: string) => void}", "a function type"),
+    ("(a?: string, ...b: 1[]) => void", "a function type"),
+    ("(a) => void", "a function type"),
+    ("(...a: 1[]) => void", "a function type"),
+    ("(string", "expected ')'"),
     ("new () => A", "a constructor type"),
     ("1 extends 2 ? 3 : 4", "a conditional type"),
     ("typeof a", "typeof is not supported"),
@@ -324,4 +328,23 @@ def test_values_of_the_class() -> None:
     assert language.text.startswith("type A")
     assert language != TypeScript("type A = {a: 1}", closed=False, blanks=0)
     assert language != JsonSchema(language.schema, blanks=0)
-    assert json.loads(TypeScript("1 | 'a'").schema) == {"enum": [1, "a"]}
+    assert json.loads(TypeScript("1.5 | 'a'").schema) == {"enum": [1.5, "a"]}
+
+
+def test_whole_numbers_have_no_fraction() -> None:
+    for source in (
+        "1",
+        "1 | 'a'",
+        "integer",
+        "integer | null",
+        "enum E { A = 1, B }",
+        "{a: 1}['a']",
+    ):
+        language = TypeScript(source)
+        assert language.matches("1"), source
+        assert not language.is_viable("1."), source
+    assert TypeScript("number").matches("1.0")
+    assert TypeScript("1 | 1.5").matches("1.5")
+    names = TypeScript("{const: integer, type: integer, enum: integer, default: integer}")
+    assert names.matches('{"const": 1, "type": 1, "enum": 1, "default": 1}')
+    assert not names.is_viable('{"const": 1, "type": 1, "enum": 1, "default": 1.')
