@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import datetime
+import ipaddress
 import pickle
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,7 +38,10 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
     (float, ["1", "1.5"], ['"1"', "null"]),
     (Colour, ['"red"'], ['"RED"', '"blue"']),
     (Literal["a", 1], ['"a"', "1"], ["1.0", "true", '"b"']),
-    (int | None, ["1", "null"], ["1.5"]),
+    (int | None, ["1", "null"], ["1.5", "1.0"]),
+    (Literal[1, 2], ["1", "2"], ["1.0", "3"]),
+    (TypedDict("Names", {"const": int, "type": int, "default": int}),
+     ['{"const": 1, "type": 2, "default": 3}'], ['{"const": 1, "type": 2, "default": 3.0}']),
     (Point, ['{"x": 1}', '{"x": 1, "y": 2}'], ["{}", '{"x": 1, "z": 2}']),
     (Open, ['{"a": true, "b": 1}'], ['{"b": 1}']),
     (Address, ['{"street": "", "number": 99}'], ['{"street": "", "number": 100}']),
@@ -68,6 +73,46 @@ def test_types(type_: Any, has: list[str], has_not: list[str]) -> None:
         assert not language.matches(text), text
         with pytest.raises(TokenError):
             language.value(text)
+
+
+#: Types whose values have a shape of their own, with texts to begin from.
+SHAPES: list[tuple[Any, list[str]]] = [
+    (datetime.date, ['"2024-02-29"', '"0001-01-01"', '"1900-02-28"']),
+    (datetime.datetime, ['"2024-02-29T23:59:59.123456Z"', '"0001-01-01T00:00:00+23:59"']),
+    (pydantic.NaiveDatetime, ['"2024-02-29T23:59:59.12"', '"2000-02-29T00:00:00"']),
+    (datetime.time, ['"23:59:59.5Z"', '"00:00:00+00:00"']),
+    (datetime.timedelta, ['"P1DT2H3M4S"', '"P99999Y"', '"P2W"', '"PT99999H"']),
+    (pydantic.UUID4, ['"6fa459ea-ee8a-4ca4-894e-db77e160355e"']),
+    (Decimal, ['"-12.50"', "12.5", "1e308"]),
+    (Annotated[Decimal, pydantic.Field(gt=0, max_digits=4, decimal_places=2)], ["12.25", "0.01"]),
+    (pydantic.FiniteFloat, ["1.5", "-2e308"]),
+    (Annotated[float, pydantic.Field(gt=0.1, lt=0.3)], ["0.11", "0.29999"]),
+    (Annotated[int, pydantic.Field(ge=-5, multiple_of=3)], ["3", "-3", "300"]),
+    (ipaddress.IPv6Address, ['"fe80::1:2"', '"1:2:3:4:5:6:7:8"', '"::ffff:1.2.3.4"']),
+    (dict[datetime.date, int], ['{"2024-02-29": 1}']),
+    (dict[int, int], ['{"1":2,"-3":4}']),
+    (Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=2)], ['"a b"']),
+    (Annotated[bytes, pydantic.Field(min_length=2, max_length=3)], ['"abc"']),
+    (Literal["a", 1, True], ["1", "true"]),
+]
+
+
+@pytest.mark.parametrize(("type_", "texts"), SHAPES, ids=[str(row[0]) for row in SHAPES])
+def test_members_are_values(type_: Any, texts: list[str]) -> None:
+    """Whatever the language has, the type takes: texts changed in a few places."""
+    draw = random.Random(str(type_))
+    language, adapter = PythonType(type_), pydantic.TypeAdapter(type_)
+    members = 0
+    for _ in range(4000):
+        text = draw.choice(texts)
+        for _ in range(draw.randrange(4)):
+            at = draw.randrange(len(text) + 1)
+            sign = draw.choice('0123456789-+.:TZzPYMWDHSaf" ,{}é\u00a0\u0085\ufeff\x1c\u0661eE')
+            text = text[:at] + draw.choice([sign, "", sign]) + text[at + draw.randrange(2) :]
+        if language.matches(text):
+            members += 1
+            adapter.validate_json(text)
+    assert members > 100
 
 
 def book(title: str, seats: Annotated[int, pydantic.Field(ge=1)] = 1, *, on: datetime.date) -> None:
@@ -159,6 +204,11 @@ def test_code_is_named_in_notes() -> None:
         language.value('{"number": 1}')
     assert "Made" in PythonType(Made).notes[0].message
     assert "bounds of dates" in PythonType(pydantic.PastDate).notes[0].message
+    spaced = PythonType(Annotated[str, pydantic.Field(pattern=r"^\s+$")])
+    assert "ECMAScript" in spaced.notes[0].message
+    assert (
+        "doubles" in PythonType(Annotated[float, pydantic.Field(multiple_of=0.1)]).notes[0].message
+    )
     assert PythonType(Person).notes == PythonType(list[Cat]).notes == ()
 
 

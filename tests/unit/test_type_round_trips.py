@@ -106,15 +106,17 @@ def test_there_are_enough() -> None:
 def test_python_types(type_: Any, unchanged: bool) -> None:
     language = PythonType(type_)
     adapter: Any = pydantic.TypeAdapter(type_)
-    # Distinct items are slow to tell apart.
-    count = 5 if typing.get_origin(type_) in (set, frozenset) else 30
+    # Distinct items and bounded multiples are slow to read.
+    slow = typing.get_origin(type_) in (set, frozenset) or "decimal_places" in str(type_)
+    count = 3 if slow else 30
     for text in walks(language, count, str(type_)):
         check_instance(language, text)
         value = language.value(text)
         again = adapter.dump_json(value, by_alias=True, exclude_unset=True)
         assert adapter.validate_json(again) == value, text
         if unchanged:
-            assert json.loads(again) == json.loads(text), text
+            # Numbers of Python's float are doubles, whatever their spelling.
+            assert json.loads(again, parse_int=float) == json.loads(text, parse_int=float), text
             if language.notes == () and not isinstance(value, float):
                 assert language.matches(json.dumps(json.loads(again), ensure_ascii=False)), again
 

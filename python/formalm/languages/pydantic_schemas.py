@@ -6,6 +6,7 @@ Where Pydantic's own schema has texts that its validation refuses, the schema he
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 import warnings
 from typing import Any
@@ -17,6 +18,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from formalm.errors import ArgumentError
 from formalm.languages import python_formats as formats
+from formalm.languages.whole_numbers import with_whole_numbers
 
 __all__ = ["described"]
 
@@ -24,15 +26,6 @@ Schema = dict[str, Any]
 
 #: Formats that say nothing of a text, or nothing that a pattern beside them does not say.
 SILENT_FORMATS = {"binary", "path", "password", *(f"uuid{version}" for version in range(1, 9))}
-#: Draft 4 has no 1.0 among the integers, which Pydantic reads as a double and may round. It has
-#: another keyword for the name of a schema than the later draft around it.
-WHOLE = {
-    "$id": "urn:formalm:whole-number",
-    "id": "urn:formalm:whole-number",
-    "$schema": "http://json-schema.org/draft-04/schema#",
-    "type": "integer",
-}
-VALUES = {"default", "const", "enum", "examples", "example"}
 
 
 def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
@@ -54,7 +47,9 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
         warnings.simplefilter("ignore")
         try:
             adapter = pydantic.TypeAdapter(_arguments(type_) if is_function else type_)
-            schema = adapter.json_schema(schema_generator=Exact)
+            schema = with_whole_numbers(
+                _without_silent_formats(adapter.json_schema(schema_generator=Exact))
+            )
         except (PydanticUserError, NameError, TypeError, RecursionError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArgumentError(
@@ -63,7 +58,7 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
             ) from error
     if is_function and inspect.getdoc(type_):
         schema["description"] = inspect.getdoc(type_)
-    return adapter, _with_whole_numbers(schema), tuple(remarks)
+    return adapter, schema, tuple(remarks)
 
 
 def _arguments(function: Any) -> Any:
@@ -148,9 +143,20 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         """Numbers where there are bounds; else texts too, which keep all digits."""
         return formats.decimal(schema, self.remark)
 
+    def float_schema(self, schema: Any) -> Schema:
+        """Numbers; what has to be finite stays within the range of doubles."""
+        found: Schema = super().float_schema(schema)
+        if float(found.get("multipleOf", 1)) % 1:
+            self.remark("multiples of fractions are told in doubles, which round")
+        if schema.get("allow_inf_nan", self._config.allow_inf_nan) is False:
+            found["allOf"] = [formats.FINITE]
+        return found
+
     def str_schema(self, schema: Any) -> Schema:
         """Texts; those that would be stripped begin and end with something else."""
         found: Schema = super().str_schema(schema)
+        if re.search(r"\\[sSDWbB]", str(found.get("pattern", ""))):
+            self.remark(f"classes of the pattern {found['pattern']} are those of ECMAScript")
         parts = [formats.STRIPPED] if schema.get("strip_whitespace") else []
         if schema.get("ascii_only"):
             parts.append(formats.ASCII)
@@ -233,31 +239,12 @@ def closed(schema: Schema) -> Schema:
     return schema
 
 
-def _finished(schema: Any, found: list[str]) -> Any:
-    """The schema without silent formats, and with whole numbers that have no fraction."""
+def _without_silent_formats(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_finished(one, found) for one in schema]
+        return [_without_silent_formats(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {
-        name: value if name in VALUES else _finished(value, found) for name, value in schema.items()
-    }
+    made = {name: _without_silent_formats(value) for name, value in schema.items()}
     if schema.get("type") == "string" and schema.get("format") in SILENT_FORMATS:
         del made["format"]
-    if schema.get("type") == "integer":
-        del made["type"]
-        made["$ref"] = WHOLE["$id"]
-        found.append(WHOLE["$id"])
-    values = schema.get("enum")
-    if "type" not in schema and isinstance(values, list) and int in map(type, values):
-        made |= {"if": {"type": "number"}, "then": {"$ref": WHOLE["$id"]}}
-        found.append(WHOLE["$id"])
-    return made
-
-
-def _with_whole_numbers(schema: Schema) -> Schema:
-    found: list[str] = []
-    made: Schema = _finished(schema, found)
-    if found:
-        made["$defs"] = {**made.get("$defs", {}), WHOLE["$id"]: WHOLE}
     return made

@@ -13,6 +13,7 @@ __all__ = [
     "DATE",
     "DATETIME",
     "DURATION",
+    "FINITE",
     "NAIVE_DATETIME",
     "NAIVE_TIME",
     "STRIPPED",
@@ -44,6 +45,11 @@ ASCII = r"^[\x00-\x7f]*$"
 #: A text that has nothing to strip, by Unicode's white space, with the separators of ASCII.
 STRIPPED = r"^(?:[^\s\x1c-\x1f\x85](?:[\s\S]*[^\s\x1c-\x1f\x85])?)?$"
 WHOLE = r"^(?:0|-?[1-9]\d*)$"
+#: The range of doubles, which is what Pydantic reads numbers as.
+FINITE = {
+    "minimum": Decimal("-1.7976931348623157e308"),
+    "maximum": Decimal("1.7976931348623157e308"),
+}
 BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
@@ -55,8 +61,11 @@ def decimal(schema: Any, remark: Callable[[str], None]) -> Schema:
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
     if not asked and digits is None and places is None:
         text = {"type": "string", "pattern": r"^-?(?:0|[1-9]\d*)(?:\.\d+)?$"}
-        return {"anyOf": [{"type": "number"}, text]}
-    parts: list[Schema] = [{BOUNDS[name]: asked[name]} for name in BOUNDS if name in asked]
+        return {"anyOf": [{"type": "number", **FINITE}, text]}
+    parts: list[Schema] = [
+        FINITE,
+        *({BOUNDS[name]: asked[name]} for name in BOUNDS if name in asked),
+    ]
     if "multiple_of" in asked:
         parts.append({"multipleOf": asked["multiple_of"]})
     if places is not None:
@@ -66,7 +75,7 @@ def decimal(schema: Any, remark: Callable[[str], None]) -> Schema:
             parts.append({"exclusiveMinimum": -most, "exclusiveMaximum": most})
     elif digits is not None:
         remark("the number of digits of a decimal is not in the schema")
-    return {"type": "number", "allOf": parts}
+    return {"type": "number", "allOf": [FINITE, *parts]}
 
 
 def keys(schema: Any, generate: Callable[[Any], Schema]) -> Schema:

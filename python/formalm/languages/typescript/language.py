@@ -12,6 +12,7 @@ from formalm.languages.typescript.evaluation import Evaluation
 from formalm.languages.typescript.lowering import Lowering
 from formalm.languages.typescript.shapes import Reference
 from formalm.languages.typescript.words import refuse
+from formalm.languages.whole_numbers import with_whole_numbers
 
 __all__ = ["TypeScript"]
 
@@ -127,7 +128,7 @@ def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
     plain = [name for name, one in module.declared.items() if not one.parameters]
     Lowering(types, closed).check([Reference(name) for name in plain])
     try:
-        return Lowering(types, closed).schema(types.shape(wanted, {}))
+        return with_whole_numbers(Lowering(types, closed).schema(types.shape(wanted, {})))
     except LanguageError as error:
         if error.span is not None:
             raise

@@ -205,13 +205,11 @@ def _template(cursor: Cursor) -> tree.Node:
 
 def _parenthesis(cursor: Cursor) -> tree.Node:
     """A type in parentheses; what turns out to be a function is refused by that name."""
-    ahead = depth = 0
-    while True:
-        depth += cursor.sees("(", ahead=ahead) - cursor.sees(")", ahead=ahead)
-        ahead += 1
-        if depth == 0 or cursor.look(ahead).kind == "end":
-            break
-    if cursor.sees("=>", ahead=ahead):
+    named = cursor.look(1).kind == "name"
+    parameters = cursor.sees(")", "...", ahead=1) or (
+        named and cursor.sees(":", ",", "?", "=", ahead=2)
+    )
+    if parameters or (named and cursor.sees(")", ahead=2) and cursor.sees("=>", ahead=3)):
         cursor.unsupported(cursor.look(), "a function type", "JSON has no functions")
     cursor.take()
     found = read_type(cursor)

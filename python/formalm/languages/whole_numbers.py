@@ -1,0 +1,81 @@
+"""Whole numbers without a fraction: ``1``, never ``1.0``.
+
+JSON Schema takes ``1.0`` for an integer, and for the value 1. Where types of programming languages
+are meant nobody writes that; a model may go on with zeros for long, and readers that take it for a
+double round it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["with_whole_numbers"]
+
+Schema = dict[str, Any]
+
+URI = "urn:formalm:whole-number"
+#: Draft 4 has no 1.0 among its integers. What it is called by has another keyword there than in
+#: the draft around it, so it has both.
+WHOLE = {
+    "$id": URI,
+    "id": URI,
+    "$schema": "http://json-schema.org/draft-04/schema#",
+    "type": "integer",
+}
+#: Keywords whose values are schemas by name, and those whose values are no schemas.
+NAMED = {"properties", "patternProperties", "$defs", "dependentSchemas"}
+VALUES = {"default", "const", "enum", "examples", "example"}
+
+
+def with_whole_numbers(schema: Schema) -> Schema:
+    """The schema with whole numbers spelled as such, as types and as values.
+
+    Parameters
+    ----------
+    schema
+        A schema of draft 2020-12, as it is made of types: without keywords on its own resources.
+    """
+    found: list[str] = []
+    made: Schema = _walked(schema, found)
+    if found:
+        made["$defs"] = {**made.get("$defs", {}), URI: WHOLE}
+    return made
+
+
+def _walked(schema: Any, found: list[str]) -> Any:
+    if isinstance(schema, list):
+        return [_walked(one, found) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: Schema = {}
+    for name, value in schema.items():
+        if name in NAMED:
+            made[name] = {each: _walked(one, found) for each, one in value.items()}
+        else:
+            made[name] = value if name in VALUES else _walked(value, found)
+    return _whole(made, found)
+
+
+def _whole(schema: Schema, found: list[str]) -> Schema:
+    """A schema whose parts are done already."""
+    types = schema.get("type")
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    numbers = [one for one in values if not isinstance(one, str | bool | None)]
+    if types == "integer" or (numbers and len(numbers) == len(values) and whole(numbers)):
+        found.append(URI)
+        rest = {name: value for name, value in schema.items() if name != "type"}
+        return {"$ref": URI, **rest} if "$ref" not in rest else {"allOf": [{"$ref": URI}], **rest}
+    if numbers and whole(numbers):
+        found.append(URI)
+        return {**schema, "if": {"type": "number"}, "then": {"$ref": URI}}
+    if isinstance(types, list) and "integer" in types and "number" not in types:
+        found.append(URI)
+        rest = {name: value for name, value in schema.items() if name != "type"}
+        others = [one for one in types if one != "integer"]
+        return {"anyOf": [{"type": others}, {"$ref": URI}], **rest}
+    return schema
+
+
+def whole(values: list[Any]) -> bool:
+    """Whether all values are integers."""
+    return all(type(value) is int for value in values)

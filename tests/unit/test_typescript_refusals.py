@@ -1,0 +1,133 @@
+"""What is no TypeScript, what is not supported, and what would take too long: with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from formalm import LanguageError, LimitError, TypeScript
+
+#: A text and what its refusal says, the place included.
+REFUSED = [
+    ("", "no type"),
+    ("{\n  a: strin }", "line 2, column 6: strin is not declared"),
+    ("{a: string", "line 1, column 11: expected the name of a member, not the end"),
+    ("{a: string b: 1}", "column 12: expected ',', ';', a new line or '}'"),
+    ("a: string", "expected ';' or a new line"),
+    ("{a}", "expected ':' and a type behind the member 'a'"),
+    ("{a(): 1}", "a method is not supported"),
+    ("{(): 1}", "a call signature"),
+    ("{new (): 1}", "a call signature"),
+    ("{get a(): 1}", "an accessor"),
+    ("{[Symbol.iterator]: 1}", "a computed name"),
+    ("() => void", "a function type"),
+    ("{a: (b: string) => void}", "a function type"),
+    ("(a?: string, ...b: 1[]) => void", "a function type"),
+    ("(a) => void", "a function type"),
+    ("(...a: 1[]) => void", "a function type"),
+    ("(string", "expected ')'"),
+    ("new () => A", "a constructor type"),
+    ("1 extends 2 ? 3 : 4", "a conditional type"),
+    ("typeof a", "typeof is not supported"),
+    ("unique symbol", "unique symbol"),
+    ("bigint", "bigint has no JSON"),
+    ("1n", "bigint"),
+    ("Date", "write string"),
+    ("Map<string, 1>", "write Record"),
+    ("symbol", "symbol has no JSON"),
+    ("Foo<1>", "Foo is not declared"),
+    ("string<1>", "string is not declared"),
+    ("Array", "Array takes 1"),
+    ("Array<1, 2>", "Array takes 1"),
+    ("type A = 1; A<2>", "A takes no type arguments"),
+    ("type A<T> = T; A", "A needs an argument for T"),
+    ("type A<T extends string> = T; A<'a'>", "a bound of a type parameter"),
+    ("type A<T> = T<1>; A<1>", "takes no arguments"),
+    ("type A = 1; type A = 2", "A is declared twice"),
+    ("type Array = 1", "TypeScript's own"),
+    ("{a: 1, a: 2}", "'a' is declared twice"),
+    ("type A = 1 type B = 2", "expected ';' or a new line"),
+    ("1; 2", "two types"),
+    ("interface A {} interface B {}", "A, B"),
+    ("type A = A", "A refers to itself"),
+    ("type A = B; type B = A; A", "refers to itself"),
+    ("interface A extends B {} type B = string", "column 21: an interface extends object types"),
+    ("{a: undefined[]}", "undefined has no JSON"),
+    ("undefined", "undefined has no JSON"),
+    ("type A = [undefined]; type B = 1; B", "in A: undefined"),
+    ("{[k: number]: 1}", "number as a key"),
+    ("{[k: boolean]: 1}", "is a string"),
+    ("{[k: string]: 1, [l: string]: 2}", "same key"),
+    ("{a: string, [k: string]: number}", "'a' is of another type"),
+    ("Record<number, 1>", "key number"),
+    ("{[K in keyof {a: 1}]: 1}", "mapping over"),
+    ("{[K in 'a' as 'b']: 1}", "renaming"),
+    ("Pick<{a: 1}, 'b'>", "no member 'b'"),
+    ("Pick<string, 'b'>", "one object type"),
+    ("{a: 1}['b']", "no member 'b'"),
+    ("Exclude<string, 'a'>", "literals"),
+    ("[1] & [number]", "an intersection of tuples"),
+    ("[...string[], 1]", "behind the rest"),
+    ("[1?, 2]", "optional items come last"),
+    ("[...string]", "an array or a tuple"),
+    ("`${number}`", "template literal"),
+    ("`${1", "'${' without its '}'"),
+    ("`a", "without an end"),
+    ("'a", "string without an end"),
+    ("/* a", "comment without an end"),
+    (r"'\ud800'", "lone surrogate"),
+    (r"'\u00'", "no escape"),
+    (r"'\u{110000}'", "no character"),
+    ("007", "no number"),
+    ("12abc", "expected ';'"),
+    ("1e999", "no number that JavaScript has"),
+    ("enum E {}", "without members"),
+    ("enum E { A = 'a', B } E", "'B' needs a value"),
+    ("enum E { A = 1 << 2 } E", "computed value"),
+    ("enum E { A = f() } E", "computed value"),
+    ("import a from 'b'", "import is not supported"),
+    ("class A {}", "class is not supported"),
+    ("export * from 'a'", "an export of other names"),
+    ("readonly string", "readonly is for arrays"),
+    ("€", "begins nothing"),
+    ("\ud800", "lone surrogate"),
+]
+
+
+@pytest.mark.parametrize(("source", "message"), REFUSED, ids=[ascii(row[0]) for row in REFUSED])
+def test_refusals(source: str, message: str) -> None:
+    with pytest.raises(LanguageError) as refused:
+        TypeScript(source)
+    assert message in str(refused.value)
+
+
+def test_refusals_have_places() -> None:
+    source = "interface A {\n  b: {\n    c: Nowhere\n  }\n}"
+    with pytest.raises(LanguageError) as refused:
+        TypeScript(source)
+    start, end = refused.value.span or (0, 0)
+    assert source[start:end] == "Nowhere"
+    assert "line 3, column 8" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[" * 10_000,
+        "(" * 10_000,
+        "{a:" * 10_000,
+        "[]" * 10_000 + "string",
+        "string" + "[]" * 10_000,
+        "keyof " * 10_000 + "A",
+        "`${" * 10_000,
+        "A<" * 10_000,
+        "type A<T> = {a: A<T[]> | null}; A<1>",
+        "type A<T> = {a: A<T[]>}[]; type B = A<1>; B",
+        "".join(f"type A{n} = Partial<A{n + 1}>;" for n in range(500)) + "type A500 = {}; A0",
+        "(" + "|".join(f"{{a{n}: 1}}" for n in range(200)) + ") & ("
+        + "|".join(f"{{b{n}: 1}}" for n in range(200)) + ")",
+    ],
+    ids=lambda source: source[:20],
+)  # fmt: skip
+def test_bombs_end_in_limits(source: str) -> None:
+    with pytest.raises(LimitError):
+        TypeScript(source)
