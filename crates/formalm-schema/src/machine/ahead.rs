@@ -104,6 +104,9 @@ impl Looking<'_> {
 
     /// Whether a place is in the middle of a free string or name, between two characters.
     fn is_free(&self, place: Place) -> bool {
+        if place.record != UNRECORDED {
+            return false;
+        }
         let core = &self.grown.core;
         match place.frame {
             Frame::Text { language, state, asked, escape: Escape::None, .. } => {
@@ -202,7 +205,10 @@ impl Looking<'_> {
         else {
             return Ok(None);
         };
-        if !self.grown.is_settled(asked) || self.grown.count(language, state)?.is_some() {
+        if place.record != UNRECORDED
+            || !self.grown.is_settled(asked)
+            || self.grown.count(language, state)?.is_some()
+        {
             return Ok(None);
         }
         let near = self.grown.core.text(language).uncounted(state)?;
@@ -221,6 +227,7 @@ impl Looking<'_> {
             return Ok(Found::Repetition(quoted(policy, (0, None), key)));
         }
         if let Frame::Text { language, state, asked, escape: Escape::None, .. } = place.frame
+            && place.record == UNRECORDED
             && self.grown.is_settled(asked)
             && let Some(count) = self.grown.count(language, state)?
         {
@@ -242,7 +249,7 @@ impl Looking<'_> {
             return Ok(None);
         };
         let known = reach.from < reach.to && self.grown.forgets_names(naming);
-        if !known {
+        if !known || place.record != UNRECORDED {
             return Ok(None);
         }
         let reach = Reach { from: 0, to: 0, ..reach };

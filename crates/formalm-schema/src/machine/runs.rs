@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::frame::{AskedId, Frame, FrameId, NamingId, Place, Reach, Table};
 use super::known::NOT_ASKED;
-use super::{Grown, Recorded, UNRECORDED};
+use super::{Grown, UNRECORDED};
 use crate::core::TextId;
 
 /// Keys in the midst of texts have numbers from here on: the number of the text, then the state.
@@ -22,11 +22,11 @@ const MOST: usize = 1 << (31 - BITS);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
     /// Read by one machine: its states are those of the run.
-    Text { language: TextId, asked: AskedId, below: FrameId, record: Recorded },
+    Text { language: TextId, asked: AskedId, below: FrameId },
     /// Read by several.
-    Texts { language: TextId, below: FrameId, record: Recorded },
+    Texts { language: TextId, below: FrameId },
     /// A name that begins no known one: states are those of the machines of its classes.
-    Name { object: FrameId, naming: NamingId, record: Recorded },
+    Name { object: FrameId, naming: NamingId },
 }
 
 /// The texts met in one look ahead.
@@ -47,20 +47,22 @@ pub(super) enum Stepped {
 }
 
 impl Runs {
-    /// The key of a place, if it is in the midst of a text.
+    /// The key of a place, if it is in the midst of a text that is not recorded.
     pub(super) fn key(&mut self, grown: &Grown, place: Place) -> Option<KeyId> {
-        let Place { frame, record } = place;
-        let (run, state) = match frame {
+        if place.record != UNRECORDED {
+            return None;
+        }
+        let (run, state) = match place.frame {
             Frame::Text { language, state, asked, escape: Escape::None, below } => {
                 if grown.is_settled(asked) {
-                    (Run::Text { language, asked, below, record }, state.number())
+                    (Run::Text { language, asked, below }, state.number())
                 } else {
                     let product = self.products.intern((state, asked));
-                    (Run::Texts { language, below, record }, product)
+                    (Run::Texts { language, below }, product)
                 }
             }
             Frame::Name { object, naming, text: UNRECORDED, reach, escape: Escape::None } => {
-                (Run::Name { object, naming, record }, reach.classes.0)
+                (Run::Name { object, naming }, reach.classes.0)
             }
             _ => return None,
         };
@@ -82,17 +84,17 @@ impl Runs {
 
     pub(super) fn place(&self, key: KeyId) -> Place {
         let (run, state) = self.split(key);
-        let escape = Escape::None;
+        let (escape, record) = (Escape::None, UNRECORDED);
         match run {
-            Run::Text { language, asked, below, record } => {
+            Run::Text { language, asked, below } => {
                 let state = StateId::from_number(state);
                 Place { frame: Frame::Text { language, state, asked, escape, below }, record }
             }
-            Run::Texts { language, below, record } => {
+            Run::Texts { language, below } => {
                 let &(state, asked) = self.products.get(state);
                 Place { frame: Frame::Text { language, state, asked, escape, below }, record }
             }
-            Run::Name { object, naming, record } => {
+            Run::Name { object, naming } => {
                 let reach = Reach { from: 0, to: 0, classes: AskedId(state) };
                 let frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
                 Place { frame, record }
