@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,11 +24,15 @@ SCALARS = st.sampled_from(
         {"type": "string", "pattern": "b"},
         {"type": "string", "pattern": "^[^/]+/é?"},
         {"type": "string", "pattern": "^[ -~é€]{2,}$", "maxLength": 30},
+        {"type": "string", "pattern": "^([a-b]+ )*[a-b]+$", "maxLength": 40},
+        {"type": "string", "pattern": "^a|b$|é"},
         {"type": "string", "format": "date"},
         {"enum": ["a", "ab", 'a"', 1, 1.5, None, {"a": 1}, [1, "a"]]},
         {"type": "integer"},
         {"type": "integer", "minimum": 3, "maximum": 120},
         {"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.25},
+        {"type": "number", "minimum": -3.5, "exclusiveMaximum": 117},
+        {"type": "integer", "minimum": 1, "not": {"enum": [3, 117]}},
         {"type": ["null", "boolean"]},
         {"not": {"type": "string", "minLength": 2}},
         {},
@@ -128,3 +133,59 @@ def test_a_mask_is_its_definition_along_every_walk(
             break
         longest = max(steps, key=lambda i: len(vocabulary.token_bytes(i)))
         matcher.advance(data.draw(st.sampled_from([longest, *steps])))
+
+
+#: Tokens that end an item or a name, begin others, and are inside of them.
+JOINING = [
+    *('","', '","",', '","a', '"],', '"},{"', '"},{"a', "],[", ',"', '":"', '":1', '":', "{", "}"),
+    *("[", "]", '"', ",", ":", "a", "b", "x", "ab", "xa", "1", "12", "2", "\\", "\\n", "n", "é"),
+]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"type": "string"}, "uniqueItems": True},
+        {"items": {"type": "string", "pattern": "^(x.*|a)$"}, "uniqueItems": True},
+        {"items": {"enum": ["a", "b", 1]}, "uniqueItems": True},
+        {"items": [{"type": "string"}, {"const": "a"}], "minItems": 2, "uniqueItems": True},
+        {"items": {"properties": {"a": {"type": "string"}}}, "uniqueItems": True},
+        {
+            "items": {
+                "properties": {"a": {"enum": [1, 2]}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
+            "minItems": 2,
+            "uniqueItems": True,
+        },
+        {"items": {"items": {"enum": ["a", "b"]}, "uniqueItems": True}, "uniqueItems": True},
+        {"patternProperties": {"^x": {"const": 1}}, "additionalProperties": {"type": "string"}},
+        {"patternProperties": {"^[ab]$": {}}, "additionalProperties": False, "minProperties": 2},
+        {"patternProperties": {"a": {"type": "integer"}, "b": {"minimum": 2}}, "maxProperties": 2},
+        {"properties": {"a": {}, "ab": {}}, "propertyNames": {"pattern": "^a|x$"}},
+        {"anyOf": [{"required": ["a"]}, {"additionalProperties": {"type": "string"}}]},
+    ],
+)
+@pytest.mark.parametrize("joined", [True, False])
+def test_masks_of_what_tokens_join(schema: dict[str, object], joined: bool) -> None:
+    """With tokens that join items or names, and without: along walks of many kinds."""
+    kind = "array" if "items" in schema else "object"
+    draft = "http://json-schema.org/draft-07/schema#"
+    language = JsonSchema({"$schema": draft, "type": kind, **schema}, order="any", blanks=0)
+    tokens = [text for text in JOINING if joined or text not in ('","a', '"},{"a', '","",')]
+    encoded: list[bytes | None] = [text.encode() for text in tokens]
+    vocabulary = Vocabulary.from_tokens([*encoded, None], end_token_ids=[len(tokens)])
+    constraint = Constraint(language, vocabulary)
+    rng = np.random.default_rng(7)
+    for _ in range(25):
+        matcher = constraint.matcher()
+        for _ in range(16):
+            mask = matcher.mask()
+            assert np.array_equal(mask, naive_mask(language, vocabulary, matcher.text)), (
+                matcher.text
+            )
+            steps = np.flatnonzero(mask[: len(tokens)])
+            if not len(steps):
+                break
+            matcher.advance(int(rng.choice(steps)))

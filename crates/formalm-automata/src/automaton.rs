@@ -188,7 +188,7 @@ impl Automaton {
         Ok(next)
     }
 
-    fn intern(&self, core: &mut Core, term: TermId) -> Result<u32, Error> {
+    pub(crate) fn intern(&self, core: &mut Core, term: TermId) -> Result<u32, Error> {
         if term == EMPTY {
             return Ok(DEAD);
         }

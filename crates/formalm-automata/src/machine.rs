@@ -143,6 +143,16 @@ pub trait Steps {
         Ok(most.filter(|&(_, count)| count >= LETTERS).map(|(next, _)| next))
     }
 
+    /// A key that lasts and allows the same texts of at most so many characters, and no fewer of
+    /// longer ones: what a count that is not reached soon adds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn nearly(&self, _key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
+        Ok(None)
+    }
+
     /// Bytes that two keys may read differently, where they are few and known without reading.
     ///
     /// # Errors
@@ -181,6 +191,12 @@ pub trait Keys: Debug + Send + Sync {
 
     /// The key of a state, if it was asked for before; takes no lock.
     fn known_key(&self, state: StateId) -> Option<KeyId>;
+
+    /// Whether the key of a state, which was asked for, forgets something that a few tokens can
+    /// tell, which the vocabulary knows and which have to be asked of the state itself.
+    fn is_unsure(&self, _state: StateId) -> bool {
+        false
+    }
 
     /// Reads keys for a purpose. Keys met on the way are good for that purpose alone.
     fn read<P: Purpose>(&self, purpose: P) -> P::Result;

@@ -183,6 +183,11 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
         Some(KeyId::from_number(self.front().outer(known.number())))
     }
 
+    fn is_unsure(&self, state: StateId) -> bool {
+        let inner = self.front().inner(state.number()).map(StateId::from_number);
+        inner.is_some_and(|inner| self.keys.is_unsure(inner))
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         let start = self.keys.key(self.machine.rest.start());
         self.keys.read(Behind { purpose, front: self.front(), start })
@@ -275,6 +280,11 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
     fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
         Ok(self.steps.reference(inner)?.map(|reference| self.outer(reference)))
+    }
+
+    fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
+        let Some(inner) = self.inner(key) else { return Ok(None) };
+        Ok(self.steps.nearly(inner)?.map(|(other, most)| (self.outer(other), most)))
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {

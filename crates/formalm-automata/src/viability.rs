@@ -23,6 +23,7 @@ use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
 use crate::lexemes::NoLexemes;
 use crate::machine::{Keys, Machine, Purpose, Steps};
+use crate::spelling::Escapes;
 use crate::table::{DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, EPSILON, Term, TermId, Terms, UNBOUNDED};
 
@@ -57,9 +58,9 @@ pub struct Repetition {
     pub max: Option<u32>,
     /// Where the repetition is left from once enough characters are read; `None`: nothing follows.
     pub exit: Option<KeyId>,
-    /// ASCII characters that leave it for one more character of the repetition, spelled otherwise,
-    /// as an escape does; `exit` may allow more after them than the key.
-    pub reenters: u128,
+    /// If it is the inside of a string of JSON, between two characters: how that is spelled. Its
+    /// characters are all there are, and `exit` is where the quote is read.
+    pub quoted: Option<Escapes>,
 }
 
 /// The machine of keys.
@@ -243,7 +244,7 @@ impl Steps for Viability {
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
         let (ascii, wide) = (facts.ascii, facts.wide);
-        let whole = Repetition { class, ascii, wide, min, max, exit, reenters: 0 };
+        let whole = Repetition { class, ascii, wide, min, max, exit, quoted: None };
         if !wide_overlap && first.ascii() & facts.ascii == 0 {
             return Ok(Some(whole));
         }

@@ -13,6 +13,7 @@ use formalm_vocabulary::Vocabulary;
 
 use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
+use crate::memo::Memo;
 use crate::repetition;
 use crate::walk::{Walk, difference};
 
@@ -21,6 +22,8 @@ pub(crate) struct MaskOf<'a> {
     pub(crate) key: KeyId,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) lexical: &'a Lexical,
+    /// Masks of other keys.
+    pub(crate) memo: &'a Memo,
 }
 
 impl Purpose for MaskOf<'_> {
@@ -32,7 +35,43 @@ impl Purpose for MaskOf<'_> {
         {
             return Ok(mask);
         }
+        if let Some((other, most)) = steps.nearly(self.key)?
+            && let Some(mask) = self.counted(steps, other, most)?
+        {
+            return Ok(mask);
+        }
         mask(steps, self.vocabulary, self.key)
+    }
+}
+
+impl MaskOf<'_> {
+    /// The mask of a key that lasts, less the tokens of more characters than it answers for that
+    /// this key does not allow; `None` if these are too many.
+    fn counted(&self, keys: &impl Steps, other: KeyId, most: u32) -> Result<Option<Mask>, Error> {
+        let classes = self.vocabulary.classes();
+        if classes.at_most(most as usize).is_some() {
+            return Ok(None);
+        }
+        let known = self.memo.with(other.number(), Mask::clone);
+        let mask = match known {
+            Some(known) => known,
+            None => {
+                let mask = mask(keys, self.vocabulary, other)?;
+                self.memo.insert(other.number(), mask.clone());
+                mask
+            }
+        };
+        let mut remove = Vec::new();
+        for &(_, token) in classes.longer().iter().take_while(|&&(count, _)| count > most) {
+            let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
+            if mask.contains(token) && !repetition::reads(keys, self.key, bytes)? {
+                remove.push(token);
+            }
+        }
+        let mut words = vec![0; self.vocabulary.len().div_ceil(32)];
+        mask.fill(&mut words);
+        patch(&mut words, &[], &remove);
+        Ok(Some(if remove.is_empty() { mask } else { Mask::from_words(words) }))
     }
 }
 

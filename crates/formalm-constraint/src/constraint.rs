@@ -187,10 +187,27 @@ impl<K: Keys> Constraint<K> {
             Some(canonical) => {
                 canonical.fill(&**self.machine(), (position.state, position.last), out)?;
             }
-            None => self.with_mask(position.state, |mask| mask.fill(out))?,
+            None => {
+                self.with_mask(position.state, |mask| mask.fill(out))?;
+                if self.keys.is_unsure(position.state) {
+                    self.ask_unsure(position.state, out)?;
+                }
+            }
         }
         if self.is_accepting(position) {
             patch(out, self.vocabulary.end_token_ids(), &[]);
+        }
+        Ok(())
+    }
+
+    /// Corrects the tokens that the key of a state does not answer for.
+    fn ask_unsure(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
+        for &token in self.vocabulary.joins_items() {
+            let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
+            match self.machine().walk(state, bytes)? {
+                Ok(_) => patch(out, &[token], &[]),
+                Err(_) => patch(out, &[], &[token]),
+            }
         }
         Ok(())
     }
@@ -291,8 +308,8 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
-        self.keys.read(compute::MaskOf { key, vocabulary, lexical })
+        let (vocabulary, lexical, memo) = (&self.vocabulary, &self.lexical, &self.memo);
+        self.keys.read(compute::MaskOf { key, vocabulary, lexical, memo })
     }
 
     /// Memory in use beside automaton and vocabulary, in bytes.

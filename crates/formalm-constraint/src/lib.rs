@@ -15,6 +15,7 @@ mod matcher;
 mod memo;
 pub mod reference;
 mod repetition;
+mod strings;
 mod walk;
 
 pub use constraint::{Constraint, Position, Unfollowed};

@@ -13,7 +13,8 @@ use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, Steps, WIDE_PAR
 use formalm_vocabulary::{Crossings, Inside, Vocabulary};
 
 use crate::mask::Mask;
-use crate::walk::Walk;
+use crate::strings;
+use crate::walk::{self, Walk};
 
 /// With fewer ASCII characters, and none beyond, few tokens stay and a walk is quicker.
 const BROAD: u32 = 12;
@@ -35,6 +36,9 @@ pub(crate) fn mask(
     key: KeyId,
 ) -> Result<Option<Mask>, Error> {
     let Some(repetition) = keys.repetition(key)? else { return Ok(None) };
+    if let Some(escapes) = repetition.quoted {
+        return strings::mask(keys, vocabulary.strings(escapes), &repetition).map(Some);
+    }
     let wide = repetition.wide != [Cover::None; WIDE_PARTS];
     if repetition.ascii.count_ones() < BROAD && !wide {
         return Ok(None);
@@ -67,55 +71,20 @@ impl<K: Steps> Making<'_, K> {
     /// Tokens p·e·u.
     fn crossing(&mut self, exits: &[u8]) -> Result<(), Error> {
         let Some(exit) = self.repetition.exit else { return Ok(()) };
-        let crossings = self.vocabulary.classes().crossings();
-        let nodes = crossings.nodes();
-        let mut stack: Vec<(KeyId, Option<ByteSet>)> = Vec::new();
-        for &byte in exits {
-            let Some(root) = crossings.root(byte) else { continue };
-            let end = nodes[root as usize].end();
-            let mut at = root;
-            stack.clear();
-            while at < end {
-                let here = nodes[at as usize];
-                let depth = here.depth();
-                let (before, few) = if depth == 1 { (exit, None) } else { stack[depth - 2] };
-                if few.is_some_and(|few| !few.contains(here.byte())) {
-                    at = here.end();
-                    continue;
-                }
-                let Some(next) = self.keys.step(before, here.byte())? else {
-                    at = here.end();
-                    continue;
-                };
-                if let Some(remainder) = here.word() {
-                    self.crossed(crossings, remainder, (byte, depth as u32))?;
-                }
-                stack.truncate(depth - 1);
-                let few = if K::KNOWS_FEW { self.keys.few(next)? } else { None };
-                stack.push((next, few));
-                at += 1;
-            }
+        let (keys, crossings) = (self.keys, self.vocabulary.classes().crossings());
+        let mut remainders = Vec::new();
+        for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
+            walk::words(keys, crossings.nodes(), (root, exit), &mut |word| remainders.push(word))?;
         }
-        Ok(())
+        remainders.into_iter().try_for_each(|remainder| self.crossed(crossings, remainder))
     }
 
-    /// Tokens with one remainder that is viable after the repetition; it has so many bytes.
-    fn crossed(
-        &mut self,
-        crossings: &Crossings,
-        remainder: u32,
-        (first, length): (u8, u32),
-    ) -> Result<(), Error> {
-        let reenters = self.reenters(first);
+    /// Tokens with one remainder that is viable after the repetition.
+    fn crossed(&mut self, crossings: &Crossings, remainder: u32) -> Result<(), Error> {
         for crossing in crossings.tokens(remainder) {
             let before = crossing.before;
             let characters = before.characters;
             let allowed = match self.inside.judge(before.atoms, before.ascii) {
-                Cover::Full if reenters => {
-                    let plenty = self.has_room(characters.saturating_add(length));
-                    let certain = plenty && characters >= self.repetition.min;
-                    certain || (self.has_room(characters) && self.walks(crossing.token)?)
-                }
                 Cover::Full => characters >= self.repetition.min && self.has_room(characters),
                 Cover::Partial => self.walks(crossing.token)?,
                 Cover::None => false,
@@ -127,18 +96,14 @@ impl<K: Steps> Making<'_, K> {
         Ok(())
     }
 
-    fn reenters(&self, byte: u8) -> bool {
-        byte < 0x80 && self.repetition.reenters >> byte & 1 != 0
-    }
-
     /// Tokens that begin with what follows the repetition.
     fn beginning(&mut self, exits: &[u8]) -> Result<(), Error> {
-        let owed = self.repetition.min > 0;
-        let exits: Vec<u8> =
-            exits.iter().copied().filter(|&byte| !owed || self.reenters(byte)).collect();
+        if self.repetition.min > 0 {
+            return Ok(());
+        }
         let add = &mut self.add;
         let mut walk = Walk::new(self.keys, self.vocabulary.trie());
-        walk.tokens(self.key, exits, &mut |tokens| add.extend_from_slice(tokens))
+        walk.tokens(self.key, exits.iter().copied(), &mut |tokens| add.extend_from_slice(tokens))
     }
 
     /// Tokens of the class, and everything together.
@@ -196,13 +161,18 @@ impl<K: Steps> Making<'_, K> {
     }
 
     fn reads(&self, bytes: &[u8]) -> Result<bool, Error> {
-        let mut key = self.key;
-        for &byte in bytes {
-            match self.keys.step(key, byte)? {
-                Some(next) => key = next,
-                None => return Ok(false),
-            }
-        }
-        Ok(true)
+        reads(self.keys, self.key, bytes)
     }
+}
+
+/// Whether bytes are viable from a key.
+pub(crate) fn reads(keys: &impl Steps, key: KeyId, bytes: &[u8]) -> Result<bool, Error> {
+    let mut key = key;
+    for &byte in bytes {
+        match keys.step(key, byte)? {
+            Some(next) => key = next,
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
 }

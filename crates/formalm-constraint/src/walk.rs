@@ -1,7 +1,7 @@
 //! Walks of a machine along the trie of the vocabulary.
 
 use formalm_automata::{ByteSet, Cover, Error, KeyId, Machine, Repetition, StateId, Steps};
-use formalm_vocabulary::Trie;
+use formalm_vocabulary::{Node, Trie};
 use rustc_hash::FxHashMap;
 
 /// Characters over which a key comes back to itself.
@@ -127,6 +127,38 @@ fn loops_of(keys: &impl Steps, key: KeyId) -> Result<Loops, Error> {
         }
     }
     Ok(loops)
+}
+
+/// Words of a prefix tree at and below a node that are viable from a key; the node is not read yet.
+pub(crate) fn words<K: Steps>(
+    keys: &K,
+    nodes: &[Node],
+    (root, key): (u32, KeyId),
+    emit: &mut impl FnMut(u32),
+) -> Result<(), Error> {
+    let top = nodes[root as usize].depth();
+    let mut stack: Vec<(KeyId, Option<ByteSet>)> = vec![(key, None)];
+    let mut at = root;
+    while at < nodes[root as usize].end() {
+        let here = nodes[at as usize];
+        let depth = here.depth() - top;
+        let (before, few) = stack[depth];
+        let skipped = few.is_some_and(|few| !few.contains(here.byte()));
+        let next = if skipped { None } else { keys.step(before, here.byte())? };
+        let Some(next) = next else {
+            at = here.end();
+            continue;
+        };
+        if let Some(word) = here.word() {
+            emit(word);
+        }
+        if here.end() > at + 1 {
+            stack.truncate(depth + 1);
+            stack.push((next, if K::KNOWS_FEW { keys.few(next)? } else { None }));
+        }
+        at += 1;
+    }
+    Ok(())
 }
 
 /// Walks two keys together: tokens that only the first or only the second allows.

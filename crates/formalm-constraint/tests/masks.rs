@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, CharSet, Edits, Error, Expression, Limits, Machine, Operations};
+use formalm_automata::{
+    Automaton, CharSet, Edits, Error, Expression, Front, Limits, Machine, Operations, Prefixed,
+    PrefixedKeys, Viability,
+};
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;
@@ -223,6 +226,40 @@ proptest! {
             prop_assert!(matcher.rollback(1));
             prop_assert_eq!(matcher.position(), before);
             matcher.advance(token).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_mask_behind_a_text_is_its_definition(
+        pattern in pattern(),
+        front in prop::sample::select(vec!["", "a", "ab", "é."]),
+        unless_empty in any::<bool>(),
+        refused in prop::sample::select(vec![None, Some(b'a')]),
+        tokens in prop::collection::vec(token(), 1..60),
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 8),
+    ) {
+        let mut all = vec![None];
+        all.extend(tokens);
+        all.push(Some(b"a".to_vec()));
+        let Some(rest) = constraint(&pattern, Change::Nothing, all) else { return Ok(()) };
+        let (rest, vocabulary) = (Arc::clone(rest.machine()), Arc::clone(rest.vocabulary()));
+        let keys = Viability::new(Arc::clone(&rest), vocabulary.longest_token_bytes());
+        let front = Front { text: front.into(), unless_empty, refused };
+        let keys = PrefixedKeys::new(Arc::new(Prefixed::new(front, rest)), keys);
+        let constraint = Arc::new(Constraint::over(keys, vocabulary, 1 << 20));
+        let mut matcher = Matcher::new(Arc::clone(&constraint));
+        let mut words = vec![!0; constraint.words()];
+        for choice in choices {
+            matcher.fill(&mut words).unwrap();
+            let state = constraint.state(matcher.position());
+            let slow = reference::allowed(&**constraint.machine(), constraint.vocabulary(), state);
+            prop_assert_eq!(bits(&words), slow.unwrap(), "{} after {:?}", pattern,
+                String::from_utf8_lossy(matcher.text()));
+            let next: Vec<u32> = bits(&words).into_iter().filter(|&id| id != 0).collect();
+            if next.is_empty() {
+                break;
+            }
+            matcher.advance(next[choice.index(next.len())]).unwrap();
         }
     }
 

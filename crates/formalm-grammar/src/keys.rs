@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    ByteSet, CharSet, Context, Cover, Ending, Error, KeyId, Keys, Lexemes, Place, Progress,
-    Purpose, Repetition, Scan, StateId, Steps, WIDE_PARTS, beyond_ascii,
+    ByteSet, Context, Ending, Error, KeyId, Keys, Lexemes, Place, Progress, Purpose, Repetition,
+    Scan, StateId, Steps, loops_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -108,23 +108,7 @@ impl Steps for Ahead<'_> {
     /// A lexeme under way, as a string or a name: the characters over which the key comes back to
     /// itself. It is left from the key itself.
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let mut ascii = 0u128;
-        for byte in 0..128u8 {
-            if self.step(key, byte)? == Some(key) {
-                ascii |= 1 << byte;
-            }
-        }
-        if ascii == 0 {
-            return Ok(None);
-        }
-        let ranges = (0..128u8).filter(|byte| ascii >> byte & 1 != 0);
-        let mut class = CharSet::from_ranges(ranges.map(|byte| (byte.into(), byte.into())));
-        let Some(wide) = beyond_ascii(self, key)? else { return Ok(None) };
-        if wide == Cover::Full {
-            class = class.union(&CharSet::from_ranges([('\u{80}', char::MAX)]));
-        }
-        let wide = [wide; WIDE_PARTS];
-        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit: Some(key), reenters: 0 }))
+        loops_of(self, key, 1)
     }
 }
 

@@ -189,6 +189,11 @@ impl Keys for PlainKeys {
         on_plain!(&self.kind, one => one.known_key(state))
     }
 
+    #[inline]
+    fn is_unsure(&self, state: StateId) -> bool {
+        on_plain!(&self.kind, one => one.is_unsure(state))
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         on_plain!(&self.kind, one => one.read(purpose))
     }
@@ -213,6 +218,11 @@ impl Keys for AnyKeys {
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
         on_kind!(&self.kind, one => one.known_key(state))
+    }
+
+    #[inline]
+    fn is_unsure(&self, state: StateId) -> bool {
+        on_kind!(&self.kind, one => one.is_unsure(state))
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {

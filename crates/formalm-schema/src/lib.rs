@@ -23,6 +23,7 @@ mod unevaluated;
 mod value;
 
 pub use document::Document;
+pub use formalm_automata::spelling::Escapes;
 pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use node::Note;
-pub use options::{Escapes, Limits, Options, Order};
+pub use options::{Limits, Options, Order};

@@ -1,5 +1,7 @@
 //! How a schema is read and how its members are written.
 
+use formalm_automata::spelling::Escapes;
+
 /// In which order the members of an object come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -8,18 +10,6 @@ pub enum Order {
     #[default]
     Schema,
     /// Any order.
-    Any,
-}
-
-/// How characters of strings are spelled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Escapes {
-    /// Escapes where JSON needs them, in their shortest form.
-    #[default]
-    Minimal,
-    /// The same, and everything beyond ASCII as `\u`.
-    Ascii,
-    /// Every spelling that JSON has.
     Any,
 }
 

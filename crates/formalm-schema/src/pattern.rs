@@ -29,10 +29,32 @@ pub(crate) fn repeated(min: u32, max: Option<u32>) -> Node {
 
 /// The whole texts of a pattern that is searched for.
 ///
-/// Anchors at the edges are what most patterns have; without them no look-around is left, which
-/// keeps the language plain.
+/// Anchors at the edges, or at those of alternatives, are what most patterns have; without them no
+/// look-around is left, which keeps the language plain.
 fn unanchored(pattern: Pattern) -> Pattern {
-    let mut list = match pattern.root {
+    Pattern { root: found(pattern.root), ..pattern }
+}
+
+/// Whether a node begins or ends with an anchor, or some alternative does.
+fn has_anchors(node: &Node) -> bool {
+    match node {
+        Node::TextStart | Node::TextEnd => true,
+        Node::Concat(list) => [list.first(), list.last()].into_iter().flatten().any(has_anchors),
+        Node::Alternation(list) => list.iter().any(has_anchors),
+        Node::Group { node, .. } => has_anchors(node),
+        _ => false,
+    }
+}
+
+/// The texts in which a node is found.
+fn found(node: Node) -> Node {
+    let mut list = match node {
+        Node::Alternation(list) if list.iter().any(has_anchors) => {
+            return Node::Alternation(list.into_iter().map(found).collect());
+        }
+        Node::Group { index, node } if has_anchors(&node) => {
+            return Node::Group { index, node: Box::new(found(*node)) };
+        }
         Node::Concat(list) => list,
         one => vec![one],
     };
@@ -50,5 +72,5 @@ fn unanchored(pattern: Pattern) -> Pattern {
     if !to_end {
         list.push(anything());
     }
-    Pattern { root: Node::Concat(list), ..pattern }
+    Node::Concat(list)
 }

@@ -16,6 +16,7 @@ mod ragged;
 mod saved;
 mod signature;
 mod stays;
+mod strings;
 pub mod tokenizer;
 mod tokens;
 mod trie;
@@ -28,6 +29,7 @@ pub use error::Error;
 pub use flat::Node;
 pub use ragged::{Ragged, Tail};
 pub use signature::Signature;
+pub use strings::{Ending, Strings};
 pub use trie::Trie;
 pub use vocabulary::Vocabulary;
 

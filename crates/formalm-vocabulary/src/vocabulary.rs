@@ -3,11 +3,13 @@
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, OnceLock};
 
+use formalm_automata::spelling::Escapes;
 use formalm_automata::{CharSet, Cover, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
 use crate::Words;
 use crate::stays::Stays;
+use crate::strings::Strings;
 use crate::tokens::Tokens;
 use crate::{Classes, Error, Trie};
 
@@ -28,6 +30,9 @@ struct Tables {
     longest_bytes: usize,
     stays: Stays,
     joins_names: OnceLock<bool>,
+    joins_items: OnceLock<Box<[u32]>>,
+    /// By how strings are spelled.
+    strings: [OnceLock<Strings>; 3],
 }
 
 impl Vocabulary {
@@ -178,6 +183,16 @@ impl Vocabulary {
         self.tables.longest_bytes
     }
 
+    /// What tokens do inside a string of JSON.
+    pub fn strings(&self, escapes: Escapes) -> &Strings {
+        let at = match escapes {
+            Escapes::Minimal => 0,
+            Escapes::Ascii => 1,
+            Escapes::Any => 2,
+        };
+        self.tables.strings[at].get_or_init(|| Strings::new(&self.tokens, escapes))
+    }
+
     /// Whether a token may end one name of a JSON object and begin the next: `":0,"x`.
     pub fn joins_names(&self) -> bool {
         let joins = |bytes: &[u8]| {
@@ -191,6 +206,22 @@ impl Vocabulary {
             !parts.is_empty()
         };
         *self.tables.joins_names.get_or_init(|| self.tokens.iter().any(|(_, bytes)| joins(bytes)))
+    }
+
+    /// Tokens that may end an item of a JSON array and go on inside of another text, object or
+    /// array: `","x`.
+    pub fn joins_items(&self) -> &[u32] {
+        let joins = |bytes: &[u8]| {
+            let commas = (0..bytes.len()).filter(|&at| bytes[at] == b',');
+            commas.into_iter().any(|at| {
+                let rest = bytes[at + 1..].trim_ascii_start();
+                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{')
+            })
+        };
+        self.tables.joins_items.get_or_init(|| {
+            let all = self.tokens.iter().filter(|(_, bytes)| joins(bytes));
+            all.map(|(token, _)| token).collect()
+        })
     }
 
     /// Characters of the longest token that is text, an unfinished one at its end included.
@@ -210,6 +241,13 @@ impl Vocabulary {
             + 4 * self.tokens.offsets.len()
             + self.tables.trie.memory_bytes()
             + self.tables.classes.memory_bytes()
+            + self
+                .tables
+                .strings
+                .iter()
+                .filter_map(OnceLock::get)
+                .map(Strings::memory_bytes)
+                .sum::<usize>()
     }
 }
 
@@ -229,8 +267,8 @@ impl Tables {
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
-        let (stays, joins_names) = (Stays::default(), OnceLock::new());
-        Tables { trie, classes, longest_bytes, stays, joins_names }
+        let (stays, joins_names, joins_items, strings) = Default::default();
+        Tables { trie, classes, longest_bytes, stays, joins_names, joins_items, strings }
     }
 }
 

@@ -3,31 +3,29 @@
 use std::cell::RefCell;
 use std::sync::MutexGuard;
 
+use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Machine, NoLexemes, Repetition, StateId, Steps,
-    WIDE_PARTS, beyond_ascii,
+    ByteSet, CharSet, Cover, Error, KeyId, Machine, NoLexemes, Repetition, Steps, WIDE_PARTS,
+    loops_of,
 };
 
-use super::frame::{AskedId, Escape, Frame, FrameId, Mode, Place, Reach, Table};
+use super::frame::{Frame, Mode, Place, Reach, Table};
 use super::known::NOT_ASKED;
+use super::runs::{RUN, Runs, Stepped};
 use super::{Grown, UNRECORDED};
-use crate::core::TextId;
 use crate::formula::TRUE;
-use crate::options::Escapes;
 
-/// Keys met while looking ahead have numbers from here on,
+/// Keys met while looking ahead have numbers from here on.
 const AHEAD: u32 = 1 << 30;
-/// and those in the midst of texts from here on: the number of the text, then the state.
-const RUN: u32 = 1 << 31;
-const RUN_BITS: u32 = 26;
-const RUN_STATES: u32 = (1 << RUN_BITS) - 1;
-const MAX_RUNS: usize = 1 << (31 - RUN_BITS);
 
 /// With fewer characters coming back a walk is as quick.
 const LOOPS: u32 = 12;
 
 /// With more live bytes a text is not looked for byte by byte.
 const FEW: usize = 24;
+
+/// Letters that must lead to one key for it to stand for a text.
+const LETTERS: usize = 14;
 
 /// A look ahead of the text. What it meets is dropped with it: a mask meets many more places
 /// than texts come to.
@@ -40,15 +38,14 @@ pub(super) struct Ahead<'a> {
 struct Looking<'a> {
     grown: MutexGuard<'a, Grown>,
     places: Table<Place>,
-    /// Texts that are read state by state: their machines and the frames below them.
-    runs: Vec<(TextId, FrameId)>,
+    runs: Runs,
     /// How many texts were recorded before.
     records: usize,
 }
 
 impl<'a> Ahead<'a> {
     pub(super) fn new(grown: MutexGuard<'a, Grown>) -> Ahead<'a> {
-        let (places, runs, records) = (Table::default(), Vec::new(), grown.records.len());
+        let (places, runs, records) = (Table::default(), Runs::default(), grown.records.len());
         Ahead { looking: RefCell::new(Looking { grown, places, runs, records }) }
     }
 }
@@ -64,11 +61,7 @@ impl Looking<'_> {
     fn place(&self, key: KeyId) -> Place {
         let number = key.number();
         if number >= RUN {
-            let (run, state) = ((number - RUN) >> RUN_BITS, number & RUN_STATES);
-            let ((language, below), state) = (self.runs[run as usize], StateId::new(state));
-            let (asked, escape) = (NOT_ASKED, Escape::None);
-            let frame = Frame::Text { language, state, asked, escape, below };
-            return Place { frame, record: UNRECORDED };
+            return self.runs.place(key);
         }
         match number.checked_sub(AHEAD) {
             Some(at) => *self.places.get(at),
@@ -77,73 +70,52 @@ impl Looking<'_> {
     }
 
     fn key(&mut self, place: Place) -> Result<KeyId, Error> {
-        let Frame::Text { language, state, asked: NOT_ASKED, escape: Escape::None, below } =
-            place.frame
-        else {
-            return Ok(KeyId::from_number(AHEAD + self.places.intern(place)));
-        };
         let mut place = place;
-        if state == self.grown.core.text(language).start() {
+        if let Frame::Text { language, state, escape: Escape::None, .. } = place.frame
+            && state == self.grown.core.text(language).start()
+        {
             place.frame = self.grown.freed(place.frame)?;
         }
-        if place.record != UNRECORDED || self.is_free(place) || state.number() > RUN_STATES {
-            return Ok(KeyId::from_number(AHEAD + self.places.intern(place)));
+        if !self.is_free(place)
+            && let Some(key) = self.runs.key(&self.grown, place)
+        {
+            return Ok(key);
         }
-        let run = (language, below);
-        let at = self.runs.iter().position(|one| *one == run).unwrap_or_else(|| {
-            self.runs.push(run);
-            self.runs.len() - 1
-        });
-        if at >= MAX_RUNS {
-            self.runs.truncate(MAX_RUNS);
-            return Ok(KeyId::from_number(AHEAD + self.places.intern(place)));
-        }
-        Ok(KeyId::from_number(RUN + ((at as u32) << RUN_BITS) + state.number()))
+        Ok(KeyId::from_number(AHEAD + self.places.intern(place)))
     }
 
     #[inline]
     fn step(&mut self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let number = key.number();
-        if number >= RUN && !matches!(byte, b'"' | b'\\' | 0..0x20) {
-            if byte >= 0x80 && self.grown.core.options.escapes == Escapes::Ascii {
-                return Ok(None);
+        if key.number() >= RUN {
+            match self.runs.step(&mut self.grown, key, byte)? {
+                Stepped::To(next) => return Ok(Some(next)),
+                Stepped::Refused => return Ok(None),
+                Stepped::Unknown => {}
             }
-            let (language, _) = self.runs[((number - RUN) >> RUN_BITS) as usize];
-            let state = StateId::new(number & RUN_STATES);
-            let next = self.grown.core.text(language).step(state, byte)?;
-            return match next {
-                Some(next) if next.number() <= RUN_STATES => {
-                    Ok(Some(KeyId::from_number((number & !RUN_STATES) + next.number())))
-                }
-                Some(_) => self.step_place(key, byte),
-                None => Ok(None),
-            };
         }
-        self.step_place(key, byte)
-    }
-
-    fn step_place(&mut self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         let before = self.place(key);
         let Some(after) = self.grown.read_fresh(before, byte)? else { return Ok(None) };
-        let after = self.grown.normal(after);
+        let after = self.grown.normal(after)?;
         if after == before {
             return Ok(Some(key));
         }
         self.key(after).map(Some)
     }
 
-    /// The free string or name that a place is in the middle of, between two characters.
+    /// Whether a place is in the middle of a free string or name, between two characters.
     fn is_free(&self, place: Place) -> bool {
         if place.record != UNRECORDED {
             return false;
         }
         let core = &self.grown.core;
         match place.frame {
-            Frame::Text { language, state, asked: NOT_ASKED, escape: Escape::None, .. } => {
-                core.class_formula(language) == TRUE && state == core.text(language).start()
+            Frame::Text { language, state, asked, escape: Escape::None, .. } => {
+                core.class_formula(language) == TRUE
+                    && state == core.text(language).start()
+                    && self.grown.is_settled(asked)
             }
             Frame::Name { text: UNRECORDED, reach, escape: Escape::None, .. } => {
-                self.grown.takes_any(reach.classes) && self.is_between(reach.classes)
+                self.grown.takes_any(reach.classes) && self.grown.is_settled(reach.classes)
             }
             _ => false,
         }
@@ -151,18 +123,11 @@ impl Looking<'_> {
 
     /// The same place in a free text.
     fn free(&mut self, place: Place) -> Result<KeyId, Error> {
-        let Frame::Text { below, .. } = place.frame else { return self.key(place) };
+        let Frame::Text { below, asked, .. } = place.frame else { return self.key(place) };
         let Some(language) = self.grown.core.language(TRUE)? else { return self.key(place) };
         let state = self.grown.core.text(language).start();
-        let (asked, escape) = (NOT_ASKED, Escape::None);
-        let frame = Frame::Text { language, state, asked, escape, below };
+        let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
         self.key(Place { frame, ..place })
-    }
-
-    /// Whether machines of free texts are between two characters.
-    fn is_between(&self, classes: AskedId) -> bool {
-        let states = self.grown.parts.asked.get(classes.0);
-        states.iter().flatten().all(|&(class, state)| state == self.grown.core.text(class).start())
     }
 
     /// Bytes that a name goes on with along the known ones.
@@ -223,6 +188,97 @@ impl Looking<'_> {
         live.insert(b'\\');
         Ok(Some(live))
     }
+
+    /// The same key in the midst of its text, if it is there.
+    fn within(&mut self, key: KeyId) -> KeyId {
+        let place = self.place(key);
+        if key.number() >= RUN || self.is_free(place) {
+            return key;
+        }
+        self.runs.key(&self.grown, place).unwrap_or(key)
+    }
+
+    /// The key without the count of characters that are left, and how many it may read.
+    fn nearly(&mut self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
+        let place = self.place(key);
+        let Frame::Text { language, state, asked, escape: Escape::None, below } = place.frame
+        else {
+            return Ok(None);
+        };
+        if place.record != UNRECORDED
+            || !self.grown.is_settled(asked)
+            || self.grown.count(language, state)?.is_some()
+        {
+            return Ok(None);
+        }
+        let near = self.grown.core.text(language).uncounted(state)?;
+        Ok(near.map(|(state, most)| {
+            let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
+            let key = self.grown.keys.intern(Place { frame, ..place });
+            (KeyId::from_number(key), u32::try_from(most).unwrap_or(u32::MAX))
+        }))
+    }
+
+    fn repetition(&mut self, key: KeyId) -> Result<Found, Error> {
+        let key = self.within(key);
+        let place = self.place(key);
+        let policy = self.grown.core.options.escapes;
+        if self.is_free(place) {
+            return Ok(Found::Repetition(quoted(policy, (0, None), key)));
+        }
+        if let Frame::Text { language, state, asked, escape: Escape::None, .. } = place.frame
+            && place.record == UNRECORDED
+            && self.grown.is_settled(asked)
+            && let Some(count) = self.grown.count(language, state)?
+        {
+            let exit = self.free(place)?;
+            return Ok(Found::Repetition(quoted(policy, count, exit)));
+        }
+        if key.number() < RUN || self.few(place)?.is_some() {
+            return Ok(Found::Nothing);
+        }
+        Ok(match self.runs.is_free(&mut self.grown, key)? {
+            true => Found::Repetition(quoted(policy, (0, None), key)),
+            false => Found::Unknown(key),
+        })
+    }
+
+    /// Any other name, for one that may still be a known one.
+    fn other_name(&mut self, place: Place) -> Result<Option<KeyId>, Error> {
+        let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
+            return Ok(None);
+        };
+        let known = reach.from < reach.to && self.grown.forgets_names(naming);
+        if !known || place.record != UNRECORDED {
+            return Ok(None);
+        }
+        let reach = Reach { from: 0, to: 0, ..reach };
+        let (text, escape) = (UNRECORDED, Escape::None);
+        let frame = Frame::Name { object, naming, text, reach, escape };
+        self.key(Place { frame, ..place }).map(Some)
+    }
+
+    /// What most letters lead to in a text.
+    fn most(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        let mut counts: Vec<(KeyId, usize)> = Vec::new();
+        for byte in b'a'..=b'z' {
+            let Stepped::To(next) = self.runs.step(&mut self.grown, key, byte)? else { continue };
+            match counts.iter_mut().find(|(known, _)| *known == next) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((next, 1)),
+            }
+        }
+        let most = counts.into_iter().max_by_key(|&(_, count)| count);
+        Ok(most.filter(|&(next, count)| count >= LETTERS && next != key).map(|(next, _)| next))
+    }
+}
+
+/// Whether a key repeats characters.
+enum Found {
+    Repetition(Repetition),
+    Nothing,
+    /// To be found out by reading.
+    Unknown(KeyId),
 }
 
 impl Steps for Ahead<'_> {
@@ -244,20 +300,6 @@ impl Steps for Ahead<'_> {
         let mut set = ByteSet::default();
         let tried = match looking.few(place)? {
             Some(few) => few,
-            None if looking.is_free(place) => {
-                let policy = looking.grown.core.options.escapes;
-                let (class, _) = printable(policy);
-                (0x20..0x80).filter(|&byte| class.contains(char::from(byte))).for_each(|byte| {
-                    set.insert(byte);
-                });
-                if policy != Escapes::Ascii {
-                    (0xC2..=0xF4).for_each(|byte| set.insert(byte));
-                }
-                let mut tried = ByteSet::default();
-                tried.insert(b'"');
-                tried.insert(b'\\');
-                tried
-            }
             None => {
                 let mut all = ByteSet::default();
                 (0x20..=0xF4).for_each(|byte| all.insert(byte));
@@ -273,32 +315,12 @@ impl Steps for Ahead<'_> {
     }
 
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let mut looking = self.looking.borrow_mut();
-        let place = looking.place(key);
-        let policy = looking.grown.core.options.escapes;
-        if looking.is_free(place) {
-            return Ok(Some(spelled(policy, (0, None), key, 0)));
+        let found = self.looking.borrow_mut().repetition(key)?;
+        match found {
+            Found::Repetition(repetition) => Ok(Some(repetition)),
+            Found::Nothing => Ok(None),
+            Found::Unknown(key) => loops_of(self, key, LOOPS),
         }
-        let Frame::Text { language, state, asked: NOT_ASKED, escape: Escape::None, .. } =
-            place.frame
-        else {
-            return Ok(None);
-        };
-        if place.record != UNRECORDED || looking.grown.core.class_formula(language) == TRUE {
-            return Ok(None);
-        }
-        if let Some((min, max)) = looking.grown.count(language, state)? {
-            if (min, max) == (0, None) {
-                return Ok(Some(spelled(policy, (min, max), key, 0)));
-            }
-            let exit = looking.free(place)?;
-            return Ok(Some(spelled(policy, (min, max), exit, 1 << b'\\')));
-        }
-        if looking.few(place)?.is_some() {
-            return Ok(None);
-        }
-        drop(looking);
-        self.loops(key)
     }
 
     fn few(&self, key: KeyId) -> Result<Option<ByteSet>, Error> {
@@ -310,25 +332,18 @@ impl Steps for Ahead<'_> {
         looking.few(looking.place(key))
     }
 
-    /// Any other name, for one that may still be a known one.
     fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let looking = &mut *self.looking.borrow_mut();
-        let place = looking.place(key);
-        let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
-            return Ok(None);
-        };
-        let grown = &looking.grown;
-        if reach.from == reach.to
-            || grown.tells_names
-            || !grown.takes_any(reach.classes)
-            || !looking.is_between(reach.classes)
-        {
-            return Ok(None);
+        let key = looking.within(key);
+        if key.number() >= RUN {
+            return looking.most(key);
         }
-        let reach = Reach { from: 0, to: 0, ..reach };
-        let (text, escape) = (UNRECORDED, Escape::None);
-        let frame = Frame::Name { object, naming, text, reach, escape };
-        looking.key(Place { frame, ..place }).map(Some)
+        let place = looking.place(key);
+        looking.other_name(place)
+    }
+
+    fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
+        self.looking.borrow_mut().nearly(key)
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
@@ -348,40 +363,13 @@ impl Steps for Ahead<'_> {
     }
 }
 
-/// The characters that strings have as they are, so many of them.
-fn spelled(
-    policy: Escapes,
-    (min, max): (u32, Option<u32>),
-    exit: KeyId,
-    reenters: u128,
-) -> Repetition {
+/// So many characters of a string, of which nothing else is asked.
+fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
     let (class, cover) = printable(policy);
     let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
     let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
-    Repetition { class, ascii, wide: [cover; WIDE_PARTS], min, max, exit: Some(exit), reenters }
-}
-
-impl Ahead<'_> {
-    /// The characters over which a text comes back to where it is.
-    fn loops(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let mut ascii = 0u128;
-        for byte in 0x20..0x80u8 {
-            if self.step(key, byte)? == Some(key) {
-                ascii |= 1 << byte;
-            }
-        }
-        if ascii.count_ones() < LOOPS {
-            return Ok(None);
-        }
-        let Some(wide) = beyond_ascii(self, key)? else { return Ok(None) };
-        let looped = (0..128u8).filter(|byte| ascii >> byte & 1 != 0);
-        let mut class = CharSet::from_ranges(looped.map(|byte| (byte.into(), byte.into())));
-        if wide == Cover::Full {
-            class = class.union(&CharSet::from_ranges([('\u{80}', char::MAX)]));
-        }
-        let (wide, exit) = ([wide; WIDE_PARTS], Some(key));
-        Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit, reenters: 0 }))
-    }
+    let (wide, exit, quoted) = ([cover; WIDE_PARTS], Some(exit), Some(policy));
+    Repetition { class, ascii, wide, min, max, exit, quoted }
 }
 
 /// The characters that strings have as they are.

@@ -76,6 +76,10 @@ impl Grown {
         record: Recorded,
         from: u32,
     ) -> Result<Option<OwesId>, Error> {
+        if record == UNRECORDED {
+            // Looking ahead, where there is no end of other items.
+            return self.closed(owes, truths).map(Some);
+        }
         let value = self.recorded_value(record, from);
         let after = self.after_child(owes, truths, value)?;
         let owed = self.parts.owes.get(after.0).clone();
@@ -83,7 +87,7 @@ impl Grown {
         Ok(self.core.some_array(total)?.then_some(after))
     }
 
-    fn is_unique(&mut self, owes: OwesId) -> bool {
+    pub(super) fn is_unique(&mut self, owes: OwesId) -> bool {
         if let Some(&known) = self.known.unique.get(&owes) {
             return known;
         }

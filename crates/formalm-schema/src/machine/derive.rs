@@ -206,20 +206,16 @@ impl Core {
         let mut formulas = Vec::with_capacity(owes.formulas.len());
         for &id in &owes.formulas {
             let id = self.formulas.answer(id, asked, &truths);
-            formulas.push(self.derived(
-                id,
-                &mut known,
-                &|core, atom, leaf| match (atom, value) {
-                    (Atom::UniqueWith(taken), Some(value)) => {
-                        let mut taken = taken.to_vec();
-                        taken.push(value);
-                        taken.sort_unstable();
-                        taken.dedup();
-                        Ok(core.formulas.atom(Atom::Unique(taken.into())))
-                    }
-                    _ => Ok(leaf),
-                },
-            )?);
+            formulas.push(self.derived(id, &mut known, &|core, atom, leaf| match atom {
+                Atom::UniqueWith(taken) => {
+                    let mut taken = taken.to_vec();
+                    taken.extend(value);
+                    taken.sort_unstable();
+                    taken.dedup();
+                    Ok(core.formulas.atom(Atom::Unique(taken.into())))
+                }
+                _ => Ok(leaf),
+            })?);
         }
         Ok(Owes { formulas: formulas.into(), ..owes.clone() })
     }

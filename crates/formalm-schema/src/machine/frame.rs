@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use formalm_automata::StateId;
+use formalm_automata::spelling::Escape;
 use num_bigint::BigInt;
 use rustc_hash::FxBuildHasher;
 
@@ -69,19 +70,6 @@ pub(crate) enum Mode {
     Inside,
     /// After a value.
     After,
-}
-
-/// What is left of a character's spelling.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Escape {
-    #[default]
-    None,
-    /// After a backslash; `high` is the first half of a pair.
-    Slash { high: Option<u16> },
-    /// After so many hexadecimal digits.
-    Hex { high: Option<u16>, value: u16, digits: u8 },
-    /// After the first half of a pair.
-    Half { high: u16 },
 }
 
 /// A number that is being read, up to what its formula can tell apart.

@@ -1,16 +1,18 @@
 //! States as keys, read ahead of the text for masks.
 //!
-//! A name that begins no known one, in an object that takes all others alike, is one key whatever
-//! its text: see [`Grown::normal`].
+//! What they forget is told in [`super::forgetting`].
 
 use std::sync::Arc;
 
 use formalm_automata::{Chunks, Error, KeyId, Keys, Purpose, StateId};
 
 use super::ahead::Ahead;
-use super::frame::{AskedId, Frame, Place};
-use super::{Grown, SchemaAutomaton, UNRECORDED};
+use super::frame::{AskedId, Place};
+use super::{Grown, SchemaAutomaton};
 use crate::formula::TRUE;
+
+/// Marks states whose keys forgot something that a few tokens can tell.
+const UNSURE: u32 = 1 << 31;
 
 /// The states of a schema's machine as keys.
 #[derive(Debug)]
@@ -49,20 +51,27 @@ impl Keys for SchemaKeys {
         match self.keys.get(state.number() as usize) {
             0 => {
                 let grown = &mut self.automaton.lock();
-                let place = *grown.states.get(state.number());
-                let place = Place { frame: grown.freed(place.frame)?, ..place };
-                let place = grown.normal(place);
+                let before = *grown.states.get(state.number());
+                let place = Place { frame: grown.freed(before.frame)?, ..before };
+                let place = grown.normal(place)?;
                 let key = grown.keys.intern(place);
-                self.keys.set(state.number() as usize, key + 1);
+                let unsure = if place.record == before.record { 0 } else { UNSURE };
+                self.keys.set(state.number() as usize, (key + 1) | unsure);
                 Ok(KeyId::from_number(key))
             }
-            key => Ok(KeyId::from_number(key - 1)),
+            key => Ok(KeyId::from_number((key & !UNSURE) - 1)),
         }
     }
 
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
-        self.keys.get(state.number() as usize).checked_sub(1).map(KeyId::from_number)
+        let key = self.keys.get(state.number() as usize) & !UNSURE;
+        key.checked_sub(1).map(KeyId::from_number)
+    }
+
+    #[inline]
+    fn is_unsure(&self, state: StateId) -> bool {
+        self.keys.get(state.number() as usize) & UNSURE != 0
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
@@ -75,22 +84,6 @@ impl Keys for SchemaKeys {
 }
 
 impl Grown {
-    /// The place with everything forgotten that no token can tell.
-    pub(super) fn normal(&self, place: Place) -> Place {
-        let Frame::Name { object, naming, text, reach, escape } = place.frame else {
-            return place;
-        };
-        let strays = reach.from == reach.to
-            && text != UNRECORDED
-            && !self.tells_names
-            && self.takes_any(reach.classes);
-        if !strays {
-            return place;
-        }
-        let frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
-        Place { frame, ..place }
-    }
-
     /// Whether names of all kinds are one class that may come.
     pub(super) fn takes_any(&self, classes: AskedId) -> bool {
         let [Some((class, _))] = **self.parts.asked.get(classes.0) else { return false };

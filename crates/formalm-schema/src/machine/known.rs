@@ -1,13 +1,18 @@
 //! What was found out once and is looked up afterwards: parts of frames, and what reading does to
 //! them. All of it is the same at every depth of a text, so new states cost a few look-ups each.
 
+use std::sync::Arc;
+
 use formalm_automata::StateId;
 use rustc_hash::FxHashMap;
 
+use super::bounds::Shape;
 use super::frame::TruthsId;
 use super::frame::{AskedId, Digits, DigitsId, GoneId, NamingId, OrderId, Owes, OwesId, Table};
+use super::numbers::Plan;
 use crate::core::TextId;
 use crate::names::NameId;
+use crate::node::Type;
 
 /// A machine of texts and its state; `None` if it refused.
 pub(super) type Asked = Option<(TextId, StateId)>;
@@ -100,9 +105,14 @@ pub(super) struct Known {
     /// A number after a byte; `None` before its first one.
     pub(super) digits: FxHashMap<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,
     pub(super) number_ends: FxHashMap<(OwesId, DigitsId), Option<TruthsId>>,
+    pub(super) numbers: FxHashMap<OwesId, Arc<Plan>>,
+    /// Numbers that stand for all that go on alike.
+    pub(super) alike: FxHashMap<(OwesId, bool, Shape), Digits>,
     pub(super) namings: FxHashMap<(OwesId, GoneId, OrderId), NamingId>,
     /// Whether members of a class of names may come next in an object.
     pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
+    /// Whether there is no end of an array's items of a type.
+    pub(super) forgets: FxHashMap<(OwesId, Type), bool>,
 }
 
 impl Known {
@@ -118,7 +128,9 @@ impl Known {
             + self.digits.len()
             + self.number_ends.len()
             + self.namings.len()
-            + self.classes.len();
+            + 4 * (self.numbers.len() + self.alike.len())
+            + self.classes.len()
+            + self.forgets.len();
         small * 32
     }
 }

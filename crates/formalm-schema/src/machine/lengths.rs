@@ -8,7 +8,6 @@ use formalm_automata::{
 
 use super::Grown;
 use super::frame::Frame;
-use super::known::NOT_ASKED;
 use crate::core::TextId;
 use crate::formula::TRUE;
 
@@ -43,17 +42,19 @@ impl Grown {
 
     /// The frame of a text, as of a free one where a token cannot tell them apart.
     pub(super) fn freed(&mut self, frame: Frame) -> Result<Frame, Error> {
-        let Frame::Text { language, state, asked: NOT_ASKED, escape, below } = frame else {
+        let Frame::Text { language, state, asked, escape, below } = frame else {
             return Ok(frame);
         };
-        if self.core.class_formula(language) == TRUE
-            || self.count(language, state)? != Some((0, None))
-        {
+        if self.core.class_formula(language) == TRUE {
             return Ok(frame);
+        }
+        if self.count(language, state)? != Some((0, None)) {
+            let state = self.core.text(language).near(state, self.horizon)?;
+            return Ok(Frame::Text { language, state, asked, escape, below });
         }
         let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
         let state = self.core.text(language).start();
-        Ok(Frame::Text { language, state, asked: NOT_ASKED, escape, below })
+        Ok(Frame::Text { language, state, asked, escape, below })
     }
 }
 

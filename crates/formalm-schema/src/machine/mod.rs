@@ -1,9 +1,10 @@
 //! The machine of a schema: JSON read byte by byte, with what is still owed in every frame.
 
 mod ahead;
+mod bounds;
 mod containers;
 mod derive;
-mod escapes;
+mod forgetting;
 mod frame;
 mod keys;
 mod known;
@@ -11,6 +12,7 @@ mod lengths;
 mod names;
 mod naming;
 mod numbers;
+mod runs;
 mod scalars;
 mod shortest;
 

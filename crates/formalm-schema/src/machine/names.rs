@@ -1,9 +1,9 @@
 //! Names of members, character by character.
 
-use formalm_automata::Error;
+use formalm_automata::spelling::{Escape, Read, may_become, read, some_completion};
+use formalm_automata::{Error, Machine};
 
-use super::escapes::{self, Read};
-use super::frame::{Escape, Frame, Reach};
+use super::frame::{Frame, Reach};
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
 use crate::formula::{Atom, TRUE};
 use crate::names::{NameId, PLACEHOLDER};
@@ -36,24 +36,16 @@ impl Grown {
         let Frame::Name { object, naming, mut text, mut reach, escape } = frame else {
             return Ok(None);
         };
-        if byte == b'"' && escape == Escape::None {
-            return self.close_name(frame);
-        }
-        let policy = self.core.options.escapes;
-        let mut buffer = [0; 4];
-        let read: &[u8] = match escapes::read(escape, byte, policy) {
+        let read = match read(escape, byte, self.core.options.escapes) {
             Read::Wrong => return Ok(None),
-            Read::Byte(byte) => {
-                buffer[0] = byte;
-                &buffer[..1]
-            }
-            Read::Character(character) => character.encode_utf8(&mut buffer).as_bytes(),
+            Read::End => return self.close_name(frame),
             Read::Inside(escape) => {
                 let after = Frame::Name { object, naming, text, reach, escape };
                 return Ok(self.escape_viable(after)?.then_some(after));
             }
+            Read::Text(read) => read,
         };
-        for &byte in read {
+        for &byte in &*read {
             let depth = self.records.get(text).2 as usize;
             let before = text;
             let so_far = |grown: &Grown| grown.recorded(before, 0);
@@ -86,7 +78,8 @@ impl Grown {
         let classes: Vec<_> = self.parts.asked.get(classes.0).iter().flatten().copied().collect();
         for (class, state) in classes {
             let machine = self.core.text(class);
-            if !escapes::some_completion(escape, policy, machine, state)? {
+            let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
+            if !some_completion(escape, policy, &reader)? {
                 continue;
             }
             if from == to
@@ -100,7 +93,7 @@ impl Grown {
         for at in from..to {
             let rest = self.known_name(naming, at).get(length..);
             let next = rest.and_then(|rest| rest.chars().next());
-            let could = next.is_some_and(|next| escapes::may_become(escape, policy, next));
+            let could = next.is_some_and(|next| may_become(escape, policy, next));
             if could && self.known_viable(naming, at)? {
                 return Ok(true);
             }
@@ -119,10 +112,8 @@ impl Grown {
         let Some(language) = self.core.language(rest)? else { return Ok(false) };
         let machine = std::sync::Arc::clone(self.core.text(language));
         let read = self.recorded(text, 0);
-        let start = formalm_automata::Machine::start(&*machine);
-        let Ok(state) = formalm_automata::Machine::walk(&*machine, start, &read)? else {
-            return Ok(false);
-        };
-        escapes::some_completion(escape, self.core.options.escapes, &machine, state)
+        let Ok(state) = machine.walk(machine.start(), &read)? else { return Ok(false) };
+        let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
+        some_completion(escape, self.core.options.escapes, &reader)
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Naming {
     /// Whether the object owes nothing but members and names, so that names do not depend on each
     /// other.
     pub(super) plain: bool,
+    /// Whether no class of other names runs out.
+    pub(super) endless: bool,
 }
 
 impl Grown {
@@ -61,7 +63,17 @@ impl Grown {
         let classes = [].into();
         let known = names.into();
         let id = NamingId(self.namings.len() as u32);
-        self.namings.push(Naming { owes, gone, order, known, may, classes, start, plain });
+        self.namings.push(Naming {
+            owes,
+            gone,
+            order,
+            known,
+            may,
+            classes,
+            start,
+            plain,
+            endless: false,
+        });
         self.find_classes(id, &tests)?;
         self.known.namings.insert((owes, gone, order), id);
         Ok(id)
@@ -128,6 +140,11 @@ impl Grown {
         let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
         let start: Box<[_]> = start.collect();
         self.namings[id.0 as usize].start.classes = AskedId(self.parts.asked.intern(start));
+        let mut endless = true;
+        for &(class, _) in &classes {
+            endless = endless && self.core.is_endless_text(class)?;
+        }
+        self.namings[id.0 as usize].endless = endless;
         self.namings[id.0 as usize].classes = classes.into();
         Ok(())
     }

@@ -1,9 +1,12 @@
 //! Numbers, digit by digit.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 use num_bigint::BigInt;
 
-use super::frame::{Digits, DigitsId, Frame, Owes, OwesId, Part, Place, TruthsId};
+use super::bounds::Bounds;
+use super::frame::{Digits, DigitsId, Frame, OwesId, Part, Place, TruthsId};
 use super::{Grown, Recorded};
 use crate::core::Core;
 use crate::decimal::Decimal;
@@ -160,8 +163,9 @@ impl Grown {
             return Ok(known);
         }
         let before = digits.map(|digits| self.parts.digits.get(digits.0).clone());
-        let owed = self.parts.owes.get(owes.0).clone();
-        let after = self.core.digits_after(&owed, before, byte)?;
+        let plan = self.number_plan(owes);
+        let after = self.core.digits_after(&plan, before, byte)?;
+        let after = after.map(|digits| self.representative(owes, &plan, digits));
         let after = after.map(|digits| self.parts.digits(digits));
         self.known.digits.insert((owes, digits, byte), after);
         Ok(after)
@@ -185,39 +189,182 @@ impl Grown {
     }
 }
 
+/// What is asked of a number.
+#[derive(Debug)]
+pub(super) struct Plan {
+    total: F,
+    /// Nothing is asked.
+    free: bool,
+    /// The number matters for what must hold only.
+    alone: bool,
+    scale: Scale,
+    bounds: Option<Bounds>,
+}
+
+impl Grown {
+    fn number_plan(&mut self, owes: OwesId) -> Arc<Plan> {
+        if let Some(known) = self.known.numbers.get(&owes) {
+            return Arc::clone(known);
+        }
+        let owed = self.parts.owes.get(owes.0).clone();
+        let total = self.core.total(&owed);
+        let mut atoms = self.core.atoms(total);
+        owed.formulas.iter().for_each(|&id| atoms.extend(self.core.atoms(id)));
+        let constant = |id: &F| *id == TRUE || *id == FALSE;
+        let scale = Scale::new(&atoms);
+        let bounds = Bounds::new(&self.core.formulas, total, scale.places);
+        let plan = Arc::new(Plan {
+            total,
+            free: owed.formulas.iter().all(constant),
+            alone: owed.formulas.iter().skip(1).all(constant),
+            scale,
+            bounds,
+        });
+        self.known.numbers.insert(owes, Arc::clone(&plan));
+        plan
+    }
+
+    /// The number that stands for all that go on alike.
+    fn representative(&mut self, owes: OwesId, plan: &Plan, digits: Digits) -> Digits {
+        let bounds = plan.bounds.as_ref().filter(|_| plan.alone && !plan.free);
+        match bounds.and_then(|bounds| bounds.shape(&digits)) {
+            Some(shape) => {
+                let alike = self.known.alike.entry((owes, digits.negative, shape));
+                alike.or_insert(digits).clone()
+            }
+            None => digits,
+        }
+    }
+}
+
 impl Core {
     fn digits_after(
         &mut self,
-        owes: &Owes,
+        plan: &Plan,
         before: Option<Digits>,
         byte: u8,
     ) -> Result<Option<Digits>, Error> {
-        let total = self.total(owes);
-        let free = owes.formulas.iter().all(|&id| id == TRUE || id == FALSE);
         let digits = match before {
-            None if free => Digits::first(byte).forgotten(),
+            None if plan.free => Digits::first(byte).forgotten(),
             None => Digits::first(byte),
             Some(digits) => {
-                let Some(part) = digits.part_after(byte, free) else { return Ok(None) };
-                if free {
+                let Some(part) = digits.part_after(byte, plan.free) else { return Ok(None) };
+                if plan.free {
                     Digits { part, ..digits }
                 } else {
-                    let mut atoms = self.atoms(total);
-                    for &id in &owes.formulas {
-                        atoms.extend(self.atoms(id));
-                    }
-                    digits.after(part, byte, &Scale::new(&atoms))
+                    digits.after(part, byte, &plan.scale)
                 }
             }
         };
-        Ok(self.number_viable(total, &digits)?.then_some(digits))
+        let known = plan.bounds.as_ref().and_then(|bounds| bounds.viable(&digits));
+        let viable = match known {
+            Some(known) if !plan.free => known,
+            _ => self.number_viable(plan.total, &digits)?,
+        };
+        Ok(viable.then_some(digits))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rustc_hash::FxHashMap;
+
     use super::*;
     use crate::decimal::power;
+    use crate::document::Document;
+    use crate::machine::bounds::Shape;
+    use crate::options::{Limits, Options};
+    use crate::read;
+
+    /// Every text of up to four characters, against the search and against all completions.
+    #[test]
+    fn bounds_decide_as_the_search_does() {
+        let ends = [None, Some("-3"), Some("0.5"), Some("17")];
+        let document = Document::read("true").unwrap();
+        let schema = read::read(&document, &[], Options::default()).unwrap();
+        let mut core = Core::new(schema, Options::default(), Limits::default());
+        let decimal = |text: &str| Decimal::parse(text).unwrap();
+        for low in ends {
+            for high in ends {
+                for open in 0..4 {
+                    for (integer, whole) in [(false, false), (true, false), (true, true)] {
+                        for more in 0..4 {
+                            let mut all = Vec::new();
+                            let pair = [low.map(decimal), high.map(decimal)];
+                            if let Some(low) = pair[0].clone() {
+                                let above = Atom::Above(low.clone());
+                                let atom = if open & 1 != 0 { above } else { Atom::Least(low) };
+                                all.push(core.formulas.atom(atom));
+                            }
+                            if let Some(high) = pair[1].clone() {
+                                let least = Atom::Least(high.clone());
+                                let atom = if open & 2 != 0 { least } else { Atom::Above(high) };
+                                let atom = core.formulas.atom(atom);
+                                all.push(core.formulas.not(atom));
+                            }
+                            if integer {
+                                all.push(core.formulas.atom(Atom::Multiple(Decimal::integer(1))));
+                            }
+                            if whole {
+                                all.push(core.formulas.atom(Atom::Whole));
+                            }
+                            let mut listed = |list: &[&str]| {
+                                let list = list.iter().map(|one| Atom::Equal(decimal(one)));
+                                let list = list.map(|one| core.formulas.atom(one)).collect();
+                                core.formulas.or(list)
+                            };
+                            if more & 1 != 0 {
+                                all.push(listed(&["3", "0.5", "17", "-3"]));
+                            }
+                            if more & 2 != 0 {
+                                let other = listed(&["7", "17", "-1", "0"]);
+                                all.push(core.formulas.not(other));
+                            }
+                            let total = core.formulas.and(all);
+                            agrees(&mut core, total);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn agrees(core: &mut Core, total: F) {
+        let scale = Scale::new(&core.atoms(total));
+        if total == FALSE {
+            return;
+        }
+        let bounds = Bounds::new(&core.formulas, total, scale.places).unwrap();
+        let free = total == TRUE;
+        let mut shapes: FxHashMap<(bool, Shape), Vec<bool>> = FxHashMap::default();
+        let mut open: Vec<(Digits, u32)> =
+            b"-0173".iter().map(|&one| (Digits::first(one), 1)).collect();
+        while let Some((digits, length)) = open.pop() {
+            core.steps = 0;
+            let found = core.number_viable(total, &digits).unwrap();
+            assert_eq!(bounds.viable(&digits), Some(found), "{digits:?} {bounds:?}");
+            if !found || length == 3 {
+                continue;
+            }
+            let mut futures = vec![core.number_ends(total, &digits)];
+            for byte in *b"0123456789." {
+                let next = digits
+                    .part_after(byte, free)
+                    .map(|part| digits.clone().after(part, byte, &scale));
+                let viable = match &next {
+                    Some(next) => core.number_viable(total, next).unwrap(),
+                    None => false,
+                };
+                futures.push(viable);
+                open.extend(next.filter(|_| viable).map(|next| (next, length + 1)));
+            }
+            if let Some(shape) = bounds.shape(&digits) {
+                let known =
+                    shapes.entry((digits.negative, shape)).or_insert_with(|| futures.clone());
+                assert_eq!(*known, futures, "{digits:?} {bounds:?}");
+            }
+        }
+    }
 
     #[test]
     fn whole_parts_fold_above_every_bound() {

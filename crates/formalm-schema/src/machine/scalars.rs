@@ -1,12 +1,13 @@
 //! The first byte of a value, and strings.
 
-use formalm_automata::{Error, Machine};
+use formalm_automata::spelling::{Escape, Read, read, some_completion};
+use formalm_automata::{Error, Machine, StateId};
 
-use super::escapes::{self, Read};
 use super::frame::OrderId;
-use super::frame::{AskedId, Digits, Escape, Frame, FrameId, Mode, Owes, OwesId, Part, Place};
+use super::frame::{AskedId, Digits, Frame, FrameId, Mode, Owes, OwesId, Part, Place};
 use super::known::{ANY_ORDER, NO_TRUTHS, NONE_GONE, NOT_ASKED, Opened};
 use super::{Grown, Recorded};
+use crate::core::TextId;
 use crate::formula::{F, FALSE};
 use crate::node::Type;
 use crate::options::Order;
@@ -128,6 +129,31 @@ impl Grown {
         Ok(Some(Opened::Text(language, asked)))
     }
 
+    /// The place after the quote that closes a string.
+    fn close_text(
+        &mut self,
+        language: TextId,
+        state: StateId,
+        asked: AskedId,
+        below: FrameId,
+        record: Recorded,
+    ) -> Result<Option<Place>, Error> {
+        if !self.core.text(language).is_accepting(state) {
+            return Ok(None);
+        }
+        let truths = match asked {
+            NOT_ASKED => NO_TRUTHS,
+            asked => {
+                let accepts = |&(text, state)| self.core.text(text).is_accepting(state);
+                let asked = self.parts.asked.get(asked.0).iter();
+                let truths: Vec<bool> =
+                    asked.map(|one| one.as_ref().is_some_and(accepts)).collect();
+                self.parts.truths(&truths)
+            }
+        };
+        self.close(below, truths, record)
+    }
+
     /// The place after a byte of a string.
     pub(super) fn read_text(
         &mut self,
@@ -138,42 +164,23 @@ impl Grown {
         let Frame::Text { language, state, asked, escape, below } = frame else {
             return Ok(None);
         };
-        if byte == b'"' && escape == Escape::None {
-            if !self.core.text(language).is_accepting(state) {
-                return Ok(None);
-            }
-            let truths = match asked {
-                NOT_ASKED => NO_TRUTHS,
-                asked => {
-                    let accepts = |&(text, state)| self.core.text(text).is_accepting(state);
-                    let asked = self.parts.asked.get(asked.0).iter();
-                    let truths: Vec<bool> =
-                        asked.map(|one| one.as_ref().is_some_and(accepts)).collect();
-                    self.parts.truths(&truths)
-                }
-            };
-            return self.close(below, truths, record);
-        }
         let policy = self.core.options.escapes;
-        let mut buffer = [0; 4];
-        let read: &[u8] = match escapes::read(escape, byte, policy) {
+        let read = match read(escape, byte, policy) {
             Read::Wrong => return Ok(None),
-            Read::Byte(byte) => {
-                buffer[0] = byte;
-                &buffer[..1]
-            }
-            Read::Character(character) => character.encode_utf8(&mut buffer).as_bytes(),
+            Read::End => return self.close_text(language, state, asked, below, record),
             Read::Inside(escape) => {
                 let machine = self.core.text(language);
-                if !escapes::some_completion(escape, policy, machine, state)? {
+                let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
+                if !some_completion(escape, policy, &reader)? {
                     return Ok(None);
                 }
                 let frame = Frame::Text { language, state, asked, escape, below };
                 return Ok(Some(Place { frame, record }));
             }
+            Read::Text(read) => read,
         };
-        let Ok(state) = self.core.text(language).walk(state, read)? else { return Ok(None) };
-        let asked = self.asked_after(asked, read)?;
+        let Ok(state) = self.core.text(language).walk(state, &read)? else { return Ok(None) };
+        let asked = self.asked_after(asked, &read)?;
         let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
         Ok(Some(Place { frame, record }))
     }

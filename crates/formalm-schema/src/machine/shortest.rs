@@ -7,12 +7,13 @@
 use formalm_automata::{ByteSet, Error, Machine, Resource};
 use rustc_hash::FxHashSet;
 
-use super::frame::{Escape, Frame, Mode, NamingId, Place, Reach};
+use formalm_automata::spelling::{Escape, Escapes};
+
+use super::frame::{Frame, Mode, NamingId, Place, Reach};
 use super::known::NOT_ASKED;
 use super::scalars::is_blank;
 use super::{DEAD, Grown, UNRECORDED};
 use crate::formula::{Atom, Form, TRUE};
-use crate::options::Escapes;
 
 /// States looked at; a completion that is further away is refused.
 const MAX_SEEN: u64 = 200_000;

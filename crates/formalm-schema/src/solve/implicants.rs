@@ -28,7 +28,7 @@ impl Core {
     }
 
     /// The same with all patience.
-    pub(super) fn implicants(
+    pub(crate) fn implicants(
         &mut self,
         id: F,
         fits: &mut Leaf<'_>,

@@ -238,6 +238,7 @@ fn multiple_between(
 }
 
 /// What a number being read is up to what a formula can tell apart.
+#[derive(Debug)]
 pub(crate) struct Scale {
     /// Whole parts above this are above every bound.
     pub(crate) above: BigInt,

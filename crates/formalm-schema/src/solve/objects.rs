@@ -72,7 +72,7 @@ impl Core {
     }
 
     /// The same for a conjunction of atoms and negated atoms.
-    pub(super) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+    pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
         let mut plan = self.plan(literals, gone);
         self.prepare(&mut plan);
         self.leave_out(&plan, 0, &mut Vec::new(), gone)

@@ -1,29 +1,94 @@
-//! The spelling of strings: escapes, read into characters.
+//! How strings are spelled in JSON: escapes, read into characters.
 
-use formalm_automata::{Automaton, Error, Machine, StateId};
+use crate::error::Error;
 
-use super::frame::Escape;
-use crate::options::Escapes;
+/// How characters of strings are spelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Escapes {
+    /// Escapes where JSON needs them, in their shortest form.
+    #[default]
+    Minimal,
+    /// The same, and everything beyond ASCII as `\u`.
+    Ascii,
+    /// Every spelling that JSON has.
+    Any,
+}
+
+/// What is left of a character's spelling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Escape {
+    /// Nothing: between two characters, or inside one of several bytes.
+    #[default]
+    None,
+    /// After a backslash; `high` is the first half of a pair.
+    Slash {
+        /// The first half.
+        high: Option<u16>,
+    },
+    /// After so many hexadecimal digits.
+    Hex {
+        /// The first half.
+        high: Option<u16>,
+        /// What the digits say so far.
+        value: u16,
+        /// How many there are.
+        digits: u8,
+    },
+    /// After the first half of a pair.
+    Half {
+        /// It.
+        high: u16,
+    },
+}
 
 /// What a byte of a string does.
-pub(super) enum Read {
-    /// It is the character, or a part of it, itself.
-    Byte(u8),
-    /// It completes an escaped character.
-    Character(char),
-    /// More is to come.
+#[derive(Debug)]
+pub enum Read {
+    /// It is a character, or a part of one, or completes an escaped one: these bytes of text.
+    Text(Bytes),
+    /// More of an escape is to come.
     Inside(Escape),
+    /// The string ends.
+    End,
     /// It cannot stand here.
     Wrong,
 }
 
+/// The bytes of at most one character.
+#[derive(Debug)]
+pub struct Bytes {
+    bytes: [u8; 4],
+    length: usize,
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Read {
+    fn byte(byte: u8) -> Read {
+        Read::Text(Bytes { bytes: [byte, 0, 0, 0], length: 1 })
+    }
+
+    fn character(character: char) -> Read {
+        let mut bytes = [0; 4];
+        let length = character.encode_utf8(&mut bytes).len();
+        Read::Text(Bytes { bytes, length })
+    }
+}
+
 /// Reads one byte of a string's spelling.
-pub(super) fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
+pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
     match escape {
         Escape::None if byte == b'\\' => Read::Inside(Escape::Slash { high: None }),
-        Escape::None if byte < 0x20 || byte == b'"' => Read::Wrong,
+        Escape::None if byte == b'"' => Read::End,
+        Escape::None if byte < 0x20 => Read::Wrong,
         Escape::None if byte >= 0x80 && policy == Escapes::Ascii => Read::Wrong,
-        Escape::None => Read::Byte(byte),
+        Escape::None => Read::byte(byte),
         Escape::Half { high } if byte == b'\\' => Read::Inside(Escape::Slash { high: Some(high) }),
         Escape::Half { .. } => Read::Wrong,
         Escape::Slash { high } if byte == b'u' => {
@@ -31,7 +96,7 @@ pub(super) fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
         }
         Escape::Slash { high: Some(_) } => Read::Wrong,
         Escape::Slash { high: None } => match short(byte, policy) {
-            Some(character) => Read::Character(character),
+            Some(character) => Read::character(character),
             None => Read::Wrong,
         },
         Escape::Hex { high, value, digits } => {
@@ -67,14 +132,14 @@ fn unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
     match (high, value) {
         (Some(high), 0xDC00..=0xDFFF) => {
             let code = 0x10000 + ((u32::from(high) - 0xD800) << 10) + u32::from(value) - 0xDC00;
-            char::from_u32(code).map_or(Read::Wrong, Read::Character)
+            char::from_u32(code).map_or(Read::Wrong, Read::character)
         }
         (Some(_), _) | (None, 0xDC00..=0xDFFF) => Read::Wrong,
         (None, 0xD800..=0xDBFF) if policy != Escapes::Minimal => {
             Read::Inside(Escape::Half { high: value })
         }
         (None, _) => match char::from_u32(u32::from(value)) {
-            Some(character) if may_be_escaped(character, policy) => Read::Character(character),
+            Some(character) if may_be_escaped(character, policy) => Read::character(character),
             _ => Read::Wrong,
         },
     }
@@ -90,38 +155,44 @@ fn may_be_escaped(character: char, policy: Escapes) -> bool {
     }
 }
 
-/// Whether some character that the escape may become satisfies a test.
-pub(super) fn some_completion(
+/// Reads the bytes of a character: how many of them are read before one is refused, if one is.
+pub trait Reader: Fn(&[u8]) -> Result<Result<(), usize>, Error> {}
+
+impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> Reader for R {}
+
+/// Whether some character that the escape may become is read.
+///
+/// # Errors
+///
+/// Those of the reader.
+pub fn some_completion(
     escape: Escape,
     policy: Escapes,
-    machine: &Automaton,
-    state: StateId,
+    reader: &impl Reader,
 ) -> Result<bool, Error> {
     match escape {
         Escape::None => Ok(true),
-        Escape::Half { high } => some_low(high, 0, 0, machine, state),
-        Escape::Slash { high: Some(high) } => some_low(high, 0, 0, machine, state),
+        Escape::Half { high } => some_low(high, 0, 0, reader),
+        Escape::Slash { high: Some(high) } => some_low(high, 0, 0, reader),
         Escape::Slash { high: None } => {
             for byte in b"\"\\/bfnrt" {
+                let mut buffer = [0; 4];
                 if let Some(character) = short(*byte, policy)
-                    && step_char(machine, state, character)?.is_some()
+                    && reader(character.encode_utf8(&mut buffer).as_bytes())?.is_ok()
                 {
                     return Ok(true);
                 }
             }
-            some_unit(0, 0, policy, machine, state)
+            some_unit(0, 0, policy, reader)
         }
-        Escape::Hex { high: None, value, digits } => {
-            some_unit(value, digits, policy, machine, state)
-        }
-        Escape::Hex { high: Some(high), value, digits } => {
-            some_low(high, value, digits, machine, state)
-        }
+        Escape::Hex { high: None, value, digits } => some_unit(value, digits, policy, reader),
+        Escape::Hex { high: Some(high), value, digits } => some_low(high, value, digits, reader),
     }
 }
 
 /// Whether the escape may become a character.
-pub(super) fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
+#[must_use]
+pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     let mut units = [0; 2];
     let units = character.encode_utf16(&mut units);
     let within = |unit: u16, value: u16, digits: u8| {
@@ -155,16 +226,10 @@ fn span(value: u16, digits: u8) -> (u32, u32) {
     (low, low + ((1u32 << shift) - 1))
 }
 
-fn some_unit(
-    value: u16,
-    digits: u8,
-    policy: Escapes,
-    machine: &Automaton,
-    state: StateId,
-) -> Result<bool, Error> {
+fn some_unit(value: u16, digits: u8, policy: Escapes, reader: &impl Reader) -> Result<bool, Error> {
     let (low, high) = span(value, digits);
     let top = if policy == Escapes::Minimal { high.min(0x1F) } else { high };
-    if some_char(low, top, &|one| may_be_escaped(one, policy), machine, state)? {
+    if some_char(low, top, &|one| may_be_escaped(one, policy), reader)? {
         return Ok(true);
     }
     let (first, last) = (low.max(0xD800), high.min(0xDBFF));
@@ -172,23 +237,17 @@ fn some_unit(
         return Ok(false);
     }
     let wide = |unit: u32| 0x10000 + ((unit - 0xD800) << 10);
-    some_char(wide(first), wide(last) + 0x3FF, &|_| true, machine, state)
+    some_char(wide(first), wide(last) + 0x3FF, &|_| true, reader)
 }
 
-fn some_low(
-    high: u16,
-    value: u16,
-    digits: u8,
-    machine: &Automaton,
-    state: StateId,
-) -> Result<bool, Error> {
+fn some_low(high: u16, value: u16, digits: u8, reader: &impl Reader) -> Result<bool, Error> {
     let (first, last) = span(value, digits);
     let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
     if first > last {
         return Ok(false);
     }
     let base = 0x10000 + ((u32::from(high) - 0xD800) << 10);
-    some_char(base + first - 0xDC00, base + last - 0xDC00, &|_| true, machine, state)
+    some_char(base + first - 0xDC00, base + last - 0xDC00, &|_| true, reader)
 }
 
 /// Whether the machine reads some character of a range.
@@ -196,8 +255,7 @@ fn some_char(
     low: u32,
     high: u32,
     test: &dyn Fn(char) -> bool,
-    machine: &Automaton,
-    state: StateId,
+    reader: &impl Reader,
 ) -> Result<bool, Error> {
     let mut code = low;
     while code <= high {
@@ -207,8 +265,8 @@ fn some_char(
         };
         let mut buffer = [0; 4];
         let bytes = character.encode_utf8(&mut buffer).as_bytes();
-        match machine.walk(state, bytes)? {
-            Ok(_) => return Ok(true),
+        match reader(bytes)? {
+            Ok(()) => return Ok(true),
             // All characters that begin with the bytes refused are refused.
             Err(good) => {
                 let same = 6 * (bytes.len() - 1 - good);
@@ -217,14 +275,4 @@ fn some_char(
         }
     }
     Ok(false)
-}
-
-/// The state after a character.
-pub(super) fn step_char(
-    machine: &Automaton,
-    state: StateId,
-    character: char,
-) -> Result<Option<StateId>, Error> {
-    let mut buffer = [0; 4];
-    Ok(machine.walk(state, character.encode_utf8(&mut buffer).as_bytes())?.ok())
 }

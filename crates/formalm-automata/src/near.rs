@@ -1,0 +1,162 @@
+//! States of intersections up to counts that short texts do not come near.
+//!
+//! "This pattern, and at most 300 characters" has a state for every number of characters that are
+//! left. While there are many, a token cannot tell: whatever it reads, enough are left for the rest
+//! of the pattern. So the count can be forgotten: A ∧ Σ{0,n} allows the same texts of `horizon`
+//! bytes as A if n is no less than the horizon and a shortest completion from wherever they lead.
+
+use rustc_hash::FxHashMap;
+
+use crate::automaton::{Automaton, StateId};
+use crate::charset::{Cover, WIDE_PARTS};
+use crate::dag::DagId;
+use crate::error::Error;
+use crate::term::{Term, TermId, Terms};
+
+impl Automaton {
+    /// The state that allows the same texts of at most `horizon` bytes, without the counts that
+    /// these do not come near.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn near(&self, state: StateId, horizon: usize) -> Result<StateId, Error> {
+        let near = self.uncounted(state)?.filter(|&(_, most)| most >= horizon as u64);
+        Ok(near.map_or(state, |(near, _)| near))
+    }
+
+    /// The state without its counts, and up to how many characters both allow the same texts;
+    /// beyond that this one allows no more than the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn uncounted(&self, state: StateId) -> Result<Option<(StateId, u64)>, Error> {
+        if self.is_pure() {
+            return Ok(None);
+        }
+        let core = &mut self.lock();
+        let term = self.term(core, state);
+        let Some((near, most)) = core.terms.uncounted(term) else { return Ok(None) };
+        Ok(Some((StateId::from_number(self.intern(core, near)?), most)))
+    }
+}
+
+impl Terms {
+    fn uncounted(&self, term: TermId) -> Option<(TermId, u64)> {
+        let Term::And(list) = self.get(term) else { return None };
+        let list = list.clone();
+        let counts: Vec<(TermId, u32)> =
+            list.iter().filter_map(|&id| Some((id, self.most_characters(id)?))).collect();
+        let kept: Vec<TermId> =
+            list.iter().copied().filter(|id| counts.iter().all(|(one, _)| one != id)).collect();
+        // Only of one term is it known how far away its members are.
+        let [other] = kept[..] else { return None };
+        let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
+        let far = self.farthest(other, &mut FxHashMap::default())?;
+        Some((other, most.checked_sub(far)?))
+    }
+
+    /// `n` of Σ{0,n}, Σ all characters.
+    fn most_characters(&self, id: TermId) -> Option<u32> {
+        let (body, 0, max) = self.repetition(id)? else { return None };
+        let Term::Dag(dag) = self.get(body) else { return None };
+        let facts = self.dags.class_facts(*dag)?;
+        (facts.ascii == !0 && facts.wide == [Cover::Full; WIDE_PARTS]).then_some(max)
+    }
+
+    /// Bytes that suffice to complete a text from anywhere within a term.
+    fn farthest(&self, id: TermId, depths: &mut FxHashMap<DagId, u64>) -> Option<u64> {
+        let mut most = 0;
+        let mut rest = id;
+        loop {
+            let (head, tail) = self.head_and_tail(rest);
+            let after = u64::from(self.facts(tail).min_len);
+            most = most.max(self.farthest_in(head, depths)? + after);
+            if tail == rest || matches!(self.get(tail), Term::Epsilon) {
+                return Some(most);
+            }
+            rest = tail;
+        }
+    }
+
+    fn farthest_in(&self, head: TermId, depths: &mut FxHashMap<DagId, u64>) -> Option<u64> {
+        match self.get(head) {
+            Term::Epsilon => Some(0),
+            Term::Dag(dag) => Some(self.depth(*dag, depths)),
+            Term::Alt(list) => {
+                list.iter().try_fold(0, |most, &id| Some(self.farthest(id, depths)?.max(most)))
+            }
+            &Term::Repeat { body, min, .. } => {
+                let others = u64::from(self.facts(body).min_len) * u64::from(min);
+                Some(self.farthest(body, depths)? + others)
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of the longest text of an acyclic automaton.
+    fn depth(&self, dag: DagId, depths: &mut FxHashMap<DagId, u64>) -> u64 {
+        if let Some(&known) = depths.get(&dag) {
+            return known;
+        }
+        let edges = self.dags.edges(dag).iter();
+        let depth = edges.map(|&(_, _, next)| 1 + self.depth(next, depths)).max().unwrap_or(0);
+        depths.insert(dag, depth);
+        depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::Machine;
+    use crate::syntax::{Dialect, Flags, parse};
+    use crate::{Automaton, Expression, Limits, StateId};
+
+    fn machine(pattern: &str, most: u32) -> Option<Automaton> {
+        let read = |text: &str| {
+            Expression::pattern(parse(text, Dialect::Python, Flags::default()).unwrap())
+        };
+        let both =
+            Expression::intersection(vec![read(pattern), read(&format!("(?s:.){{0,{most}}}"))]);
+        Automaton::of(&both.unwrap(), Limits::default()).unwrap()
+    }
+
+    fn after(machine: &Automaton, state: StateId, text: &[u8]) -> Option<StateId> {
+        machine.walk(state, text).unwrap().ok()
+    }
+
+    #[test]
+    fn texts_within_the_horizon_are_allowed_alike() {
+        for pattern in ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb"] {
+            for most in 0..24 {
+                let Some(machine) = machine(pattern, most) else { continue };
+                let mut open = vec![machine.start()];
+                for at in 0..60 {
+                    let Some(&state) = open.get(at) else { break };
+                    let near = machine.near(state, 3).unwrap();
+                    for text in 0..64u32 {
+                        let letters = [b'a', b'b', b'c', b'f'];
+                        let text: Vec<u8> =
+                            (0..3).map(|at| letters[(text >> (2 * at) & 3) as usize]).collect();
+                        for length in 0..=3 {
+                            let one = after(&machine, state, &text[..length]).is_some();
+                            let other = after(&machine, near, &text[..length]).is_some();
+                            assert_eq!(one, other, "{pattern} {most} {text:?}");
+                        }
+                        open.extend(after(&machine, state, &text[..2]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn far_counts_are_forgotten() {
+        let machine = machine("([a-z]+ )*[a-z]+", 300).unwrap();
+        let near = machine.near(machine.start(), 100).unwrap();
+        let long = after(&machine, near, &[b'a'; 2]).unwrap();
+        assert_eq!(after(&machine, long, b"aa bc"), Some(long));
+        assert_eq!(machine.near(machine.start(), 299).unwrap(), machine.start());
+    }
+}

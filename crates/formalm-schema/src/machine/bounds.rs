@@ -1,0 +1,340 @@
+//! Numbers that are only compared, whole or not: what most schemas ask of numbers. The numbers that
+//! will do are a few pieces, whose ends are integers of the processor; no search is needed, and
+//! numbers that go on alike are one state.
+
+use num_traits::ToPrimitive;
+
+use super::frame::{Digits, Part};
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, Form, Formulas};
+use crate::solve::holds_for;
+
+/// Larger bounds, in units of the last place, are left to the search.
+const MOST: i128 = 10i128.pow(26);
+
+/// With more ends of pieces the search is left to decide.
+const MAX_ENDS: usize = 64;
+
+/// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
+/// Of whole numbers the ends are whole, and belong to them.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    low: (i128, bool),
+    high: Option<(i128, bool)>,
+}
+
+/// Which numbers satisfy a formula that compares them, perhaps among whole numbers only.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    /// Places of a unit: one more than any number compared with has.
+    places: u32,
+    one: i128,
+    integer: bool,
+    /// Written without a point.
+    whole: bool,
+    /// By sign, ascending magnitudes that do not touch.
+    positive: Vec<Piece>,
+    negative: Vec<Piece>,
+}
+
+/// What all numbers that begin so have in common: equal shapes, equal futures.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Shape {
+    /// Which numbers of digits more are within the bounds, all others being outside.
+    Whole(Vec<bool>),
+    /// Any more digits will do.
+    Fraction,
+}
+
+impl Bounds {
+    /// The numbers that satisfy a formula, if it does nothing but compare.
+    pub(super) fn new(formulas: &Formulas, id: F, places: u32) -> Option<Bounds> {
+        let (mut integer, mut whole, mut rest) = (false, false, Vec::new());
+        let mut listed: Option<Vec<Decimal>> = None;
+        for part in formulas.conjuncts(id) {
+            match formulas.get(part) {
+                Form::Atom(Atom::Multiple(unit)) if *unit == Decimal::integer(1) => integer = true,
+                Form::Atom(Atom::Whole) => whole = true,
+                _ => match values(formulas, part) {
+                    Some(list) if listed.is_none() => listed = Some(list),
+                    _ => rest.push(part),
+                },
+            }
+        }
+        let places = places + 1;
+        let holds = |value: &Decimal, point: bool| {
+            let compared = |atom: &Atom| match atom {
+                // Between two ends there are whole numbers and others, and none of those listed.
+                Atom::Equal(_) if !point => false,
+                atom => holds_for(atom, value, true),
+            };
+            rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
+        };
+        let units = |at: &Decimal| at.scaled(places).to_i128().filter(|at| at.abs() <= MOST);
+        let mut pieces = Vec::new();
+        match listed {
+            Some(list) => {
+                for value in list.iter().filter(|value| holds(value, true)) {
+                    pieces.push(Piece {
+                        low: (units(value)?, false),
+                        high: Some((units(value)?, false)),
+                    });
+                }
+                pieces.sort_by_key(|piece| piece.low);
+            }
+            None => {
+                let mut ends = Vec::new();
+                for &part in &rest {
+                    compared_with(formulas, part, &mut ends)?;
+                }
+                let mut ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
+                ends.sort_unstable();
+                ends.dedup();
+                let value = |at: i128| Decimal::new(at.into(), -i64::from(places));
+                let (first, last) = (ends.first().copied(), ends.last().copied());
+                // All numbers below the first end are alike, and so are those between two.
+                let mut gaps = vec![(None, first, first.map_or(0, |first| first - 1))];
+                gaps.extend(ends.windows(2).map(|two| (Some(two[0]), Some(two[1]), two[0] + 1)));
+                gaps.extend(last.map(|last| (Some(last), None, last + 1)));
+                let mut found: Vec<(Option<i128>, Option<i128>, bool)> = Vec::new();
+                for (at, &(low, high, inside)) in gaps.iter().enumerate() {
+                    if holds(&value(inside), false) {
+                        found.push((low, high, true));
+                    }
+                    if let Some(&end) = ends.get(at)
+                        && holds(&value(end), true)
+                    {
+                        found.push((Some(end), Some(end), false));
+                    }
+                }
+                let one = 10i128.checked_pow(places)?;
+                let (positive, negative) = (
+                    found.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(),
+                    found
+                        .iter()
+                        .rev()
+                        .filter_map(|&(low, high, open)| {
+                            side(high.map(|at| -at), low.map(|at| -at), open)
+                        })
+                        .collect(),
+                );
+                return Bounds {
+                    places,
+                    one,
+                    integer: integer || whole,
+                    whole,
+                    positive,
+                    negative,
+                }
+                .joined();
+            }
+        }
+        let one = 10i128.checked_pow(places)?;
+        let below = |piece: &&Piece| piece.low.0 <= 0;
+        let turned = |piece: &Piece| {
+            let at = (-piece.low.0, false);
+            Piece { low: at, high: Some(at) }
+        };
+        let negative = pieces.iter().filter(below).rev().map(turned).collect();
+        pieces.retain(|piece| piece.low.0 >= 0);
+        Bounds { places, one, integer: integer || whole, whole, positive: pieces, negative }
+            .joined()
+    }
+
+    /// The same with pieces that touch made one, and ends made whole where numbers are.
+    fn joined(mut self) -> Option<Bounds> {
+        if self.places >= 20 {
+            return None;
+        }
+        let (one, integer) = (self.one, self.integer);
+        for side in [&mut self.positive, &mut self.negative] {
+            let mut joined: Vec<Piece> = Vec::new();
+            for piece in side.drain(..) {
+                let piece = if integer { piece.whole(one) } else { Some(piece) };
+                let Some(piece) = piece else { continue };
+                let step = if integer { one } else { 0 };
+                let touches = |last: &Piece| {
+                    last.high.is_some_and(|(high, open)| {
+                        high + step >= piece.low.0 && !(open && piece.low.1)
+                    })
+                };
+                match joined.last_mut().filter(|last| touches(last)) {
+                    Some(last) => last.high = piece.high,
+                    None => joined.push(piece),
+                }
+            }
+            *side = joined;
+        }
+        Some(self)
+    }
+
+    fn side(&self, digits: &Digits) -> &[Piece] {
+        if digits.negative { &self.negative } else { &self.positive }
+    }
+
+    /// Whether some number of `[first, end)` is within.
+    fn has_any(&self, side: &[Piece], first: i128, end: i128) -> bool {
+        let (first, end) = if self.integer { (self.up(first), self.up(end)) } else { (first, end) };
+        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
+        side[from..].iter().take(2).any(|piece| piece.meets(first, end))
+    }
+
+    /// Whether every number of `[first, end)` is within, and there is one.
+    fn has_all(&self, side: &[Piece], first: i128, end: i128) -> bool {
+        let (first, last) = match self.integer {
+            true => (self.up(first), (self.up(end) - self.one, false)),
+            false => (first, (end, true)),
+        };
+        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
+        first <= last.0 && side[from..].iter().take(2).any(|piece| piece.covers(first, last))
+    }
+
+    /// The least whole number that is no less, in units.
+    fn up(&self, at: i128) -> i128 {
+        (at.div_euclid(self.one) + i128::from(at.rem_euclid(self.one) != 0)) * self.one
+    }
+
+    /// The numbers `[first, end)` that begin like a number that has a fraction.
+    fn span(&self, digits: &Digits) -> Option<(i128, i128)> {
+        let shift = self.places.checked_sub(digits.places)?;
+        let unit = 10i128.pow(shift);
+        let first = digits.digits.to_i128().filter(|at| *at <= MOST)?.checked_mul(unit)?;
+        Some((first, first + unit))
+    }
+
+    /// Whether some number that begins so is within the bounds; `None` if it is too long to tell.
+    pub(super) fn viable(&self, digits: &Digits) -> Option<bool> {
+        let side = self.side(digits);
+        match digits.part {
+            Part::Minus => Some(!side.is_empty()),
+            Part::Zero => Some(self.has_any(side, 0, self.one)),
+            Part::Point | Part::Fraction => {
+                let (first, end) = self.span(digits)?;
+                Some(match digits.more {
+                    _ if self.whole => false,
+                    // Beyond the last place that matters all numbers between two are alike.
+                    true => {
+                        let at = first + (end - first) / 2;
+                        !self.integer && self.has_any(side, at, at + 1)
+                    }
+                    false => self.has_any(side, first, end),
+                })
+            }
+            Part::Whole => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+                let (mut first, mut end) = (whole * self.one, (whole + 1) * self.one);
+                loop {
+                    if self.has_any(side, first, end) {
+                        return Some(true);
+                    }
+                    if is_past(side, first) {
+                        return Some(false);
+                    }
+                    (first, end) = (first * 10, end * 10);
+                }
+            }
+            Part::Exponent | Part::Sign | Part::Power => None,
+        }
+    }
+
+    /// What is to come, where the digits read so far do not matter for it.
+    pub(super) fn shape(&self, digits: &Digits) -> Option<Shape> {
+        let side = self.side(digits);
+        match digits.part {
+            Part::Whole => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+                let (mut first, mut end) = (whole * self.one, (whole + 1) * self.one);
+                let mut within = Vec::new();
+                loop {
+                    let all = self.has_all(side, first, end);
+                    if !all && self.has_any(side, first, end) {
+                        return None;
+                    }
+                    within.push(all);
+                    if is_past(side, first) {
+                        return Some(Shape::Whole(within));
+                    }
+                    (first, end) = (first * 10, end * 10);
+                }
+            }
+            Part::Fraction if !self.integer => {
+                let (first, end) = self.span(digits)?;
+                self.has_all(side, first, end).then_some(Shape::Fraction)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Piece {
+    /// Whole numbers of it.
+    fn whole(self, one: i128) -> Option<Piece> {
+        let (low, open) = self.low;
+        let low = (low.div_euclid(one) + i128::from(low.rem_euclid(one) != 0 || open)) * one;
+        let high = self.high.map(|(high, open)| {
+            let first = i128::from(high.rem_euclid(one) == 0 && open);
+            ((high.div_euclid(one) - first) * one, false)
+        });
+        let some = high.is_none_or(|high| low <= high.0);
+        some.then_some(Piece { low: (low, false), high })
+    }
+
+    /// Whether some number of `[first, end)` is in it.
+    fn meets(&self, first: i128, end: i128) -> bool {
+        let low = self.low.max((first, false));
+        match self.high {
+            // Between two different numbers are others.
+            Some((high, open)) if high < end => low.0 < high || (low.0 == high && !low.1 && !open),
+            _ => low.0 < end,
+        }
+    }
+
+    /// Whether everything from a number to an end, which may be open, is in it.
+    fn covers(&self, first: i128, last: (i128, bool)) -> bool {
+        let ends = self.high.is_none_or(|high| (last.0, !last.1) <= (high.0, !high.1));
+        self.low <= (first, false) && ends
+    }
+}
+
+/// Whether all numbers from here on are alike: all within, or none.
+fn is_past(side: &[Piece], first: i128) -> bool {
+    match side.last() {
+        Some(Piece { high: Some((high, _)), .. }) => first > *high,
+        Some(Piece { low: (low, _), .. }) => first > *low,
+        None => true,
+    }
+}
+
+/// The magnitudes of a piece that are not negative.
+fn side(low: Option<i128>, high: Option<i128>, open: bool) -> Option<Piece> {
+    if high.is_some_and(|high| high < 0 || (high == 0 && open)) {
+        return None;
+    }
+    let low = low.filter(|&low| low >= 0).map_or((0, false), |low| (low, open));
+    Some(Piece { low, high: high.map(|high| (high, open)) })
+}
+
+/// The numbers that a formula lists.
+fn values(formulas: &Formulas, id: F) -> Option<Vec<Decimal>> {
+    let value = |id: F| match formulas.get(id) {
+        Form::Atom(Atom::Equal(value)) => Some(value.clone()),
+        _ => None,
+    };
+    match formulas.get(id) {
+        Form::Or(list) => list.iter().map(|&one| value(one)).collect(),
+        _ => value(id).map(|one| vec![one]),
+    }
+}
+
+/// The numbers that a formula compares with; `None` if it does anything else, or with too many.
+fn compared_with(formulas: &Formulas, id: F, ends: &mut Vec<Decimal>) -> Option<()> {
+    match formulas.get(id) {
+        Form::Atom(Atom::Least(at) | Atom::Above(at) | Atom::Equal(at)) => ends.push(at.clone()),
+        Form::Not(inner) => compared_with(formulas, *inner, ends)?,
+        Form::And(list) | Form::Or(list) | Form::One(list) => {
+            list.iter().try_for_each(|&one| compared_with(formulas, one, ends))?;
+        }
+        _ => return None,
+    }
+    (ends.len() <= MAX_ENDS).then_some(())
+}

@@ -1,0 +1,196 @@
+//! What tokens do inside a string of JSON.
+//!
+//! Whatever is around a string of which nothing is asked, a token read between two of its
+//! characters goes on with it, or ends it and has a *rest* behind the quote. The first are a
+//! bitmask; of the others only distinct rests have to be read.
+
+use std::sync::{Arc, OnceLock};
+
+use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
+
+use crate::Words;
+use crate::flat::{self, Flat, Node};
+use crate::tokens::Tokens;
+
+/// A token that ends a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The token.
+    pub token: u32,
+    /// Characters of the string that it has before the quote.
+    pub characters: u32,
+}
+
+/// Tokens by what they do inside a string, for one way of spelling strings.
+#[derive(Debug)]
+pub struct Strings {
+    words: usize,
+    /// Tokens that go on with the string, by the characters they begin, the most first.
+    staying: Vec<(u32, u32)>,
+    /// Bitmasks of those with at most so many characters, the last of all.
+    within: Box<[OnceLock<Arc<Words>>]>,
+    ends: Vec<Ending>,
+    rests: Flat,
+    /// Per rest where its tokens begin; one more entry at the end.
+    first: Vec<u32>,
+    endings: Vec<Ending>,
+}
+
+/// What a token does inside a string.
+enum Does<'a> {
+    Stay(u32),
+    End(u32, &'a [u8]),
+}
+
+impl Strings {
+    pub(crate) fn new(tokens: &Tokens, escapes: Escapes) -> Strings {
+        let (mut staying, mut ends) = (Vec::new(), Vec::new());
+        let mut found: Vec<(&[u8], Ending)> = Vec::new();
+        for (token, bytes) in tokens.iter() {
+            match does(bytes, escapes) {
+                Some(Does::Stay(characters)) => staying.push((characters, token)),
+                Some(Does::End(characters, [])) => ends.push(Ending { token, characters }),
+                Some(Does::End(characters, rest)) => {
+                    found.push((rest, Ending { token, characters }));
+                }
+                None => {}
+            }
+        }
+        staying.sort_unstable_by_key(|&(characters, token)| (u32::MAX - characters, token));
+        let most = staying.first().map_or(0, |&(characters, _)| characters as usize);
+        let within = (0..=most).map(|_| OnceLock::new()).collect();
+        let (mut rests, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
+        let mut endings = Vec::with_capacity(found.len());
+        for at in flat::sorted(found.len(), |at| found[at].0) {
+            let (rest, ending) = found[at as usize];
+            if rests.last().is_none_or(|&(last, _)| last != rest) {
+                rests.push((rest, rests.len() as u32));
+                first.push(endings.len() as u32);
+            }
+            endings.push(ending);
+        }
+        first.push(endings.len() as u32);
+        let spare = rests.len() as u32;
+        let rests = Flat::new(rests.into_iter(), spare);
+        let words = tokens.len().div_ceil(32);
+        Strings { words, staying, within, ends, rests, first, endings }
+    }
+
+    /// Bitmask of the tokens after which the string goes on, having begun at most so many
+    /// characters.
+    pub fn stay(&self, most: Option<u32>) -> &Arc<Words> {
+        let last = self.within.len() - 1;
+        let most = most.map_or(last, |most| last.min(most as usize));
+        self.within[most].get_or_init(|| {
+            let mut words = vec![0; self.words];
+            let few = self.staying.partition_point(|&(characters, _)| characters as usize > most);
+            for &(_, token) in &self.staying[few..] {
+                words[token as usize >> 5] |= 1 << (token & 31);
+            }
+            words.into()
+        })
+    }
+
+    /// Tokens that end with the quote.
+    pub fn ends(&self) -> &[Ending] {
+        &self.ends
+    }
+
+    /// The prefix tree of rests in depth-first order; [`Node::word`] is the number of a rest.
+    pub fn nodes(&self) -> &[Node] {
+        self.rests.nodes()
+    }
+
+    /// The node of a rest's first byte.
+    pub fn root(&self, byte: u8) -> Option<u32> {
+        self.rests.root(byte)
+    }
+
+    /// The tokens with a rest.
+    pub fn endings(&self, rest: u32) -> &[Ending] {
+        let at = rest as usize;
+        &self.endings[self.first[at] as usize..self.first[at + 1] as usize]
+    }
+
+    /// Memory in use, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let made = self.within.iter().filter(|one| one.get().is_some()).count();
+        8 * (self.staying.len() + self.ends.len() + self.endings.len())
+            + 4 * (made * self.words + self.first.len())
+            + self.rests.memory_bytes()
+    }
+}
+
+/// What a token does between two characters of a string; `None` if it cannot stand there.
+fn does(bytes: &[u8], escapes: Escapes) -> Option<Does<'_>> {
+    let (mut escape, mut characters) = (Escape::None, 0);
+    for (at, &byte) in bytes.iter().enumerate() {
+        let begins = escape == Escape::None;
+        match read(escape, byte, escapes) {
+            Read::Wrong => return None,
+            Read::End => {
+                let whole = std::str::from_utf8(&bytes[..at]).is_ok();
+                return whole.then(|| Does::End(characters, &bytes[at + 1..]));
+            }
+            Read::Inside(next) => {
+                let possible = some_completion(next, escapes, &|_: &[u8]| Ok(Ok(())));
+                if !possible.unwrap_or(false) {
+                    return None;
+                }
+                characters += u32::from(begins);
+                escape = next;
+            }
+            Read::Text(_) => {
+                characters += u32::from(begins && byte & 0xC0 != 0x80);
+                escape = Escape::None;
+            }
+        }
+    }
+    let unfinished = match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        // It ends inside a character, which nothing but its bytes may follow.
+        Err(error) => error.error_len().is_none() && escape == Escape::None,
+    };
+    unfinished.then_some(Does::Stay(characters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Vocabulary;
+
+    #[test]
+    fn tokens_stay_or_end_as_they_are_read() {
+        let list: [&[u8]; 12] = [
+            b"ab",
+            b"a\"",
+            b"\"",
+            b"b\":1",
+            b"\\n\\\"",
+            b"\\",
+            b"\\u00",
+            b"\xE2\x82",
+            b"\x82",
+            b"a\n",
+            b"\\u1",
+            b"\xE2\"",
+        ];
+        let tokens = list.iter().map(|bytes| Some(bytes.to_vec())).collect();
+        let vocabulary = Vocabulary::from_tokens(tokens, Vec::new()).unwrap();
+        let strings = vocabulary.strings(Escapes::Minimal);
+        let ids = |most| (0..12).filter(|id| strings.stay(most)[0] >> id & 1 != 0).collect();
+        let (all, one, none): (Vec<u32>, Vec<u32>, Vec<u32>) =
+            (ids(None), ids(Some(1)), ids(Some(0)));
+        assert_eq!(all, [0, 4, 5, 6, 7]);
+        assert_eq!(one, [5, 6, 7]);
+        assert!(none.is_empty());
+        let ends: Vec<_> = strings.ends().iter().map(|one| (one.token, one.characters)).collect();
+        assert_eq!(ends, [(1, 1), (2, 0)]);
+        assert_eq!(strings.endings(0), [Ending { token: 3, characters: 1 }]);
+        let any: Vec<u32> = {
+            let strings = vocabulary.strings(Escapes::Any);
+            (0..12).filter(|id| strings.stay(None)[0] >> id & 1 != 0).collect()
+        };
+        assert_eq!(any, [0, 4, 5, 6, 7, 10]);
+    }
+}
