@@ -24,6 +24,7 @@ from formalm import (
 from formalm.grammars import ARITHMETIC, JSON
 from formalm.languages import Region
 from formalm.models import TableModel
+from formalm.reference.naive_mask import naive_mask
 
 
 def vocabulary() -> Vocabulary:
@@ -121,6 +122,33 @@ def test_masks_after_long_walks_do_not_grow() -> None:
             matcher.advance(token_id)
         sizes.append(constraint.memory_bytes)
     assert sizes[1] == sizes[-1]
+
+
+def test_masks_are_the_definition_where_terminals_beat_each_other() -> None:
+    grammar = Grammar("""
+        start: "SELECT" NAME "FROM" item
+        item: NAME [NAME] | item JOINED item | item "CROSS" "JOIN" item
+        JOINED.5: ("LEFT" WS)? "JOIN"
+        NAME: /[A-Z]+/
+        WS: /[ \\n]+/
+        COMMENT: /--[^\\n]*/
+        %ignore WS
+        %ignore COMMENT
+    """)
+    texts = "SELECT FROM CROSS LEFT JOIN J OIN A B --  \n -- LEFT  LEFT\nJO".split(" ")
+    texts += [" ", "\n", "--", " A", "\nJOIN", "LEFT JOIN ", "--\nA", "A --", " LEFT --"]
+    tokens = [text.encode() for text in texts if text]
+    words = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
+    constraint, random = Constraint(grammar, words), Random(7)
+    for _ in range(12):
+        matcher, read = constraint.matcher(), b""
+        for _ in range(14):
+            mask = matcher.mask()
+            assert mask.tolist() == naive_mask(grammar, words, read).tolist(), read
+            allowed = [token_id for token_id in range(len(tokens)) if mask[token_id]]
+            token_id = random.choice(allowed)
+            matcher.advance(token_id)
+            read += tokens[token_id]
 
 
 def test_start_is_chosen() -> None:
