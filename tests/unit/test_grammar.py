@@ -179,10 +179,6 @@ def test_mistakes_show_their_place() -> None:
 def test_what_cannot_be_combined_says_so() -> None:
     grammar = Grammar('start: "a" start "b" |')
     other = Regex("a*")
-    combined = [grammar & other, ~grammar, grammar + other, grammar.star(), grammar - other]
-    for language in combined:
-        with pytest.raises(LanguageError, match="cannot be combined"):
-            language.automaton()
     refused: list[Callable[[], object]] = [
         lambda: grammar.edits(1),
         lambda: other.edits(1, region=Region(after=grammar)),
@@ -190,9 +186,10 @@ def test_what_cannot_be_combined_says_so() -> None:
         lambda: other.rewrite({"a": grammar}),
         grammar.reverse,
         lambda: grammar.captures("ab"),
+        (~grammar).automaton,
     ]
     for ask in refused:
-        with pytest.raises(LanguageError, match="a grammar"):
+        with pytest.raises(LanguageError, match=r"(?i)a grammar"):
             ask()
 
 

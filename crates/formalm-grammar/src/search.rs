@@ -162,7 +162,7 @@ impl Core {
     }
 
     /// A lower bound of the bytes to the nearest member.
-    fn bound(&mut self, state: u32) -> Result<u32, Error> {
+    pub(crate) fn bound(&mut self, state: u32) -> Result<u32, Error> {
         let mut least = u32::MAX;
         for reading in self.readings(state) {
             least = least.min(self.least_bytes(reading)?);
