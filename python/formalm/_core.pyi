@@ -75,7 +75,12 @@ class Grammar:
     """A grammar that was read from a text; no machine yet."""
 
     def __new__(
-        cls, text: str, syntax: str, lexing: str | None = None, start: str | None = None
+        cls,
+        text: str,
+        syntax: str,
+        lexing: str | None = None,
+        start: str | None = None,
+        languages: Sequence[tuple[str, Expression]] = ...,
     ) -> Grammar: ...
     @property
     def lexing(self) -> str: ...
@@ -112,6 +117,18 @@ class Automaton:
         language: Expression | Grammar | JsonSchema, *, state_limit: int | None = None
     ) -> Automaton | None:
         """The machine; None for the empty language."""
+    @staticmethod
+    def composed(
+        letters: list[tuple[Automaton, list[int], bool]],
+        first: list[int],
+        *,
+        empty: bool,
+        state_limit: int | None = None,
+    ) -> Automaton:
+        """The machine of an expression whose letters are machines: each with the numbers of those
+        that may follow it, and whether it may be the last."""
+    def filtered(self, regular: Automaton, *, state_limit: int | None = None) -> Automaton | None:
+        """The members that a regular language has too; None if there is none."""
     def preceded_by(
         self, text: bytes, *, unless_empty: bool = False, refused: int | None = None
     ) -> Automaton:

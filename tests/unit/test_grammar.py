@@ -24,6 +24,7 @@ from formalm import (
 from formalm.grammars import ARITHMETIC, JSON
 from formalm.languages import Region
 from formalm.models import TableModel
+from formalm.reference.naive_mask import naive_mask
 
 
 def vocabulary() -> Vocabulary:
@@ -123,6 +124,33 @@ def test_masks_after_long_walks_do_not_grow() -> None:
     assert sizes[1] == sizes[-1]
 
 
+def test_masks_are_the_definition_where_terminals_beat_each_other() -> None:
+    grammar = Grammar("""
+        start: "SELECT" NAME "FROM" item
+        item: NAME [NAME] | item JOINED item | item "CROSS" "JOIN" item
+        JOINED.5: ("LEFT" WS)? "JOIN"
+        NAME: /[A-Z]+/
+        WS: /[ \\n]+/
+        COMMENT: /--[^\\n]*/
+        %ignore WS
+        %ignore COMMENT
+    """)
+    texts = "SELECT FROM CROSS LEFT JOIN J OIN A B --  \n -- LEFT  LEFT\nJO".split(" ")
+    texts += [" ", "\n", "--", " A", "\nJOIN", "LEFT JOIN ", "--\nA", "A --", " LEFT --"]
+    tokens = [text.encode() for text in texts if text]
+    words = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
+    constraint, random = Constraint(grammar, words), Random(7)
+    for _ in range(12):
+        matcher, read = constraint.matcher(), b""
+        for _ in range(14):
+            mask = matcher.mask()
+            assert mask.tolist() == naive_mask(grammar, words, read).tolist(), read
+            allowed = [token_id for token_id in range(len(tokens)) if mask[token_id]]
+            token_id = random.choice(allowed)
+            matcher.advance(token_id)
+            read += tokens[token_id]
+
+
 def test_start_is_chosen() -> None:
     text = 'start: "a"\nother: "b"'
     assert Grammar(text, start="other").matches("b")
@@ -151,10 +179,6 @@ def test_mistakes_show_their_place() -> None:
 def test_what_cannot_be_combined_says_so() -> None:
     grammar = Grammar('start: "a" start "b" |')
     other = Regex("a*")
-    combined = [grammar & other, ~grammar, grammar + other, grammar.star(), grammar - other]
-    for language in combined:
-        with pytest.raises(LanguageError, match="cannot be combined"):
-            language.automaton()
     refused: list[Callable[[], object]] = [
         lambda: grammar.edits(1),
         lambda: other.edits(1, region=Region(after=grammar)),
@@ -162,9 +186,10 @@ def test_what_cannot_be_combined_says_so() -> None:
         lambda: other.rewrite({"a": grammar}),
         grammar.reverse,
         lambda: grammar.captures("ab"),
+        (~grammar).automaton,
     ]
     for ask in refused:
-        with pytest.raises(LanguageError, match="a grammar"):
+        with pytest.raises(LanguageError, match=r"(?i)a grammar"):
             ask()
 
 

@@ -204,7 +204,7 @@ def test_a_grammar_is_asked_like_other_languages() -> None:
     assert Query.from_toml(query.to_toml()) == query
     with pytest.raises(LanguageError, match="no member begins with"):
         Query(nested, given="b")
-    with pytest.raises(LanguageError, match="cannot be combined"):
+    with pytest.raises(LanguageError, match="cannot be edited"):
         Query(nested, edits=1)
     told = plan(query)
     assert told.texts is None

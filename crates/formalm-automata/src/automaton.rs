@@ -19,7 +19,7 @@ use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, TermId, Terms};
 
 /// Identifies a state of one [`Automaton`]; meaningless in any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub(crate) u32);
 
 impl StateId {

@@ -62,6 +62,13 @@ pub trait Lexemes {
     /// The lexer in front of a lexeme, after what the last one left; `None` if nothing may follow.
     fn scan(&self, context: Context, left: u32) -> Option<Scan>;
 
+    /// Whether what a lexeme left is no hindrance in front of a context, wherever it is certain.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn fits(&self, context: Context, left: u32) -> Result<bool, Error>;
+
     /// Reads a byte.
     ///
     /// # Errors
@@ -108,6 +115,10 @@ impl Lexemes for NoLexemes {
     }
 
     fn scan(&self, _: Context, _: u32) -> Option<Scan> {
+        match *self {}
+    }
+
+    fn fits(&self, _: Context, _: u32) -> Result<bool, Error> {
         match *self {}
     }
 

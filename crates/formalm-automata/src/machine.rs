@@ -53,6 +53,15 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
+    /// Bytes that a member needs at least: never more than [`Machine::shortest`] has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.shortest(state)?.len())
+    }
+
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 

@@ -226,6 +226,12 @@ impl Machine for GrammarAutomaton {
         text
     }
 
+    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
+        let grown = &mut *self.lock();
+        grown.core.stacks.meter.reset();
+        Ok(grown.core.bound(state.number() - 1)? as usize)
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.core.memory_bytes()

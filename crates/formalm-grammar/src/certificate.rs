@@ -11,6 +11,8 @@
 //!
 //! Where some terminals are not robust, [`crate::firmness`] says which stacks robust ones complete.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,14 +23,20 @@ use crate::lists::NOTHING;
 const PAIRS: usize = 20_000;
 /// The same for one terminal among all others.
 const TRIALS: usize = 2_000;
+/// Ignored terminals, and bytes behind them, of which separators are made.
+const TEXTS: usize = 4;
 
-/// A byte that is always read as an ignored lexeme.
-#[derive(Clone, Copy, Debug)]
+/// Texts that are always read as ignored lexemes.
+#[derive(Clone, Debug)]
 struct Separator {
-    byte: u8,
+    /// Any of them will do. A comment goes on over a blank and ends before a line break, and only
+    /// a comment ends what goes on over blanks, so one would not always do.
+    texts: Arc<[Vec<u8>]>,
     /// Threads that could go on after it, and must not match then. Any terminal can be spelled
     /// nevertheless.
     left: u32,
+    /// Those of them that are ignored, so that they are left wherever it stands.
+    ignored: u32,
 }
 
 /// What was proved.
@@ -39,6 +47,8 @@ pub(crate) struct Certificate {
     fragile: Vec<u32>,
     /// Pairs (lexeme under way, forbidden): it can be ended in front of a separator.
     settles: FxHashMap<(u32, u32), bool>,
+    /// What a separator leaves, per context.
+    leaves: FxHashMap<u32, u32>,
 }
 
 impl Certificate {
@@ -53,30 +63,33 @@ impl Certificate {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.settles.len() * 20
+        self.settles.len() * 20 + self.leaves.len() * 12
     }
 }
 
 impl Core {
     /// Looks for a separator that works for all of these terminals.
     pub(crate) fn certify(&mut self, terminals: &[u32]) -> Result<(), Error> {
-        let start = self.start_of_all(terminals, &[]);
-        let common = [b' ', b'\n', b'\t'];
-        let bytes = common.into_iter().chain(self.lexer.representatives().to_vec());
-        let mut tried: FxHashSet<u8> = FxHashSet::default();
-        for byte in bytes {
-            if !tried.insert(self.lexer.classes()[usize::from(byte)]) {
+        let candidates = self.ignored_texts(terminals)?;
+        let mut tried: FxHashSet<u32> = FxHashSet::default();
+        for left in candidates.iter().map(|one| one.1) {
+            if !tried.insert(left) {
                 continue;
             }
-            let scan = self.scans.number(start, NOTHING);
-            let outcome = self.outcome(scan, byte)?;
-            let ending = self.scans.endings(outcome.endings).first().copied();
-            let Some(ending) = ending.filter(|one| self.is_ignored(one.terminal)) else { continue };
-            let separator = Separator { byte, left: ending.left };
+            let all = self.lexer.lists.share(left);
+            // What leaves less than another forbids less.
+            let within = |one: &u32| all.binary_search(one).is_ok();
+            let leaves_less = |left: u32| self.lexer.lists.get(left).iter().all(within);
+            let alike = candidates.iter().filter(|one| leaves_less(one.1));
+            let texts = alike.map(|one| one.0.clone()).collect();
+            let is_ignored = |one: &u32| self.is_ignored(self.lexer.terminal(*one));
+            let ignored: Vec<u32> = all.iter().copied().filter(is_ignored).collect();
+            let ignored = self.lexer.lists.intern(&ignored);
+            let separator = Separator { texts, left, ignored };
             let mut brittle = Vec::new();
             for &terminal in terminals {
                 self.stacks.meter.reset();
-                if !self.is_spelled(terminals, terminal, separator)? {
+                if !self.is_spelled(terminals, terminal, &separator)? {
                     brittle.push(terminal);
                 }
             }
@@ -90,6 +103,61 @@ impl Core {
         Ok(())
     }
 
+    /// Texts that are read as ignored lexemes whatever may stand there, blanks first, with the
+    /// threads that could go on: single bytes, one of each class, and the shortest text of each
+    /// ignored terminal with one of those bytes behind.
+    fn ignored_texts(&mut self, terminals: &[u32]) -> Result<Vec<(Vec<u8>, u32)>, Error> {
+        let start = self.start_of_all(terminals, &[]);
+        let common = [b' ', b'\n', b'\t'];
+        let bytes = common.into_iter().chain(self.lexer.representatives().to_vec());
+        let mut tried: FxHashSet<u8> = FxHashSet::default();
+        let mut found = Vec::new();
+        for byte in bytes {
+            if tried.insert(self.lexer.classes()[usize::from(byte)]) {
+                let left = self.ignored_leaves(start, &[byte])?;
+                found.extend(left.map(|left| (vec![byte], left)));
+            }
+        }
+        let single = found.clone();
+        for at in 0..self.ignored.len().min(TEXTS) {
+            let alone = self.lexer.start(std::iter::once(self.ignored[at]));
+            let threads = self.lexer.lists.share(alone);
+            let Some(&thread) = threads.first() else { continue };
+            let shortest = self.lexer.completion(thread)?;
+            for (byte, _) in single.iter().take(TEXTS).filter(|_| shortest.len() > 1) {
+                let text = [&shortest, &byte[..]].concat();
+                let left = self.ignored_leaves(start, &text)?;
+                found.extend(left.map(|left| (text, left)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a text leaves in a context where it is read as ignored lexemes; `None` if it is not.
+    fn ignored_leaves(&mut self, context: u32, text: &[u8]) -> Result<Option<u32>, Error> {
+        let mut scans = vec![self.scans.number(context, NOTHING)];
+        for (at, &byte) in text.iter().enumerate() {
+            let mut next = Vec::new();
+            for scan in scans {
+                let outcome = self.outcome(scan, byte)?;
+                next.extend(Some(outcome.on).filter(|&on| on != NOTHING));
+                for one in &*self.scans.endings(outcome.endings) {
+                    if !self.is_ignored(one.terminal) {
+                        continue;
+                    }
+                    if at + 1 == text.len() {
+                        return Ok(Some(one.left));
+                    }
+                    next.push(self.scans.number(context, one.left));
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            scans = next;
+        }
+        Ok(None)
+    }
+
     /// Whether a terminal can be spelled between two separators in all contexts.
     ///
     /// A terminal that other lexemes become has to be spelled as itself where none of them may
@@ -98,7 +166,7 @@ impl Core {
         &mut self,
         terminals: &[u32],
         wanted: u32,
-        separator: Separator,
+        separator: &Separator,
     ) -> Result<bool, Error> {
         let of_it = self.replaced.iter().filter(|one| one.text as u32 == wanted);
         let mut patterns: Vec<u32> = of_it
@@ -117,37 +185,93 @@ impl Core {
         self.ends((start, separator.left), separator, Some(wanted))
     }
 
-    /// Whether a terminal can be spelled between two separators in a context.
+    /// Whether a terminal can be spelled between two separators in a context, behind what
+    /// [`Core::fits`] there.
     pub(crate) fn is_spelled_in(&mut self, context: u32, wanted: u32) -> Result<bool, Error> {
-        let Some(separator) = self.certificate.separator else { return Ok(false) };
-        self.ends((context, separator.left), separator, Some(wanted))
+        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
+        let left = self.separator_leaves(context, &separator)?;
+        self.ends((context, left), &separator, Some(wanted))
+    }
+
+    /// Whether what must not match is gone behind a separator, or is what one leaves in this
+    /// context: then settled stacks can be completed.
+    pub(crate) fn fits(&mut self, context: u32, forbidden: u32) -> Result<bool, Error> {
+        if forbidden == NOTHING || self.certificate.fragile.is_empty() {
+            return Ok(true);
+        }
+        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
+        if self.is_gone(forbidden, &separator)? {
+            return Ok(true);
+        }
+        let left = self.separator_leaves(context, &separator)?;
+        Ok(self.is_within(forbidden, left))
+    }
+
+    /// Threads that could go on after a separator in a context.
+    fn separator_leaves(&mut self, context: u32, separator: &Separator) -> Result<u32, Error> {
+        if let Some(&known) = self.certificate.leaves.get(&context) {
+            return Ok(known);
+        }
+        let mut left = separator.ignored;
+        for text in &*separator.texts {
+            let more = self.ignored_leaves(context, text)?;
+            left = self.union_of(left, more.unwrap_or(separator.left));
+        }
+        self.certificate.leaves.insert(context, left);
+        Ok(left)
+    }
+
+    fn is_within(&self, set: u32, other: u32) -> bool {
+        let other = self.lexer.lists.get(other);
+        self.lexer.lists.get(set).iter().all(|one| other.binary_search(one).is_ok())
+    }
+
+    /// Whether what a lexeme leaves is gone behind a separator.
+    pub(crate) fn leaves_nothing(&mut self, left: u32) -> Result<bool, Error> {
+        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
+        self.is_gone(left, &separator)
     }
 
     /// Whether the certificate shows that nothing stands in the way of a lexeme, on stacks that
-    /// are settled.
+    /// are settled; between lexemes, if what must not match [`Core::fits`] there.
     pub(crate) fn is_certified(&mut self, lexeme: u32, forbidden: u32) -> Result<bool, Error> {
-        let Some(separator) = self.certificate.separator else { return Ok(false) };
+        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
         if let Some(&settles) = self.certificate.settles.get(&(lexeme, forbidden)) {
             return Ok(settles);
         }
         let settles = match lexeme {
-            NOTHING => self.is_harmless(forbidden, separator)?,
-            _ => self.ends((lexeme, forbidden), separator, None)?,
+            NOTHING => self.is_harmless(forbidden, &separator)?,
+            _ => self.ends((lexeme, forbidden), &separator, None)?,
         };
         self.certificate.settles.insert((lexeme, forbidden), settles);
         Ok(settles)
     }
 
-    /// Whether any terminal can be spelled although some threads must not match: because they
-    /// die with a separator, or because a separator leaves them too.
-    fn is_harmless(&mut self, forbidden: u32, separator: Separator) -> Result<bool, Error> {
-        let left = self.lexer.lists.get(separator.left);
-        let all = self.lexer.lists.get(forbidden);
-        if all.iter().all(|one| left.binary_search(one).is_ok()) {
+    /// Whether any robust terminal can be spelled although some threads must not match: because
+    /// they die with a separator, or because a separator leaves them too.
+    fn is_harmless(&mut self, forbidden: u32, separator: &Separator) -> Result<bool, Error> {
+        Ok(self.is_within(forbidden, separator.left) || self.is_gone(forbidden, separator)?)
+    }
+
+    /// Whether some threads that must not match die with a separator, or are what all leave.
+    fn is_gone(&mut self, forbidden: u32, separator: &Separator) -> Result<bool, Error> {
+        if self.is_within(forbidden, separator.ignored) {
             return Ok(true);
         }
-        let outcome = self.lexer.step(forbidden, separator.byte, &mut self.stacks.meter)?;
-        Ok(outcome == crate::lexer::DEAD)
+        for text in &*separator.texts {
+            let mut forbidden = forbidden;
+            for &byte in text {
+                let outcome = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
+                if outcome == crate::lexer::DEAD {
+                    return Ok(true);
+                }
+                if outcome.matches != NOTHING {
+                    break;
+                }
+                forbidden = outcome.next;
+            }
+        }
+        Ok(false)
     }
 
     /// Whether some text ends the lexeme, as this terminal if one is asked for, so that any
@@ -155,7 +279,7 @@ impl Core {
     fn ends(
         &mut self,
         from: (u32, u32),
-        separator: Separator,
+        separator: &Separator,
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
         if self.ends_shortly(from, separator, wanted)? {
@@ -192,7 +316,7 @@ impl Core {
     fn ends_shortly(
         &mut self,
         from: (u32, u32),
-        separator: Separator,
+        separator: &Separator,
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
         for &thread in &*self.lexer.lists.share(from.0) {
@@ -217,7 +341,7 @@ impl Core {
         &mut self,
         (lexeme, forbidden): (u32, u32),
         byte: u8,
-        separator: Separator,
+        separator: &Separator,
         wanted: Option<u32>,
     ) -> Result<Option<(bool, (u32, u32))>, Error> {
         let scan = self.scans.number(lexeme, forbidden);
@@ -228,7 +352,7 @@ impl Core {
                 Some(wanted) => wanted == one.terminal,
                 None => !self.is_lost(one.terminal),
             };
-            ended |= fits && self.is_harmless(one.left, separator)?;
+            ended |= fits && self.is_gone(one.left, separator)?;
         }
         let alive = outcome.on != NOTHING || outcome.endings != NOTHING;
         Ok(alive.then(|| (ended, self.scans.pair(outcome.on))))

@@ -2,9 +2,10 @@
 //!
 //! A terminal is *brittle* if the certificate does not say that it can be spelled wherever it may
 //! stand. What is left of a production is *firm* if it has a text without brittle terminals. A
-//! state is sound if some item of its kernel is firm and all others go on with a terminal. If all
-//! states on a stack are sound, firm rests complete it: what was read of a production is followed
-//! by its rest, and then by that of the item that asked for it. For that item to be firm too,
+//! state is sound if some item of its kernel is firm and all others go on with a terminal. If the
+//! state on top of a stack is sound and so are all that completed items come back to, firm rests
+//! complete it: what was read of a production is followed by its rest, and then by that of the item
+//! that asked for it; states within a production do not matter. For that item to be firm too,
 //! whatever a rule can begin with must be a beginning of firm productions as well, which is
 //! looked at here, once. A terminal in front of what is not firm is *fragile*: what is behind it
 //! may be unsound.
@@ -107,6 +108,11 @@ impl Tables {
             }
         }
         found
+    }
+
+    /// Whether some state may not be sound.
+    pub(crate) fn has_fragile(&self) -> bool {
+        !self.firm.is_empty()
     }
 
     /// Whether a state is not sound.

@@ -128,6 +128,9 @@ impl Lexemes for Ahead<'_> {
                 true => core.context(reading.stacks)?,
                 false => reading.lexeme,
             };
+            if reading.is_between() && !core.fits(lexeme, reading.forbidden)? {
+                return Ok(None);
+            }
             let scan = core.scans.number(lexeme, reading.forbidden);
             all.push((Scan(scan), Place(reading.stacks)));
         }
@@ -141,6 +144,12 @@ impl Lexemes for Ahead<'_> {
     fn scan(&self, context: Context, left: u32) -> Option<Scan> {
         let core = &mut self.looking.borrow_mut().grown.core;
         (context.0 != NOTHING).then(|| Scan(core.scans.number(context.0, left)))
+    }
+
+    fn fits(&self, context: Context, left: u32) -> Result<bool, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        Ok(core.lexing == Lexing::Any || core.fits(context.0, left)?)
     }
 
     #[inline]

@@ -51,6 +51,16 @@ pub(crate) struct Lexer {
     completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
+/// Whether a terminal's machine can read more.
+fn goes_on(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
+    for &byte in automaton.class_starts() {
+        if automaton.step(state, byte)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Lexer {
     pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>) -> Lexer {
         let mut starts = [false; 256];
@@ -138,7 +148,7 @@ impl Lexer {
             if automaton.is_accepting(state) {
                 matches.push(terminal);
             }
-            if !automaton.live_bytes(state)?.is_empty() {
+            if goes_on(&automaton, state)? {
                 next.push(self.thread(terminal, state));
             }
         }

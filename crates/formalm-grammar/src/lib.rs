@@ -31,7 +31,7 @@ pub use automaton::GrammarAutomaton;
 pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
-pub use text::{Syntax, parse};
+pub use text::{Syntax, parse, parse_with};
 
 #[cfg(test)]
 mod reference;

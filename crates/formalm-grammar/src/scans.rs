@@ -134,13 +134,17 @@ impl Core {
         if self.lexing == Lexing::Any {
             return Ok(outcome);
         }
-        for one in &*self.scans.endings(outcome.endings) {
-            let certain = !self.is_lost(one.terminal) && self.is_certified(NOTHING, one.left)?;
-            outcome.doubtful |= !certain;
-        }
+        let mut goes_on = false;
         if outcome.on != NOTHING {
             let (lexeme, forbidden) = self.scans.pair(outcome.on);
-            outcome.doubtful |= !self.is_certified(lexeme, forbidden)?;
+            goes_on = self.is_certified(lexeme, forbidden)?;
+            outcome.doubtful = !goes_on;
+        }
+        for one in &*self.scans.endings(outcome.endings) {
+            // What else is left matters to contexts: it is looked at where one is known.
+            let good = self.leaves_nothing(one.left)?
+                || (goes_on && self.is_certified(NOTHING, one.left)?);
+            outcome.doubtful |= self.is_lost(one.terminal) || !good;
         }
         Ok(outcome)
     }
@@ -230,7 +234,7 @@ impl Core {
         if lexeme == NOTHING { NOTHING } else { self.scans.number(lexeme, forbidden) }
     }
 
-    fn union_of(&mut self, left: u32, right: u32) -> u32 {
+    pub(crate) fn union_of(&mut self, left: u32, right: u32) -> u32 {
         if left == NOTHING || left == right {
             return right;
         }

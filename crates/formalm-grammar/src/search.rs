@@ -26,7 +26,14 @@ impl Core {
     /// Whether the certificate shows that a member continues a reading.
     fn is_certain(&mut self, reading: Reading) -> Result<bool, Error> {
         let Reading { lexeme, stacks, forbidden } = reading;
-        Ok(self.is_certified(lexeme, forbidden)? && self.is_settled(stacks)?)
+        if !self.is_certified(lexeme, forbidden)? || !self.is_settled(stacks)? {
+            return Ok(false);
+        }
+        if !reading.is_between() || self.certificate.fragile().is_empty() {
+            return Ok(true);
+        }
+        let context = self.context(stacks)?;
+        self.fits(context, forbidden)
     }
 
     /// Searches the readings from one, those first that need the fewest bytes, and remembers what
@@ -155,7 +162,7 @@ impl Core {
     }
 
     /// A lower bound of the bytes to the nearest member.
-    fn bound(&mut self, state: u32) -> Result<u32, Error> {
+    pub(crate) fn bound(&mut self, state: u32) -> Result<u32, Error> {
         let mut least = u32::MAX;
         for reading in self.readings(state) {
             least = least.min(self.least_bytes(reading)?);

@@ -1,7 +1,7 @@
 //! What the certificate says of stacks.
 //!
-//! A place is *settled* if a member continues it behind a separator, whatever was read before,
-//! and if every lexeme that may stand there leads to such a place. Sound stacks are, but for what
+//! A place is *settled* if a member continues it behind a separator, whatever was read before (but
+//! see [`Core::fits`]), and if every lexeme that may stand there leads to such a place. Sound stacks are, but for what
 //! fragile terminals lead to, which is looked at here.
 
 use formalm_automata::Error;

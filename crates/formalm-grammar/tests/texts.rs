@@ -164,17 +164,20 @@ fn files_of_others_are_read() {
     }
 }
 
-/// Whether a grammar with default limits answers, or says that it cannot, in good time.
-fn ends_in_time(rules: &[String], text: &[u8]) -> bool {
-    let begun = std::time::Instant::now();
+/// Whether a grammar answers, or says that it cannot. Work is counted in steps and not in seconds,
+/// which another machine or a busy one would change.
+fn ends(rules: &[String], text: &[u8]) -> bool {
     let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
         let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
         let read = machine.walk(machine.start(), text)?;
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))
     });
-    let fits = matches!(read, Ok(true) | Err(Error::Limit { .. }));
-    // Ten times what is asked for: other tests run beside this one.
-    fits && begun.elapsed().as_secs() < 10
+    match read {
+        Ok(member) => member,
+        // It is noticed when it is exceeded, and not long after.
+        Err(Error::Limit { needed, allowed, .. }) => needed <= allowed + allowed / 4,
+        Err(_) => false,
+    }
 }
 
 #[test]
@@ -183,17 +186,17 @@ fn large_grammars_and_bombs_end() {
     let count = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
     let mut flat = vec!["root ::= \"(\" root \")\" | x0".to_owned()];
     flat.extend((0..count).map(|at| rule(at, format!("\"a\" | x{}", (at * 7 + 1) % count))));
-    assert!(ends_in_time(&flat, b"((a))"));
+    assert!(ends(&flat, b"((a))"));
     let mut chain = vec!["root ::= x0".to_owned()];
     chain.extend((0..count).map(|at| rule(at, format!("x{} | \"(\" x0 \")\"", at + 1))));
     chain.push(rule(count, "\"a\"".to_owned()));
-    assert!(ends_in_time(&chain, b"((a))"));
+    assert!(ends(&chain, b"((a))"));
     let mut doubling = vec!["root ::= x0 | \"(\" root \")\"".to_owned()];
     doubling.extend((0..2000).map(|at| rule(at, format!("| x{} x{}", at + 1, at + 1))));
     doubling.push(rule(2000, "| \"a\" root".to_owned()));
-    assert!(ends_in_time(&doubling, &b"a".repeat(50)));
+    assert!(ends(&doubling, &b"a".repeat(50)));
     let ambiguous = vec!["root ::= root root root | root root | \"a\" | \"\"".to_owned()];
-    assert!(ends_in_time(&ambiguous, &b"a".repeat(100)));
+    assert!(ends(&ambiguous, &b"a".repeat(100)));
 }
 
 /// Pieces of grammars in any order: read or refused, and nothing else.

@@ -7,9 +7,9 @@ use formalm_constraint::{Constraint as Inner, Unfollowed};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
+use crate::automaton::Automaton;
 use crate::encoder::Encoder;
 use crate::errors;
-use crate::language::Automaton;
 use crate::machine::AnyKeys;
 use crate::matcher::{Cursor, Matcher};
 use crate::vocabulary::Vocabulary;

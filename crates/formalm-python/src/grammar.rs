@@ -1,9 +1,10 @@
 //! Grammars.
 
-use formalm_grammar::{Grammar as Inner, Lexing, Syntax, parse};
+use formalm_grammar::{Grammar as Inner, Lexing, Syntax, parse_with};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::language::Expression;
 
 /// A grammar that was read; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -14,13 +15,14 @@ pub(crate) struct Grammar {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None))]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new()))]
     fn new(
         py: Python<'_>,
         text: &str,
         syntax: &str,
         lexing: Option<&str>,
         start: Option<&str>,
+        languages: Vec<(String, PyRef<'_, Expression>)>,
     ) -> PyResult<Grammar> {
         let syntax = match syntax {
             "lark" => Syntax::Lark,
@@ -46,7 +48,9 @@ impl Grammar {
                 return Err(errors::argument(py, &message, hint));
             }
         };
-        match py.detach(|| parse(text, syntax, lexing, start)) {
+        let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
+        let languages: Vec<_> = languages.collect();
+        match py.detach(|| parse_with(text, syntax, lexing, start, &languages)) {
             Ok(inner) => Ok(Grammar { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }

@@ -11,9 +11,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::automaton::{Automaton, relation, unit};
 use crate::constraint::Constraint;
 use crate::errors;
-use crate::language::{Automaton, relation, unit};
 use crate::learnt::Shared;
 use crate::patient::patient;
 

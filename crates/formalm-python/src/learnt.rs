@@ -7,7 +7,7 @@ use formalm_automata::explicit::{Graph, Measured, Poll, Span, Table, Tally};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::language::unit;
+use crate::automaton::unit;
 
 /// What a graph and its iterators share; what is learnt is kept by unit.
 pub(crate) struct Shared {

@@ -2,6 +2,7 @@
 //! Nothing is decided here.
 
 mod arrays;
+mod automaton;
 mod constraint;
 mod encoder;
 mod errors;
@@ -26,6 +27,8 @@ mod _core {
     #[pymodule_export]
     use super::arrays::apply_bitmask;
     #[pymodule_export]
+    use super::automaton::Automaton;
+    #[pymodule_export]
     use super::constraint::Constraint;
     #[pymodule_export]
     use super::encoder::Encoder;
@@ -34,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]
-    use super::language::{Automaton, Expression, Grouping};
+    use super::language::{Expression, Grouping};
     #[pymodule_export]
     use super::masking::masked_scores;
     #[pymodule_export]

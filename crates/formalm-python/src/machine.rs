@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, ByteSet, Error, Front, KeyId, Keys, Machine, Prefixed, PrefixedKeys, Purpose,
-    StateId, Viability,
+    Automaton, ByteSet, Composed, Error, Filtered, Front, KeyId, Keys, Machine, Prefixed,
+    PrefixedKeys, Purpose, StateId, StateKeys, Viability,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
@@ -18,6 +18,10 @@ pub(crate) enum AnyMachine {
     Regular(Arc<Automaton>),
     Grammar(Arc<GrammarAutomaton>),
     Schema(Arc<SchemaAutomaton>),
+    /// Machines of any kind in rows, choices and repetitions.
+    Composed(Arc<Composed<AnyMachine>>),
+    /// A machine of any kind with a regular one beside it.
+    Filtered(Arc<Filtered<AnyMachine>>),
     /// A machine of another kind behind a text.
     Prefixed(Arc<Prefixed<AnyMachine>>),
 }
@@ -28,6 +32,8 @@ macro_rules! on_any {
             AnyMachine::Regular($one) => $result,
             AnyMachine::Grammar($one) => $result,
             AnyMachine::Schema($one) => $result,
+            AnyMachine::Composed($one) => $result,
+            AnyMachine::Filtered($one) => $result,
             AnyMachine::Prefixed($one) => $result,
         }
     };
@@ -39,6 +45,8 @@ impl AnyMachine {
             AnyMachine::Regular(one) => one.state_count(),
             AnyMachine::Grammar(one) => one.state_count(),
             AnyMachine::Schema(one) => one.state_count(),
+            AnyMachine::Composed(one) => one.state_count(),
+            AnyMachine::Filtered(one) => one.state_count(),
             AnyMachine::Prefixed(one) => one.front().text.len() + one.rest().state_count(),
         }
     }
@@ -55,7 +63,7 @@ impl AnyMachine {
             AnyMachine::Regular(one) => one.is_text(),
             AnyMachine::Grammar(one) => one.is_text(),
             AnyMachine::Schema(one) => one.is_text(),
-            AnyMachine::Prefixed(_) => false,
+            AnyMachine::Composed(_) | AnyMachine::Filtered(_) | AnyMachine::Prefixed(_) => false,
         }
     }
 }
@@ -85,6 +93,10 @@ impl Machine for AnyMachine {
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         on_any!(self, one => one.shortest(state))
+    }
+
+    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.least_bytes(state))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -122,6 +134,8 @@ enum Plain {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
     Schema(Box<SchemaKeys>),
+    /// Of machines made of others.
+    States(StateKeys<AnyMachine>),
 }
 
 macro_rules! on_plain {
@@ -130,6 +144,7 @@ macro_rules! on_plain {
             Plain::Regular($one) => $result,
             Plain::Grammar($one) => $result,
             Plain::Schema($one) => $result,
+            Plain::States($one) => $result,
         }
     };
 }
@@ -156,6 +171,9 @@ impl AnyKeys {
                 }
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
+                }
+                AnyMachine::Composed(_) | AnyMachine::Filtered(_) => {
+                    Plain::States(StateKeys::new(Arc::clone(rest)))
                 }
                 AnyMachine::Prefixed(_) => return None,
             };

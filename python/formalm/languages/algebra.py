@@ -15,7 +15,33 @@ __all__ = ["Combination", "Repetition", "as_language", "combine"]
 MAX_REPETITION = 100_000
 
 
-class Combination(Language):
+class Mixed(Language):
+    """A language made of others, of any kind."""
+
+    __slots__ = ()
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether all parts are."""
+        return all(part.is_regular for part in self._arguments if isinstance(part, Language))
+
+    def _made(self, state_limit: int | None) -> _core.Automaton:
+        if self.is_regular:
+            return super()._made(state_limit)
+        machine = self._made_or_none(state_limit)
+        if machine is None:
+            raise LanguageError("the language is empty: no text is a member")
+        return machine
+
+    def _made_or_none(self, state_limit: int | None) -> _core.Automaton | None:
+        if self.is_regular:
+            return super()._made_or_none(state_limit)
+        from formalm.languages.machines import combined
+
+        return combined(self, state_limit)
+
+
+class Combination(Mixed):
     """The union, intersection, difference, concatenation or complement of languages."""
 
     __slots__ = ()
@@ -47,7 +73,7 @@ class Combination(Language):
         return f"~{parts[0]}" if self.operator == "~" else f"({f' {self.operator} '.join(parts)})"
 
 
-class Repetition(Language):
+class Repetition(Mixed):
     """A language between ``minimum`` and ``maximum`` times in a row."""
 
     __slots__ = ("maximum", "minimum", "part")

@@ -21,6 +21,15 @@ class Combining:
 
     __slots__ = ()
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether the language is made of patterns and texts only, not of grammars or schemas.
+
+        Regular languages go into every operation; others into ``|``, ``+`` and ``*`` with any
+        language, and into ``&`` and ``-`` with a regular one on the right.
+        """
+        return True
+
     def __or__(self, other: object) -> Language:
         return _combine("|", self, other)
 

@@ -259,14 +259,21 @@ def _rewritten(table: Table, _kind: str) -> Language:
 
 
 def _grammar_data(language: Any) -> dict[str, Any]:
-    text, syntax, lexing, start = language._arguments
+    text, syntax, lexing, start = language._arguments[:4]
     names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
-    return {"kind": "grammar", "text": text, **names}
+    given = [{"name": name, "language": to_data(one)} for name, one in language.languages.items()]
+    return {"kind": "grammar", "text": text, **names, "languages": given or None}
 
 
 def _grammar(table: Table, _kind: str) -> Language:
-    options = [table.take(name, str, None) for name in ("lexing", "start")]
-    return Grammar(table.take("text", str), table.take("syntax", str, "lark"), *options)
+    lexing, start = (table.take(name, str, None) for name in ("lexing", "start"))
+    languages = []
+    for where, value in table.items("languages", optional=True):
+        one = Table(value, where)
+        languages.append((one.take("name", str), one.language("language")))
+        one.close()
+    text, syntax = table.take("text", str), table.take("syntax", str, "lark")
+    return Grammar(text, syntax, lexing, start, tuple(languages))
 
 
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {

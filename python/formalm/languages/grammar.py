@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -11,6 +12,9 @@ from formalm.languages.language import Language
 from formalm.languages.lark import description
 
 __all__ = ["Grammar", "Note"]
+
+#: Languages by name.
+Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...]"
 
 
 class Note(NamedTuple):
@@ -53,6 +57,10 @@ class Grammar(Language):
         The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
         rule of EBNF.
 
+    languages
+        Terminals that are languages, by name: any regular language, ``&`` and ``~`` included. Lark
+        text names each of them in ``%declare``. They compete as patterns without end do.
+
     Raises
     ------
     LanguageError
@@ -77,6 +85,11 @@ class Grammar(Language):
     (True, False, True)
     >>> sums.shortest("2*(3+")
     b'2*(3+0)'
+
+    >>> from formalm import Regex
+    >>> word = Regex("[a-z]+") - Regex("if|else")
+    >>> Grammar('%declare WORD\nstart: WORD ("," WORD)*', languages={"WORD": word}).matches("a,b")
+    True
     """
 
     __slots__ = ("_grammar",)
@@ -87,6 +100,7 @@ class Grammar(Language):
         syntax: str = "lark",
         lexing: str | None = None,
         start: str | None = None,
+        languages: Languages = (),
     ) -> None:
         for name, value in (("text", text), ("syntax", syntax)):
             if not isinstance(value, str):
@@ -100,8 +114,10 @@ class Grammar(Language):
             span = (error.start, error.end)
             message = "a grammar has a lone surrogate, which no text has"
             raise LanguageError(message, source=text, span=span) from None
-        super().__init__(text, syntax, lexing, start)
-        self._grammar = _core.Grammar(text, syntax, lexing, start)
+        given = named_languages(languages)
+        super().__init__(text, syntax, lexing, start, *(part for pair in given for part in pair))
+        parts = [(name, language.expression()) for name, language in given]
+        self._grammar = _core.Grammar(text, syntax, lexing, start, parts)
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -183,20 +199,57 @@ class Grammar(Language):
             "a grammar has no capture groups", hint="matches(text) tells whether it is a member"
         )
 
+    @property
+    def is_regular(self) -> bool:
+        """False: a grammar is read by a machine of its own."""
+        return False
+
     def _described(self) -> _core.Grammar:
         return self._grammar
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a grammar cannot be combined with other languages yet, nor edited, rewritten or"
-            " reversed",
-            hint="write the other language into the grammar, as a terminal",
+            "a grammar is not regular: it cannot be edited, rewritten, reversed or complemented",
+            hint="it goes into | and + with any language, and into & and - with a regular one",
         )
+
+    @property
+    def languages(self) -> dict[str, Language]:
+        """The terminals that are languages, by name."""
+        given = iter(self._arguments[4:])
+        return {
+            str(name): language
+            for name, language in zip(given, given, strict=True)
+            if isinstance(language, Language)
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (*self._arguments[:4], tuple(self.languages.items()))
 
     def __repr__(self) -> str:
         parts = [repr(self.text)]
         names = ("syntax", "lexing", "start")
-        for name, value in zip(names, self._arguments[1:], strict=True):
+        for name, value in zip(names, self._arguments[1:4], strict=True):
             if value is not None and (name, value) != ("syntax", "lark"):
                 parts.append(f"{name}={value!r}")
+        if self.languages:
+            parts.append(f"languages={self.languages!r}")
         return f"Grammar({', '.join(parts)})"
+
+
+def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
+    """Return names with languages; what is not regular is refused when its expression is asked."""
+    pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
+    for pair in pairs:
+        name, language = pair
+        if not all(map(isinstance, pair, (str, Language))):
+            raise ArgumentError(
+                f"languages are Languages by name, not {language!r} by {name!r}",
+                hint='write languages={"NAME": Regex(pattern)}',
+            )
+        if not language.is_regular:
+            raise LanguageError(
+                f"the terminal {name} is not regular",
+                hint="write the rules of the other grammar into this one",
+            )
+    return pairs

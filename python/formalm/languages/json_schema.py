@@ -182,12 +182,17 @@ class JsonSchema(Language):
         """A new reader of texts that are still being written."""
         return PartialJson()
 
+    @property
+    def is_regular(self) -> bool:
+        """False: a schema is read by a machine of its own."""
+        return False
+
     def _described(self) -> _core.JsonSchema:
         return self._schema
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a schema cannot be combined with other languages yet, nor edited or rewritten",
+            "a schema is not regular: it cannot be edited, rewritten, reversed or complemented",
             hint="combine schemas by allOf, anyOf and not",
         )
 

@@ -96,23 +96,24 @@ class Language(Combining, ABC):
         """
         if state_limit is not None and not (type(state_limit) is int and 0 < state_limit < 1 << 63):
             raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
-        machine = self._automata.get(state_limit)
-        if machine is None:
-            options = {} if state_limit is None else {"state_limit": state_limit}
-            machine = _core.Automaton(self._described(), **options)
-            self._automata[state_limit] = machine
-        return machine
+        if state_limit not in self._automata:
+            self._automata[state_limit] = self._made(state_limit)
+        return self._automata[state_limit]
 
     def machine(self, *, state_limit: int | None = None) -> _core.Automaton | None:
         """The lazy byte machine; None for the empty language, which has none."""
         if state_limit is not None:
-            return _core.Automaton.of(self._described(), state_limit=state_limit)
-        if None not in self._automata:
-            machine = _core.Automaton.of(self._described())
-            if machine is None:
-                return None
+            return self._made_or_none(state_limit)
+        machine = self._automata.get(None) or self._made_or_none(None)
+        if machine is not None:
             self._automata[None] = machine
-        return self._automata[None]
+        return machine
+
+    def _made(self, state_limit: int | None) -> _core.Automaton:
+        return _core.Automaton(self._described(), state_limit=state_limit)
+
+    def _made_or_none(self, state_limit: int | None) -> _core.Automaton | None:
+        return _core.Automaton.of(self._described(), state_limit=state_limit)
 
     def to_automaton(self, *, state_limit: int = 100_000) -> Automaton:
         """The minimal automaton, written out; that of the empty language has one state.
@@ -203,8 +204,10 @@ class Language(Combining, ABC):
         """The capture groups of all its patterns, in the order written and numbered from 1.
 
         Patterns that are subtracted, complemented, edited or rewritten have none: no member
-        matches them.
+        matches them. What is not regular has none.
         """
+        if not self.is_regular:
+            return ()
         groups = self.expression().groups
         return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
 

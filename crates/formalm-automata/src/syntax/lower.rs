@@ -1,11 +1,16 @@
 //! From items as written to nodes that need no flags.
 
+use std::sync::OnceLock;
+
 use rustc_hash::FxHashMap;
 
 use super::ast::Node;
 use super::item::{Anchor, Atom, Item};
 use super::{Dialect, Flags, classes};
 use crate::charset::CharSet;
+
+/// ASCII characters that are read in either case: grammars have hundreds of such keywords.
+static FOLDED: [OnceLock<CharSet>; 128] = [const { OnceLock::new() }; 128];
 
 /// Turns items into nodes and remembers the classes it has met, because folding one costs far
 /// more than reading it.
@@ -44,6 +49,13 @@ impl Lowering {
             return char::from_u32(*code).map(CharSet::single).unwrap_or_default();
         }
         let dialect = self.dialect;
+        if let Atom::Literal(code @ 0..128) = atom
+            && dialect == Dialect::Python
+            && flags == (Flags { ignore_case: true, ..Flags::default() })
+        {
+            let class = || classes::resolve(&atom, dialect, flags);
+            return FOLDED[code as usize].get_or_init(class).clone();
+        }
         let key = (atom, flags);
         if let Some(class) = self.classes.get(&key) {
             return class.clone();

@@ -13,7 +13,7 @@ use crate::mask::Words;
 const MANY: u32 = 512;
 
 /// Tokens of several summaries.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Tokens {
     /// Ranges of the trie's order.
     Ranges(Arc<[(u32, u32)]>),
@@ -22,7 +22,7 @@ pub(super) enum Tokens {
 }
 
 /// Several summaries as one.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Joined {
     pub(super) tokens: Tokens,
     /// Terminals with the group of nodes at which their lexemes end.
@@ -37,44 +37,49 @@ impl Joined {
 }
 
 impl Tables {
-    /// What all tokens do from one place of the lexer.
+    /// What all tokens do from one place of the lexer, as a number of [`Tables::joins`].
     pub(super) fn root<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         scan: Scan,
-    ) -> Result<Joined, Error> {
-        if let Some(known) = self.roots.get(&scan.0) {
-            return Ok(known.clone());
+    ) -> Result<usize, Error> {
+        if let Some(&known) = self.roots.get(&scan.0) {
+            return Ok(known as usize);
         }
         let summary = self.summary(lexemes, vocabulary, ROOT, scan)?;
         let joined = self.join(vocabulary, vec![summary]);
-        self.roots.insert(scan.0, joined.clone());
-        Ok(joined)
+        self.roots.insert(scan.0, self.joins.len() as u32);
+        self.joins.push(joined);
+        Ok(self.joins.len() - 1)
     }
 
-    /// What the tokens below the nodes of a group do in a context.
+    /// What the tokens below the nodes of a group do in a context, in the same way.
     pub(super) fn joined<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         group: u32,
         context: Context,
-    ) -> Result<Joined, Error> {
-        if let Some(known) = self.joined.get(&(group, context.0)) {
-            return Ok(known.clone());
+    ) -> Result<usize, Error> {
+        if let Some(&known) = self.joined.get(&(group, context.0)) {
+            return Ok(known as usize);
         }
         let members = Arc::clone(&self.groups[group as usize]);
         self.spend(members.len() as u64)?;
         let mut summaries = Vec::with_capacity(members.len());
+        let mut doubtful = false;
         for &(node, left) in &*members {
+            doubtful |= !lexemes.fits(context, left)?;
             if let Some(scan) = lexemes.scan(context, left) {
                 summaries.push(self.summary(lexemes, vocabulary, node, scan)?);
             }
         }
-        let joined = self.join(vocabulary, summaries);
-        self.joined.insert((group, context.0), joined.clone());
-        Ok(joined)
+        let mut joined = self.join(vocabulary, summaries);
+        joined.doubtful |= doubtful;
+        self.joined.insert((group, context.0), self.joins.len() as u32);
+        self.joins.push(joined);
+        Ok(self.joins.len() - 1)
     }
 
     fn join(&mut self, vocabulary: &Vocabulary, summaries: Vec<u32>) -> Joined {

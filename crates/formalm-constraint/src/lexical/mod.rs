@@ -42,8 +42,12 @@ struct Tables {
     /// Nodes with what was left, by group.
     groups: Vec<Arc<[(u32, u32)]>>,
     group_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
-    joined: FxHashMap<(u32, u32), Joined>,
-    roots: FxHashMap<u32, Joined>,
+    joins: Vec<Joined>,
+    /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
+    joined: FxHashMap<(u32, u32), u32>,
+    roots: FxHashMap<u32, u32>,
+    /// Masks by the joins they are made of: many states come to the same ones.
+    sums: FxHashMap<Box<[u32]>, Mask>,
     /// Whole masks by their hash, so that equal ones are one.
     masks: FxHashMap<u64, Arc<Words>>,
     bytes: usize,
@@ -80,18 +84,17 @@ impl Tables {
         key: KeyId,
     ) -> Result<Option<Mask>, Error> {
         let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
-        let trie = vocabulary.trie();
-        let mut sum = Sum { order: trie.order(), only: None, words: Vec::new() };
-        let size = vocabulary.len().div_ceil(32);
+        let mut parts: Vec<u32> = Vec::new();
         let mut stack: Vec<(Place, u32, u32)> = Vec::new();
         let mut seen: FxHashSet<(Place, u32)> = FxHashSet::default();
         for (scan, place) in readings {
             let root = self.root(lexemes, vocabulary, scan)?;
-            if root.doubtful {
+            let joined = &self.joins[root];
+            if joined.doubtful {
                 return Ok(None);
             }
-            sum.add(&root.tokens, size);
-            stack.extend(root.groups.iter().map(|&(terminal, group)| (place, terminal, group)));
+            parts.extend((!joined.is_empty()).then_some(root as u32));
+            stack.extend(joined.groups.iter().map(|&(terminal, group)| (place, terminal, group)));
         }
         while let Some((place, terminal, group)) = stack.pop() {
             self.spend(1)?;
@@ -100,14 +103,33 @@ impl Tables {
                 continue;
             }
             let context = lexemes.context(next)?;
-            let joined = self.joined(lexemes, vocabulary, group, context)?;
+            let number = self.joined(lexemes, vocabulary, group, context)?;
+            let joined = &self.joins[number];
             if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
                 return Ok(None);
             }
-            sum.add(&joined.tokens, size);
+            parts.extend((!joined.is_empty()).then_some(number as u32));
             stack.extend(joined.groups.iter().map(|&(terminal, group)| (next, terminal, group)));
         }
-        Ok(Some(self.shared(sum, size)))
+        parts.sort_unstable();
+        parts.dedup();
+        Ok(Some(self.sum_of(vocabulary, &parts)))
+    }
+
+    /// The mask of all tokens of some joins.
+    fn sum_of(&mut self, vocabulary: &Vocabulary, parts: &[u32]) -> Mask {
+        if let Some(known) = self.sums.get(parts) {
+            return known.clone();
+        }
+        let size = vocabulary.len().div_ceil(32);
+        let mut sum = Sum { order: vocabulary.trie().order(), only: None, words: Vec::new() };
+        for &part in parts {
+            sum.add(&self.joins[part as usize].tokens, size);
+        }
+        let mask = self.shared(sum, size);
+        self.bytes += mask.memory_bytes() + 4 * parts.len() + 40;
+        self.sums.insert(parts.into(), mask.clone());
+        mask
     }
 
     fn spend(&mut self, steps: u64) -> Result<(), Error> {

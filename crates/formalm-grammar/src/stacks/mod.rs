@@ -42,7 +42,7 @@ pub(crate) struct Stacks {
     pub(crate) meter: Meter,
     /// State and list of nodes below.
     nodes: Vec<(u32, u32)>,
-    /// Whether the state of a node or of one below is not sound.
+    /// Whether the state of a node is not sound, or one that completing its items comes back to.
     fragile: Vec<bool>,
     node_ids: FxHashMap<(u32, u32), u32>,
     edges: Vec<Edge>,
@@ -92,13 +92,39 @@ impl Stacks {
         if let Some(&known) = self.node_ids.get(&(state, list)) {
             return known;
         }
-        let is_fragile = |&one: &u32| self.fragile.get(one as usize) == Some(&true);
-        let fragile = self.tables.is_fragile(state) || below.iter().any(is_fragile);
+        let fragile = self.exposes_fragile(state, below);
         self.fragile.push(fragile);
         self.nodes.push((state, list));
         let node = self.nodes.len() as u32 - 1;
         self.node_ids.insert((state, list), node);
         node
+    }
+
+    /// Whether a state is not sound, or one below that its items come back to when they are
+    /// complete: what lies in between never matters again.
+    fn exposes_fragile(&self, state: u32, below: &[u32]) -> bool {
+        if !self.tables.has_fragile() || below.first() == Some(&BOTTOM) {
+            return self.tables.is_fragile(state);
+        }
+        if self.tables.is_fragile(state) {
+            return true;
+        }
+        let pushed: FxHashSet<u32> = self.tables.goals(state).map(|one| one.1).collect();
+        let most = pushed.iter().copied().max().unwrap_or(0);
+        let mut reached = below.to_vec();
+        for popped in 1..=most {
+            let fragile = |&one: &u32| self.fragile[one as usize];
+            if pushed.contains(&popped) && reached.iter().any(fragile) {
+                return true;
+            }
+            if popped < most {
+                let nodes = reached.iter().map(|&one| self.nodes[one as usize].1);
+                reached = nodes.flat_map(|list| self.lists.get(list).iter().copied()).collect();
+                reached.sort_unstable();
+                reached.dedup();
+            }
+        }
+        false
     }
 
     fn edge(&mut self, state: u32, below: u32) -> u32 {

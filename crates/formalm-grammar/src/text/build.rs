@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use formalm_automata::syntax;
-use formalm_automata::{Error, Resource, Span};
+use formalm_automata::{Error, Expression, Resource, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edges::{is_lazy, looks_out, prefers_longest};
@@ -27,6 +27,8 @@ pub(super) struct Build<'a> {
     source: &'a Source,
     pub(super) lexing: Lexing,
     defined: FxHashMap<&'a str, &'a TerminalSource>,
+    /// Declared terminals that are languages.
+    given: FxHashMap<&'a str, &'a Expression>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
     pub(super) terminals: Vec<Ranked>,
     by_name: FxHashMap<String, usize>,
@@ -50,12 +52,14 @@ pub(super) fn grammar(
     source: Source,
     lexing: Lexing,
     start: &str,
+    languages: &[(String, Expression)],
 ) -> Result<Grammar, Error> {
     let mut build = Build {
         text,
         source: &source,
         lexing,
         defined: FxHashMap::default(),
+        given: languages.iter().map(|(name, language)| (name.as_str(), language)).collect(),
         templates: FxHashMap::default(),
         terminals: Vec::new(),
         by_name: FxHashMap::default(),
@@ -69,7 +73,7 @@ pub(super) fn grammar(
         unnamed: 0,
         parts: Cell::new(0),
     };
-    build.names()?;
+    build.names(languages)?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start) else {
         return Err(Error::Language {
@@ -122,7 +126,7 @@ impl<'a> Build<'a> {
     }
 
     /// Takes up all names; each may be defined once.
-    fn names(&mut self) -> Result<(), Error> {
+    fn names(&mut self, languages: &[(String, Expression)]) -> Result<(), Error> {
         for one in &self.source.terminals {
             if self.defined.insert(&one.name, one).is_some() {
                 return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
@@ -132,6 +136,20 @@ impl<'a> Build<'a> {
             if self.templates.insert(&one.name, one).is_some() {
                 return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
             }
+        }
+        for (at, (name, _)) in languages.iter().enumerate() {
+            let declared = self.source.declared.iter().any(|one| one.0 == *name);
+            let twice = languages[..at].iter().any(|one| one.0 == *name);
+            let why = match self.defined.contains_key(name.as_str()) || twice {
+                true => "is defined twice",
+                false if !declared => "is not declared in the text",
+                false => continue,
+            };
+            return Err(Error::Language {
+                message: format!("the terminal {name} {why}"),
+                span: None,
+                hint: Some(format!("write %declare {name} on a line of its own, once")),
+            });
         }
         // The same text within a rule is the same terminal.
         for one in &self.source.terminals {
@@ -180,7 +198,8 @@ impl<'a> Build<'a> {
                 if let Some(at) = rule.parameters.iter().position(|one| one == name) {
                     return self.body(&given[at], &PLAIN, &[]);
                 }
-                if self.defined.contains_key(name.as_str()) {
+                let name_is = name.as_str();
+                if self.defined.contains_key(name_is) || self.given.contains_key(name_is) {
                     return Ok(Node::Terminal(self.named(name, *span)?));
                 }
                 let mut list = Vec::with_capacity(arguments.len());
@@ -189,7 +208,8 @@ impl<'a> Build<'a> {
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let message = format!("the terminal {name} is declared and has no pattern");
-                    let hint = Some("define it: terminals that a program makes are not supported");
+                    let hint =
+                        Some("define it, or give it as a language: languages={name: language}");
                     return Err(self.refuse(*span, &message, hint));
                 }
                 Node::Rule(self.rule(name, list, *span)?)
@@ -232,6 +252,15 @@ impl<'a> Build<'a> {
     fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
         if let Some(&at) = self.by_name.get(name) {
             return Ok(at);
+        }
+        if let Some(&language) = self.given.get(name) {
+            let kind =
+                Kind { priority: 0, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+            let (name, language) = (name.to_owned(), language.clone());
+            self.by_name.insert(name.clone(), self.terminals.len());
+            let terminal = Terminal { name, language, span: Some(span) };
+            self.terminals.push(Ranked { terminal, kind });
+            return Ok(self.terminals.len() - 1);
         }
         let Some(&source) = self.defined.get(name) else {
             return Err(self.refuse(span, &format!("{name} is not defined"), None));
@@ -293,7 +322,10 @@ impl<'a> Build<'a> {
                 Some(source) => self.pattern(&source.body, depth - 1, *place)?,
                 None => {
                     let message = format!("{name} is not a terminal that is defined");
-                    let hint = Some("terminals are made of terminals");
+                    let hint = match self.given.contains_key(name.as_str()) {
+                        true => Some("it is a language: put terminals together as languages"),
+                        false => Some("terminals are made of terminals"),
+                    };
                     return Err(self.refuse(*place, &message, hint));
                 }
             },

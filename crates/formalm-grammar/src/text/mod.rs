@@ -15,7 +15,7 @@ mod scanner;
 mod shape;
 mod trees;
 
-use formalm_automata::{Error, Span};
+use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use leaves::Leaf;
@@ -53,6 +53,32 @@ pub fn parse(
     lexing: Option<Lexing>,
     start: Option<&str>,
 ) -> Result<Grammar, Error> {
+    parse_with(text, syntax, lexing, start, &[])
+}
+
+/// Reads a text of Lark whose declared terminals are given as languages. They compete as patterns
+/// without end that are written where they first occur.
+///
+/// # Errors
+///
+/// As [`parse`]; also for languages of names that the text does not declare, and for readings and
+/// syntaxes that have no place for them.
+pub fn parse_with(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+) -> Result<Grammar, Error> {
+    if !languages.is_empty() && (syntax != Syntax::Lark || lexing == Some(Lexing::First)) {
+        return Err(Error::Language {
+            message: "languages are terminals of Lark text whose lexemes are the longest, or read \
+                      in any way"
+                .to_owned(),
+            span: None,
+            hint: Some("write them as patterns".to_owned()),
+        });
+    }
     let source = match syntax {
         Syntax::Lark => lark::read(text)?,
         Syntax::Gbnf => gbnf::read(text)?,
@@ -73,7 +99,7 @@ pub fn parse(
         Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    let grammar = build::grammar(text, source, lexing, &start)?;
+    let grammar = build::grammar(text, source, lexing, &start, languages)?;
     Ok(regular::merged(grammar))
 }
 

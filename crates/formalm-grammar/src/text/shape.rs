@@ -28,6 +28,11 @@ impl Shape {
         Shape { least, most, length: leaf.length, written, folds: leaf.flags.contains('i') }
     }
 
+    /// That of a pattern without end of which nothing else is known.
+    pub(super) fn endless() -> Shape {
+        Shape::joined(0, 0, u64::MAX)
+    }
+
     fn joined(length: u64, least: u64, most: u64) -> Shape {
         Shape { least, most, length, written: length, folds: false }
     }

@@ -1,0 +1,187 @@
+//! A regular expression whose letters are machines, as its position automaton (Glushkov).
+//!
+//! A state is a set of letters with a state of each: where the text may be. Letters need not be
+//! deterministic together, nor end where another begins: all ways are followed at once. Since
+//! every machine shows live states only, and a member of what follows is there, nothing here is
+//! ever a dead end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::states::{Item, States, live, shortest};
+use crate::automaton::StateId;
+use crate::bytes::ByteSet;
+use crate::error::Error;
+use crate::machine::Machine;
+
+/// In place of a letter: nothing was read yet.
+const BEGINNING: u32 = u32::MAX;
+
+/// One letter of the expression.
+#[derive(Debug)]
+pub struct Letter<M> {
+    /// The texts it stands for: at least one.
+    pub machine: Arc<M>,
+    /// Letters that may come next.
+    pub follows: Vec<u32>,
+    /// Whether the expression may end with it.
+    pub last: bool,
+}
+
+/// Machines in rows, choices and repetitions.
+#[derive(Debug)]
+pub struct Composed<M> {
+    letters: Vec<Letter<M>>,
+    /// Bytes that are needed at least once a letter has ended.
+    rest: Vec<usize>,
+    /// Whether the empty text is a member without any letter.
+    empty: bool,
+    states: Mutex<States>,
+}
+
+impl<M: Machine> Composed<M> {
+    /// The machine of an expression, from letters that can all be reached and can all be brought to
+    /// an end; `first` are those that it may begin with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn new(
+        letters: Vec<Letter<M>>,
+        first: &[u32],
+        empty: bool,
+        state_limit: u64,
+    ) -> Result<Composed<M>, Error> {
+        let mut least = Vec::with_capacity(letters.len());
+        for letter in &letters {
+            least.push(letter.machine.shortest(letter.machine.start())?.len());
+        }
+        let rest = rests(&letters, &least);
+        let states = Mutex::new(States::new(state_limit));
+        let composed = Composed { letters, rest, empty, states };
+        let mut items = vec![(BEGINNING, StateId::from_number(0))];
+        composed.enter(first, &mut items);
+        composed.lock().number(items)?;
+        Ok(composed)
+    }
+
+    /// Number of states so far, those of the parts aside.
+    pub fn state_count(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, States> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the starts of letters, and of those behind letters that may be empty.
+    fn enter(&self, letters: &[u32], items: &mut Vec<Item>) {
+        let mut open = letters.to_vec();
+        while let Some(at) = open.pop() {
+            let letter = &self.letters[at as usize];
+            let item = (at, letter.machine.start());
+            if !items.contains(&item) {
+                items.push(item);
+                if letter.machine.is_accepting(item.1) {
+                    open.extend_from_slice(&letter.follows);
+                }
+            }
+        }
+    }
+
+    /// The least over all letters of what `own` says they need, and of what follows.
+    fn least(
+        &self,
+        state: StateId,
+        own: impl Fn(&M, StateId) -> Result<usize, Error>,
+    ) -> Result<usize, Error> {
+        if self.is_accepting(state) {
+            return Ok(0);
+        }
+        let mut least = usize::MAX;
+        let items = self.lock().items(state.number());
+        for &(at, state) in items.iter().filter(|item| item.0 != BEGINNING) {
+            let own = own(&self.letters[at as usize].machine, state)?;
+            least = least.min(own.saturating_add(self.rest[at as usize]));
+        }
+        Ok(least)
+    }
+}
+
+/// Bytes needed at least behind each letter.
+fn rests<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
+    let mut rest: Vec<usize> =
+        letters.iter().map(|one| if one.last { 0 } else { usize::MAX }).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (at, letter) in letters.iter().enumerate() {
+            for &next in &letter.follows {
+                let through = least[next as usize].saturating_add(rest[next as usize]);
+                if through < rest[at] {
+                    rest[at] = through;
+                    changed = true;
+                }
+            }
+        }
+    }
+    rest
+}
+
+impl<M: Machine> Machine for Composed<M> {
+    fn start(&self) -> StateId {
+        StateId::from_number(0)
+    }
+
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let items = {
+            let states = self.lock();
+            if let Some(known) = states.known(state.number(), byte) {
+                return Ok(known.map(StateId::from_number));
+            }
+            states.items(state.number())
+        };
+        let mut next = Vec::new();
+        for &(at, state) in items.iter().filter(|item| item.0 != BEGINNING) {
+            let letter = &self.letters[at as usize];
+            let Some(after) = letter.machine.step(state, byte)? else { continue };
+            next.push((at, after));
+            if letter.machine.is_accepting(after) {
+                self.enter(&letter.follows, &mut next);
+            }
+        }
+        let mut states = self.lock();
+        let number = if next.is_empty() { None } else { Some(states.number(next)?) };
+        states.keep(state.number(), byte, number);
+        Ok(number.map(StateId::from_number))
+    }
+
+    fn is_accepting(&self, state: StateId) -> bool {
+        let items = self.lock().items(state.number());
+        items.iter().any(|&(at, state)| match self.letters.get(at as usize) {
+            Some(letter) => letter.last && letter.machine.is_accepting(state),
+            None => self.empty,
+        })
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        live(|byte| self.step(state, byte))
+    }
+
+    fn is_finite(&self) -> bool {
+        self.letters.iter().all(|one| one.machine.is_finite())
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let needs = |state| self.least(state, |one, state| Ok(one.shortest(state)?.len()));
+        shortest(state, needs, |state, byte| self.step(state, byte))
+    }
+
+    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.least(state, |one, state| one.least_bytes(state))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let parts: usize = self.letters.iter().map(|one| one.machine.memory_bytes()).sum();
+        self.lock().memory_bytes() + parts
+    }
+}

@@ -1,0 +1,70 @@
+//! States as keys, for machines that have no better ones.
+
+use std::sync::Arc;
+
+use crate::automaton::StateId;
+use crate::bytes::ByteSet;
+use crate::error::Error;
+use crate::lexemes::NoLexemes;
+use crate::machine::{Keys, Machine, Purpose, Steps};
+use crate::viability::{KeyId, Repetition};
+
+/// The states of a machine as keys: masks are found byte by byte, and what they meet is kept.
+#[derive(Debug)]
+pub struct StateKeys<M> {
+    machine: Arc<M>,
+}
+
+impl<M> StateKeys<M> {
+    /// Keys of a machine.
+    pub fn new(machine: Arc<M>) -> StateKeys<M> {
+        StateKeys { machine }
+    }
+}
+
+impl<M: Machine> Keys for StateKeys<M> {
+    type Machine = M;
+
+    fn machine(&self) -> &Arc<M> {
+        &self.machine
+    }
+
+    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+        Ok(KeyId::from_number(state.number()))
+    }
+
+    fn known_key(&self, state: StateId) -> Option<KeyId> {
+        Some(KeyId::from_number(state.number()))
+    }
+
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+        purpose.read(&Plainly(&*self.machine))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+struct Plainly<'a, M>(&'a M);
+
+impl<M: Machine> Steps for Plainly<'_, M> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.0.step(StateId::from_number(key.number()), byte)?;
+        Ok(next.map(|next| KeyId::from_number(next.number())))
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.0.live_bytes(StateId::from_number(key.number()))
+    }
+
+    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,106 @@
+//! Numbers for what a machine made of machines remembers.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::automaton::StateId;
+use crate::bytes::ByteSet;
+use crate::error::{Error, Resource};
+
+/// A part with one of its states.
+pub(super) type Item = (u32, StateId);
+
+/// States met so far: sorted lists of items. Successors are remembered too.
+#[derive(Debug)]
+pub(super) struct States {
+    items: Vec<Arc<[Item]>>,
+    ids: FxHashMap<Arc<[Item]>, u32>,
+    /// After a state and a byte; `None` if no member continues so.
+    steps: FxHashMap<(u32, u8), Option<u32>>,
+    bytes: usize,
+    limit: u64,
+}
+
+impl States {
+    pub(super) fn new(limit: u64) -> States {
+        States {
+            items: Vec::new(),
+            ids: FxHashMap::default(),
+            steps: FxHashMap::default(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    pub(super) fn number(&mut self, mut items: Vec<Item>) -> Result<u32, Error> {
+        items.sort_unstable();
+        items.dedup();
+        if let Some(&known) = self.ids.get(&*items) {
+            return Ok(known);
+        }
+        let needed = self.items.len() as u64 + 1;
+        if needed > self.limit {
+            return Err(Error::Limit { resource: Resource::States, needed, allowed: self.limit });
+        }
+        self.bytes += 64 + 8 * items.len();
+        let items: Arc<[Item]> = items.into();
+        self.items.push(Arc::clone(&items));
+        self.ids.insert(items, needed as u32 - 1);
+        Ok(needed as u32 - 1)
+    }
+
+    pub(super) fn items(&self, state: u32) -> Arc<[Item]> {
+        Arc::clone(&self.items[state as usize])
+    }
+
+    pub(super) fn known(&self, state: u32, byte: u8) -> Option<Option<u32>> {
+        self.steps.get(&(state, byte)).copied()
+    }
+
+    pub(super) fn keep(&mut self, state: u32, byte: u8, next: Option<u32>) {
+        self.steps.insert((state, byte), next);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes + self.steps.len() * 20
+    }
+}
+
+/// The bytes that lead on from a state.
+pub(super) fn live(
+    mut step: impl FnMut(u8) -> Result<Option<StateId>, Error>,
+) -> Result<ByteSet, Error> {
+    let mut live = ByteSet::default();
+    for byte in 0..=255 {
+        if step(byte)?.is_some() {
+            live.insert(byte);
+        }
+    }
+    Ok(live)
+}
+
+/// The smallest of the shortest texts to a member, given how many bytes each state needs.
+pub(super) fn shortest(
+    mut state: StateId,
+    mut needs: impl FnMut(StateId) -> Result<usize, Error>,
+    mut step: impl FnMut(StateId, u8) -> Result<Option<StateId>, Error>,
+) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    for left in (0..needs(state)?).rev() {
+        for byte in 0..=255 {
+            if let Some(next) = step(state, byte)?
+                && needs(next)? == left
+            {
+                text.push(byte);
+                state = next;
+                break;
+            }
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,165 @@
+"""Machines of combinations with a language that is not regular.
+
+Regular languages are combined as expressions. With others, rows, choices and repetitions become
+one expression whose letters are machines, and a regular language beside another one filters it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, NoReturn
+
+from formalm import _core
+from formalm.errors import LanguageError, LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from formalm.languages.algebra import Combination, Repetition
+    from formalm.languages.language import Language
+
+__all__ = ["combined"]
+
+#: Machines in one expression.
+LETTERS = 500
+
+#: Most states of a minimal automaton that filters another language.
+FILTER_STATES = 200
+
+
+def combined(language: Language, state_limit: int | None) -> _core.Automaton | None:
+    """The machine of a combination or repetition that is not regular; None if it is empty."""
+    from formalm.languages.algebra import Combination
+
+    if isinstance(language, Combination) and language.operator in "&-~":
+        return filtered(language, state_limit)
+    letters = Letters(state_limit)
+    whole = letters.read(language)
+    if whole is None:
+        return None
+    last = set(whole.last)
+    parts = [
+        (machine, sorted(follows), at in last)
+        for at, (machine, follows) in enumerate(zip(letters.machines, letters.follows, strict=True))
+    ]
+    first = list(whole.first)
+    return _core.Automaton.composed(parts, first, empty=whole.empty, state_limit=state_limit)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Letters that an expression may begin and end with, and whether it may have none."""
+
+    empty: bool
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+
+
+class Letters:
+    """The letters of an expression, numbered as they are read, with those that may follow each."""
+
+    def __init__(self, state_limit: int | None) -> None:
+        self.machines: list[_core.Automaton] = []
+        self.follows: list[set[int]] = []
+        self._state_limit = state_limit
+
+    def read(self, language: Language) -> Positions | None:
+        """Read a language, in new letters; None is the empty language."""
+        from formalm.languages.algebra import Combination, Repetition
+
+        if language.is_regular:
+            return self._letter(language)
+        if isinstance(language, Combination) and language.operator == "|":
+            parts = [part for part in map(self.read, language.operands) if part is not None]
+            return reduce(either, parts) if parts else None
+        if isinstance(language, Combination) and language.operator == "+":
+            return self._row([self.read(part) for part in language.operands])
+        if isinstance(language, Repetition):
+            return self._repeated(language)
+        return self._letter(language)
+
+    def _letter(self, language: Language) -> Positions | None:
+        machine = language.machine(state_limit=self._state_limit)
+        if machine is None:
+            return None
+        at = len(self.machines)
+        if at >= LETTERS:
+            hint = "repeat a regular part, or let the count be open: lang.star()"
+            raise LimitError("languages in an expression", at + 1, LETTERS, hint=hint)
+        self.machines.append(machine)
+        self.follows.append(set())
+        return Positions(empty=False, first=(at,), last=(at,))
+
+    def _row(self, parts: Sequence[Positions | None]) -> Positions | None:
+        whole = Positions(empty=True, first=(), last=())
+        for part in parts:
+            if part is None:
+                return None
+            self._join(whole.last, part.first)
+            whole = Positions(
+                empty=whole.empty and part.empty,
+                first=whole.first + (part.first if whole.empty else ()),
+                last=part.last + (whole.last if part.empty else ()),
+            )
+        return whole
+
+    def _repeated(self, language: Repetition) -> Positions | None:
+        nothing = Positions(empty=True, first=(), last=())
+        if language.maximum == 0:
+            return nothing
+        if language.part.machine(state_limit=self._state_limit) is None:
+            return nothing if language.minimum == 0 else None
+        # Copies of the part; the last one begins anew if there is no end to them.
+        count = max(language.minimum, 1) if language.maximum is None else language.maximum
+        parts: list[Positions | None] = []
+        for number in range(count):
+            part = self.read(language.part)
+            if part is not None and number >= language.minimum:
+                part = Positions(empty=True, first=part.first, last=part.last)
+            parts.append(part)
+        final = parts[-1]
+        if language.maximum is None and final is not None:
+            self._join(final.last, final.first)
+        return self._row(parts)
+
+    def _join(self, before: Sequence[int], behind: Sequence[int]) -> None:
+        for at in before:
+            self.follows[at].update(behind)
+
+
+def either(left: Positions, right: Positions) -> Positions:
+    """One of two."""
+    return Positions(left.empty or right.empty, left.first + right.first, left.last + right.last)
+
+
+def filtered(language: Combination, state_limit: int | None) -> _core.Automaton | None:
+    """The machine of an intersection or difference in which all but one language are regular."""
+    operands = language.operands
+    others = [part for part in operands if not part.is_regular]
+    if language.operator == "~":
+        refuse("the complement of {0} is not known", others)
+    if len(others) > 1:
+        refuse("whether {0} and {1} have members in common cannot be decided in general", others)
+    if language.operator == "-" and operands[0].is_regular:
+        refuse("what is not in {0} is not known", others)
+    regular = [part for part in operands if part.is_regular]
+    if language.operator == "-":
+        regular = [~part for part in regular]
+    beside = reduce(lambda left, right: left & right, regular)
+    # Written out to count: what is left for each state depends on them all.
+    beside.to_automaton(state_limit=FILTER_STATES)
+    machine, filtering = others[0].machine(state_limit=state_limit), beside.machine()
+    if machine is None or filtering is None:
+        return None
+    return machine.filtered(filtering, state_limit=state_limit)
+
+
+def refuse(message: str, languages: Sequence[Language]) -> NoReturn:
+    """Refuse a combination of languages that are not regular."""
+    names = [f"a {type(one).__name__}" for one in languages]
+    raise LanguageError(
+        message.format(*names),
+        hint="grammars and schemas go into | and + with any language, into & and - with a regular"
+        " one on the right",
+    )
