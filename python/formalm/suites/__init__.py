@@ -1,6 +1,7 @@
 """Suites: questions about a model as data, and what has to be true of the answers."""
 
 from formalm.suites.answers import answer_of
+from formalm.suites.builtin import builtin, builtin_names
 from formalm.suites.items import Item
 from formalm.suites.metrics import Measurement
 from formalm.suites.parts import Assertion, Comparison, Metric, Question
@@ -25,6 +26,8 @@ __all__ = [
     "Suite",
     "Template",
     "answer_of",
+    "builtin",
+    "builtin_names",
     "evaluate",
     "run_suite",
 ]
