@@ -40,7 +40,7 @@ suppress_warnings = ["ref.python"]
 class CommandHelp(Directive):
     """The help of a command as it is, so that the page cannot differ from it."""
 
-    optional_arguments = 1
+    optional_arguments = 2
 
     def run(self) -> list[nodes.Node]:
         """Return what ``formalm [COMMAND] --help`` prints."""

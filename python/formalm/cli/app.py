@@ -9,6 +9,7 @@ import typer
 from formalm.cli.automaton import automaton
 from formalm.cli.doctor import doctor
 from formalm.cli.generate import generate
+from formalm.cli.grammar import grammar
 from formalm.cli.mask import mask
 from formalm.cli.mass import mass
 from formalm.cli.options import grouped
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 for command in (generate, search, mass, sample, score, plan, mask, automaton, tokenize, doctor):
     app.command()(grouped(command))
+app.add_typer(grammar, name="grammar")
 
 
 def _print_version(wanted: bool) -> None:
