@@ -135,6 +135,7 @@ def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None
         ({"prefix_weights": {"The": -1}, "given": "The"}, "prefix_weights"),
         ({"prefix_weights": {"The": 0}, "given": "The"}, "prefix_weights"),
         ({"prefix_weights": {"A": 1}, "given": "The"}, "prefix_weights"),
+        ({"prefix_weights": (("The", 1), ("The", 2)), "given": "The"}, "twice"),
         ({"edits": "x"}, "edits"),
         ({"edits": -1}, "edits"),
     ],

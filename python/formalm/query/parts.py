@@ -59,6 +59,8 @@ def checked_weights(value: object) -> str | tuple[tuple[str, float], ...]:
         number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
         if not isinstance(text, str) or not number or not (weight >= 0 and isfinite(weight)):
             raise ArgumentError(f"prefix_weights has {text!r:.60}: {weight!r:.60}")
+        if text in table:
+            raise ArgumentError(f"prefix_weights has {text!r:.60} twice")
         table[text] = float(weight)
     if not sum(table.values()) > 0:
         raise ArgumentError("prefix_weights has no weight above zero")
