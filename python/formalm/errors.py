@@ -50,18 +50,8 @@ class FormalmError(Exception):
         return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
 
 
-class LanguageError(FormalmError, ValueError):
-    """A pattern or a combination is not a language we can build.
-
-    Parameters
-    ----------
-    message, hint
-        As in :class:`FormalmError`.
-    source
-        The text the user wrote.
-    span
-        ``(start, end)`` in characters of ``source``.
-    """
+class _PlacedError(FormalmError, ValueError):
+    """An error with a place in what the user wrote."""
 
     def __init__(
         self,
@@ -76,12 +66,30 @@ class LanguageError(FormalmError, ValueError):
         self.span = span
 
     def __str__(self) -> str:
-        lines = [self.message]
-        if self.source is not None and self.span is not None:
-            lines += _caret(self.source, *self.span)
+        lines = self._placed()
         if self.hint is not None:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
+
+    def _placed(self) -> list[str]:
+        """The message, and the place if there is one."""
+        if self.source is None or self.span is None:
+            return [self.message]
+        return [self.message, *_caret(self.source, *self.span)]
+
+
+class LanguageError(_PlacedError):
+    """A pattern or a combination is not a language we can build.
+
+    Parameters
+    ----------
+    message, hint
+        As in :class:`FormalmError`.
+    source
+        The text the user wrote.
+    span
+        ``(start, end)`` in characters of ``source``.
+    """
 
 
 class LimitError(FormalmError, RuntimeError):
@@ -137,7 +145,7 @@ class ModelError(FormalmError, ValueError):
     """A model does not fit its vocabulary, or answers nonsense."""
 
 
-class SuiteError(FormalmError, ValueError):
+class SuiteError(_PlacedError):
     """A suite file, or a run of one, is not what it should be.
 
     Parameters
@@ -149,18 +157,6 @@ class SuiteError(FormalmError, ValueError):
     span
         ``(start, end)`` in characters of ``source``.
     """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        source: str | None = None,
-        span: tuple[int, int] | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.source = source
-        self.span = span
 
     @property
     def line(self) -> int | None:
@@ -174,17 +170,15 @@ class SuiteError(FormalmError, ValueError):
         place = self._place
         return None if place is None else place[1]
 
-    def __str__(self) -> str:
-        lines = [self.message]
-        if self.source is not None and self.span is not None:
-            lines[0] += f" (line {self.line}, column {self.column})"
-            start, end = self.span
-            first = self.source.rfind("\n", 0, start) + 1
-            row = self.source[first:].split("\n", 1)[0]
-            lines += _caret(row, start - first, max(min(end - first, len(row)), start - first + 1))
-        if self.hint is not None:
-            lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+    def _placed(self) -> list[str]:
+        if self.source is None or self.span is None:
+            return [self.message]
+        start, end = self.span
+        first = self.source.rfind("\n", 0, start) + 1
+        row = self.source[first:].split("\n", 1)[0]
+        end = max(min(end - first, len(row)), start - first + 1)
+        message = f"{self.message} (line {self.line}, column {self.column})"
+        return [message, *_caret(row, start - first, end)]
 
     @property
     def _place(self) -> tuple[int, int] | None:
