@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
+from threading import Lock
 from typing import Literal
 
 from formalm.constraint import Constraint
@@ -21,7 +23,7 @@ from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.drivers.work import Work
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, ConcurrencyError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
@@ -60,6 +62,7 @@ class Search(Iterator[Hit]):
         self._task = task
         self._driver = Strings(task) if merge else Sequences(task)
         self._found = self._driver.run()
+        self._lock = Lock()
         self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
         self.truncated_by: str | None = None
         self.hits = 0 if resume is None else load(resume, self._driver, query)
@@ -72,7 +75,8 @@ class Search(Iterator[Hit]):
         ArgumentError
             If it was interrupted in the middle of a step, or the file cannot be written.
         """
-        save(path, self._driver, self.query, self.hits)
+        with self._alone():
+            save(path, self._driver, self.query, self.hits)
 
     @property
     def dropped(self) -> int:
@@ -107,7 +111,28 @@ class Search(Iterator[Hit]):
 
         This is ``next()`` for those who show progress: None means that the search goes on, or, if
         :attr:`status` is no longer ``"running"``, that it is over.
+
+        Raises
+        ------
+        ConcurrencyError
+            If another thread is at it, or this is called from within ``progress``.
         """
+        with self._alone():
+            return self._advance()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuse a second caller: a step is one's own from its beginning to its end."""
+        if not self._lock.acquire(blocking=False):
+            raise ConcurrencyError(
+                "one search is used twice at once", hint="give each thread a search of its own"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _advance(self) -> Hit | None:
         if self.status != "running":
             return None
         limit = self._task.limits.hits
