@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from os import PathLike
-from threading import Lock
 from typing import Literal
 
 from formalm.constraint import Constraint
+from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
 from formalm.drivers.hit import Hit
@@ -23,7 +22,7 @@ from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.drivers.work import Work
-from formalm.errors import ArgumentError, ConcurrencyError
+from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
@@ -62,7 +61,7 @@ class Search(Iterator[Hit]):
         self._task = task
         self._driver = Strings(task) if merge else Sequences(task)
         self._found = self._driver.run()
-        self._lock = Lock()
+        self._alone = Alone("one search")
         self.status: Literal["running", "exhausted", "truncated", "interrupted"] = "running"
         self.truncated_by: str | None = None
         self.hits = 0 if resume is None else load(resume, self._driver, query)
@@ -75,7 +74,7 @@ class Search(Iterator[Hit]):
         ArgumentError
             If it was interrupted in the middle of a step, or the file cannot be written.
         """
-        with self._alone():
+        with self._alone:
             save(path, self._driver, self.query, self.hits)
 
     @property
@@ -109,28 +108,15 @@ class Search(Iterator[Hit]):
     def advance(self) -> Hit | None:
         """Work on one batch at most; a hit if there is one now.
 
-        This is ``next()`` for those who show progress: None means that the search goes on, or, if
-        :attr:`status` is no longer ``"running"``, that it is over.
+        None means that the search goes on, or, if :attr:`status` is not ``"running"``, is over.
 
         Raises
         ------
         ConcurrencyError
-            If another thread is at it, or this is called from within ``progress``.
+            If another thread is at it, or ``progress`` calls this.
         """
-        with self._alone():
+        with self._alone:
             return self._advance()
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Refuse a second caller: a step is one's own from its beginning to its end."""
-        if not self._lock.acquire(blocking=False):
-            raise ConcurrencyError(
-                "one search is used twice at once", hint="give each thread a search of its own"
-            )
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def _advance(self) -> Hit | None:
         if self.status != "running":
