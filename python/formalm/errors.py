@@ -7,7 +7,7 @@
     ├── LimitError         a step would need more than it is allowed
     ├── VocabularyError    a tokenizer file or token list cannot be read or trusted
     ├── TokenError         a token or text that the language does not allow here
-    ├── ConcurrencyError   one matcher used by two threads at once
+    ├── ConcurrencyError   one matcher or search used by two threads at once
     ├── ModelError         a model does not fit its vocabulary, or answers nonsense
     ├── SuiteError         a suite file, or a run of one, is not what it should be
     └── ArgumentError      a wrong type, dtype, shape, range or combination of arguments
@@ -138,7 +138,10 @@ class TokenError(FormalmError, ValueError):
 
 
 class ConcurrencyError(FormalmError, RuntimeError):
-    """One matcher was used by two threads at once; give each thread a ``fork()``."""
+    """One matcher or one search was used by two threads at once.
+
+    Give each thread a ``fork()`` of the matcher, or a search of its own.
+    """
 
 
 class ModelError(FormalmError, ValueError):

@@ -173,6 +173,9 @@ def test_score_asks_for_the_tokens_that_were_not_shown(served: Served) -> None:
             assert ours.marginal.low - 1e-6 <= theirs.marginal.low
             assert theirs.marginal.high <= ours.marginal.high + 1e-6
             assert ours.truncated_by == "unseen"
+            # What was told of the text's own tokens is proven.
+            assert ours.marginal.low >= ours.logprob - 1e-6
+            assert (ours.possible, ours.tokenizations > 0) == (True, True)
     served.echoes = False
     with pytest.raises(ModelError, match="echo"):
         score(model_of(served, 1), texts)

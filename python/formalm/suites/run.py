@@ -8,13 +8,14 @@ from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
+from formalm.drivers.files import write_whole
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
 from formalm.store import Journal
 from formalm.suites.answers import Answer
 from formalm.suites.items import Item
-from formalm.suites.manifest import Manifest, described, key_of, write_whole
+from formalm.suites.manifest import Manifest, described, key_of
 from formalm.suites.suite import Suite
 from formalm.suites.verdicts import Evaluation, evaluate
 from formalm.suites.working import Step, Worker, chosen_items, work_on
@@ -205,7 +206,8 @@ class Run:
             lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
         path = self.directory / RESULTS
         try:
-            write_whole(path, "".join(lines))
+            text = "".join(lines)
+            write_whole(path, lambda file: file.write(text.encode()))
         except OSError as error:
             raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
         return path
