@@ -216,9 +216,8 @@ def _estimated(
         low = 1 - own.high / mass.low if mass.low > 0 else 0.0
         high = 1 - own.low / mass.high if mass.high > 0 else 1.0
         ways["canonical"] = Divergence(Interval(max(0.0, low), min(1.0, high)), None)
-    canonical = masses.get("canonical")
-    counts = (tuple(notes), session.forwards, seed)
-    return Distortion(False, ways, mass, canonical, (), {}, *counts, status)
+    counts = (tuple(notes), session.forwards, seed, status)
+    return Distortion(False, ways, mass, masses.get("canonical"), (), {}, *counts)
 
 
 def _weights(task: Task, draws: int, seed: int) -> tuple[Floats, bool]:

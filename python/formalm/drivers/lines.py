@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from formalm.drivers.record import Record
 from formalm.errors import ArgumentError
 from formalm.languages import Edit
-from formalm.languages.data import Table
+from formalm.languages.table import Table
 from formalm.query.decoding import Decoding
 
 __all__ = ["FORMAT", "VERSION", "read_line", "record_line", "split_lines"]
@@ -83,7 +83,7 @@ def read_line(line: str) -> Record:
     except (ValueError, RecursionError) as error:
         raise ArgumentError(str(error)) from None
     table = Table(data, "record")
-    label, version = table.take("format", object), table.take("version", object)
+    label, version = table.take("format", str), table.take("version", int)
     if (label, version) != (FORMAT, VERSION):
         found = f"{label!r:.60}, version {version!r:.20}"
         raise ArgumentError(f"it is {found}, not {FORMAT!r}, {VERSION}")
