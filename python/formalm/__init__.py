@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
+    from formalm.languages import ParseFailure as ParseFailure
+    from formalm.languages import Parser as Parser
     from formalm.languages import Regex as Regex
     from formalm.models import FunctionModel as FunctionModel
     from formalm.models import TableModel as TableModel
@@ -77,9 +79,9 @@ _ROOMS = {
     " Record Records Sample Samples Score conditional_mass distortion generate mass mass_bounds"
     " mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
-    " TokenError VocabularyError",
+    " ParserError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Captures Choice Grammar JsonSchema Language Literal Regex",
+    "languages": "Captures Choice Grammar JsonSchema Language Literal ParseFailure Parser Regex",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

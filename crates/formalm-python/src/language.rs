@@ -7,7 +7,7 @@ use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{
     Automaton as Lazy, CharSet, Edits, Error, Expression as Language, Front, Limits, Machine,
-    Operations, Span, StateId,
+    Operations, Span, StateId, exact_only,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 use crate::errors;
 use crate::grammar::Grammar;
 use crate::machine::AnyMachine;
+use crate::parser::Parser;
 use crate::patient::patient;
 use crate::schema::JsonSchema;
 
@@ -165,6 +166,10 @@ fn walked(
     /// What a byte may cost where its state is new, as against a step of other work.
     const BYTE: usize = 256;
     let mut state = machine.start();
+    if !machine.is_exact() {
+        // What is kept of a parser is kept for every place where a walk rests.
+        return machine.walk(state, text);
+    }
     for (number, piece) in text.chunks(64).enumerate() {
         match machine.walk(state, piece)? {
             Ok(next) => state = next,
@@ -181,6 +186,7 @@ enum Described<'py> {
     Expression(Bound<'py, Expression>),
     Grammar(Bound<'py, Grammar>),
     Schema(Bound<'py, JsonSchema>),
+    Parser(Bound<'py, Parser>),
 }
 
 fn limits(states: Option<u64>) -> Limits {
@@ -231,6 +237,10 @@ impl Automaton {
                 let made = py.detach(|| schema.machine(state_limit, memory_limit_bytes));
                 made.map(|machine| AnyMachine::Schema(Arc::new(machine)))
             }
+            Described::Parser(parser) => {
+                let made = parser.get().machine(py, state_limit);
+                made.map(|machine| AnyMachine::Parser(Arc::new(machine)))
+            }
         };
         match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
@@ -263,6 +273,10 @@ impl Automaton {
                 let made = py.detach(|| schema.machine_or_none(state_limit));
                 made.map(|machine| machine.map(|one| AnyMachine::Schema(Arc::new(one))))
             }
+            Described::Parser(parser) => {
+                let made = parser.get().machine(py, state_limit);
+                made.map(|machine| Some(AnyMachine::Parser(Arc::new(machine))))
+            }
         };
         match made {
             Ok(machine) => Ok(machine.map(|machine| Automaton { machine: Arc::new(machine) })),
@@ -281,6 +295,9 @@ impl Automaton {
         unless_empty: bool,
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
+        let hint = "let the parser read that text itself";
+        exact_only(&*self.machine, "members behind a text", hint)
+            .map_err(|error| errors::failure(py, &error, None))?;
         let front = Front { text, unless_empty, refused };
         match AnyMachine::behind(&self.machine, front) {
             Some(machine) => Ok(Automaton { machine: Arc::new(machine) }),
@@ -307,7 +324,10 @@ impl Automaton {
         if self.machine.is_text() {
             return Ok(true);
         }
-        patient(py, |poll| is_text(&*self.machine, pair_limit, poll))
+        patient(py, |poll| {
+            exact_only(&*self.machine, "lengths in characters", "use unit=\"bytes\"")?;
+            is_text(&*self.machine, pair_limit, poll)
+        })
     }
 
     /// The first text, by length and then from the smallest, that is in one language and not in
@@ -324,7 +344,13 @@ impl Automaton {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (left, right) = (left.map(|one| &*one.machine), right.map(|one| &*one.machine));
         let (relation, unit) = (relation(inclusion), unit(characters));
-        let found = patient(py, |poll| difference(left, right, relation, unit, pair_limit, poll))?;
+        let found = patient(py, |poll| {
+            let hint = "compare what it says of single texts: matches(text)";
+            for machine in [left, right].into_iter().flatten() {
+                exact_only(machine, "which members two languages share", hint)?;
+            }
+            difference(left, right, relation, unit, pair_limit, poll)
+        })?;
         Ok(found.map(|text| PyBytes::new(py, &text)))
     }
 

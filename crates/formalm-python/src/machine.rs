@@ -10,6 +10,9 @@ use formalm_automata::{
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
+use formalm_vocabulary::Vocabulary;
+
+use crate::parser::{ParserKeys, ParserMachine};
 
 /// A machine of any kind.
 #[derive(Debug)]
@@ -17,6 +20,7 @@ pub(crate) enum AnyMachine {
     Regular(Arc<Automaton>),
     Grammar(Arc<GrammarAutomaton>),
     Schema(Arc<SchemaAutomaton>),
+    Parser(Arc<ParserMachine>),
     /// A machine of another kind behind a text.
     Prefixed(Arc<Prefixed<AnyMachine>>),
 }
@@ -27,6 +31,7 @@ macro_rules! on_any {
             AnyMachine::Regular($one) => $result,
             AnyMachine::Grammar($one) => $result,
             AnyMachine::Schema($one) => $result,
+            AnyMachine::Parser($one) => $result,
             AnyMachine::Prefixed($one) => $result,
         }
     };
@@ -38,6 +43,7 @@ impl AnyMachine {
             AnyMachine::Regular(one) => one.state_count(),
             AnyMachine::Grammar(one) => one.state_count(),
             AnyMachine::Schema(one) => one.state_count(),
+            AnyMachine::Parser(one) => one.state_count(),
             AnyMachine::Prefixed(one) => one.front().text.len() + one.rest().state_count(),
         }
     }
@@ -54,6 +60,7 @@ impl AnyMachine {
             AnyMachine::Regular(one) => one.is_text(),
             AnyMachine::Grammar(one) => one.is_text(),
             AnyMachine::Schema(one) => one.is_text(),
+            AnyMachine::Parser(one) => one.is_text(),
             AnyMachine::Prefixed(_) => false,
         }
     }
@@ -80,6 +87,10 @@ impl Machine for AnyMachine {
 
     fn is_finite(&self) -> bool {
         on_any!(self, one => one.is_finite())
+    }
+
+    fn is_exact(&self) -> bool {
+        on_any!(self, one => one.is_exact())
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
@@ -121,6 +132,7 @@ enum Plain {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
     Schema(SchemaKeys),
+    Parser(ParserKeys),
 }
 
 macro_rules! on_plain {
@@ -129,6 +141,7 @@ macro_rules! on_plain {
             Plain::Regular($one) => $result,
             Plain::Grammar($one) => $result,
             Plain::Schema($one) => $result,
+            Plain::Parser($one) => $result,
         }
     };
 }
@@ -143,12 +156,16 @@ macro_rules! on_kind {
 }
 
 impl AnyKeys {
-    /// Keys for texts of at most `horizon` bytes.
-    pub(crate) fn new(machine: Arc<AnyMachine>, horizon: usize) -> AnyKeys {
+    /// Keys for the tokens of a vocabulary.
+    pub(crate) fn new(machine: Arc<AnyMachine>, vocabulary: &Arc<Vocabulary>) -> AnyKeys {
+        let horizon = vocabulary.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => Plain::Schema(SchemaKeys::new(Arc::clone(one))),
+                AnyMachine::Parser(one) => {
+                    Plain::Parser(ParserKeys::new(Arc::clone(one), Arc::clone(vocabulary)))
+                }
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
                 }
@@ -184,6 +201,16 @@ impl Keys for PlainKeys {
         on_plain!(&self.kind, one => one.known_key(state))
     }
 
+    #[inline]
+    fn read_token(
+        &self,
+        state: StateId,
+        token_id: u32,
+        bytes: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        on_plain!(&self.kind, one => one.read_token(state, token_id, bytes))
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         on_plain!(&self.kind, one => one.read(purpose))
     }
@@ -208,6 +235,16 @@ impl Keys for AnyKeys {
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
         on_kind!(&self.kind, one => one.known_key(state))
+    }
+
+    #[inline]
+    fn read_token(
+        &self,
+        state: StateId,
+        token_id: u32,
+        bytes: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        on_kind!(&self.kind, one => one.read_token(state, token_id, bytes))
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {

@@ -8,6 +8,7 @@ from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
+from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
 
@@ -24,12 +25,15 @@ __all__ = [
     "Language",
     "Literal",
     "Note",
+    "ParseFailure",
+    "Parser",
     "Regex",
     "Region",
     "Repetition",
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "TokenGroup",
     "as_language",
     "from_data",
     "text_bytes",

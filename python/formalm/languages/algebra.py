@@ -105,6 +105,11 @@ def as_language(value: object) -> Language:
     Choice(['yes', 'no'])
     """
     if isinstance(value, Language):
+        if type(value).__hash__ is None:
+            raise LanguageError(
+                f"{type(value).__name__} has __eq__ and no __hash__: languages are hashable",
+                hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
+            )
         return value
     if isinstance(value, (list, tuple)):
         return Choice(value)
