@@ -1,7 +1,7 @@
 """Parsers of one's own: one of several texts, and JSON after a schema in the manner of TypeScript.
 
-A parser reads a text piece by piece and refuses what cannot go on. What must follow and which tokens
-are allowed anyway it can say beforehand, so that few tokens have to be tried.
+A parser reads a text piece by piece and refuses what cannot go on. What must follow and which
+tokens are allowed anyway it can say beforehand, so that few tokens have to be tried.
 """
 
 from __future__ import annotations
@@ -74,30 +74,30 @@ class Schema:
 
     def __init__(self, text: str) -> None:
         self.places: list[Begun] = []
-        tokens = iter(re.findall(r"[A-Za-z_]\w*|\S", text))
-        self.first = self._place(self._begin(self._type(next(tokens), tokens)))
+        parts = iter(re.findall(r"[A-Za-z_]\w*|\S", text))
+        self.first = self._place(self._begin(self._type(next(parts), parts)))
 
     def _place(self, options: Begun) -> int:
         self.places.append(options)
         return len(self.places) - 1
 
-    def _type(self, token: str, tokens: Iterator[str]) -> Any:
-        if token == "[":
-            next(tokens)
-            return ["array", self._type(next(tokens), tokens)]
-        if token != "{":
-            assert token in ("string", "number"), token
-            return token
+    def _type(self, part: str, parts: Iterator[str]) -> Any:
+        if part == "[":
+            next(parts)
+            return ["array", self._type(next(parts), parts)]
+        if part != "{":
+            assert part in ("string", "number"), part
+            return part
         fields = []
-        token = next(tokens)
-        while token != "}":
-            name, optional = token, False
-            if next(tokens) == "?":
-                optional = next(tokens) == ":"
-            fields.append((name, self._type(next(tokens), tokens), optional))
-            token = next(tokens)
-            if token == ",":
-                token = next(tokens)
+        part = next(parts)
+        while part != "}":
+            name, optional = part, False
+            if next(parts) == "?":
+                optional = next(parts) == ":"
+            fields.append((name, self._type(next(parts), parts), optional))
+            part = next(parts)
+            if part == ",":
+                part = next(parts)
         return ["object", fields]
 
     def _begin(self, kind: Any) -> Begun:

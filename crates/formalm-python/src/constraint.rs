@@ -50,7 +50,7 @@ impl Constraint {
             let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
             return Err(errors::argument(py, &message, None));
         }
-        let keys = AnyKeys::new(Arc::clone(&automaton.machine), &vocabulary.inner);
+        let keys = AnyKeys::new(py, Arc::clone(&automaton.machine), vocabulary);
         let vocabulary = Arc::clone(&vocabulary.inner);
         let inner = match encoder {
             None => Inner::over(keys, vocabulary, memory_limit_bytes),

@@ -10,9 +10,10 @@ use formalm_automata::{
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
-use formalm_vocabulary::Vocabulary;
+use pyo3::prelude::*;
 
 use crate::parser::{ParserKeys, ParserMachine};
+use crate::vocabulary::Vocabulary;
 
 /// A machine of any kind.
 #[derive(Debug)]
@@ -157,14 +158,18 @@ macro_rules! on_kind {
 
 impl AnyKeys {
     /// Keys for the tokens of a vocabulary.
-    pub(crate) fn new(machine: Arc<AnyMachine>, vocabulary: &Arc<Vocabulary>) -> AnyKeys {
-        let horizon = vocabulary.longest_token_bytes();
+    pub(crate) fn new(
+        py: Python<'_>,
+        machine: Arc<AnyMachine>,
+        vocabulary: &Vocabulary,
+    ) -> AnyKeys {
+        let horizon = vocabulary.inner.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => Plain::Schema(SchemaKeys::new(Arc::clone(one))),
                 AnyMachine::Parser(one) => {
-                    Plain::Parser(ParserKeys::new(Arc::clone(one), Arc::clone(vocabulary)))
+                    Plain::Parser(ParserKeys::new(py, Arc::clone(one), vocabulary))
                 }
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))

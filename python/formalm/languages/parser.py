@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
-from formalm.languages.language import Language
+from formalm.languages.language import Language, text_bytes
 
 __all__ = ["ParseFailure", "Parser", "TokenGroup"]
 
@@ -22,7 +22,7 @@ a language, by their bytes."""
 P = TypeVar("P", bound="Parser")
 
 
-class ParseFailure(Exception):
+class ParseFailure(Exception):  # noqa: N818 - an answer, not an error of the library's
     """What ``append`` of a :class:`Parser` raises to refuse a text. It never leaves the library."""
 
 
@@ -117,8 +117,8 @@ class Parser(Language):
         """All texts of which one must follow; empty if there is no such list.
 
         What is outside of them is refused without asking, and the whole of one is appended at its
-        end. If a text is the beginning of another, it stands for both. Inside of them no text is a
-        member.
+        end. If a text is the beginning of another, it stands for both. The list is a promise:
+        ``append`` refuses everything else, and no text that ends inside of one is a member.
         """
         return ()
 
@@ -174,6 +174,20 @@ class Parser(Language):
         """The same as :meth:`automaton`: whether there is a member is not known."""
         return self.automaton(state_limit=state_limit)
 
+    def matches(self, text: str | bytes) -> bool:
+        """Whether the whole of ``text`` is a member; a ``str`` is read as UTF-8."""
+        data = text_bytes(text)
+        return data is not None and self._once().matches(data)
+
+    def is_viable(self, text: str | bytes) -> bool:
+        """Whether ``text`` is not refused, and does not end inside a character."""
+        data = text_bytes(text)
+        return data is not None and self._once().is_viable(data)
+
+    def _once(self) -> _core.Automaton:
+        """A machine for one question: a machine keeps what it reads, for as long as it lives."""
+        return _core.Automaton(self._described())
+
     def is_empty(self) -> bool:
         """Whether no text is a member, if the empty text tells.
 
@@ -215,7 +229,7 @@ class Parser(Language):
     # A parser is an object with a state, not a value made of arguments.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
-    __reduce__ = object.__reduce__
+    __reduce__ = object.__reduce__  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

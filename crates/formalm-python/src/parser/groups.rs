@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::{Plan, broken, limit, raised};
 
-/// Groups kept for a vocabulary.
+/// Groups of one constraint, and groups kept for all constraints of a vocabulary.
 const GROUPS: usize = 256;
 /// Combinations of groups kept; when there are more they are made anew.
 const MIXES: usize = 64;
@@ -78,11 +78,13 @@ fn contains(words: &[u32], token_id: u32) -> bool {
     words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
 }
 
-/// The groups of one vocabulary.
+/// The groups of one constraint.
 #[derive(Debug)]
 pub(super) struct Groups {
     /// From a group to its number.
     numbers: Py<PyDict>,
+    /// From a group to its bitmask as bytes; all constraints of a vocabulary share it.
+    shared: Py<PyDict>,
     found: Mutex<Found>,
 }
 
@@ -93,8 +95,8 @@ struct Found {
 }
 
 impl Groups {
-    pub(super) fn new(py: Python<'_>) -> Groups {
-        Groups { numbers: PyDict::new(py).unbind(), found: Mutex::default() }
+    pub(super) fn new(py: Python<'_>, shared: Py<PyDict>) -> Groups {
+        Groups { numbers: PyDict::new(py).unbind(), shared, found: Mutex::default() }
     }
 
     fn found(&self) -> std::sync::MutexGuard<'_, Found> {
@@ -146,7 +148,20 @@ impl Groups {
             let hint = "make groups once and not in each call, so that they are found again";
             return Err(limit(py, "token groups", count as u64 + 1, GROUPS as u64, hint));
         }
-        let set = tokens_of(group, vocabulary)?;
+        let shared = self.shared.bind(py);
+        let known = shared.get_item(group).map_err(failed)?;
+        let set = match known.as_ref().and_then(|known| known.cast::<PyBytes>().ok()) {
+            Some(words) => from_bytes(words.as_bytes()),
+            None => {
+                let set = tokens_of(group, vocabulary)?;
+                if shared.len() >= GROUPS {
+                    shared.clear();
+                }
+                let data: Vec<u8> = set.iter().flat_map(|word| word.to_le_bytes()).collect();
+                shared.set_item(group, PyBytes::new(py, &data)).map_err(failed)?;
+                set
+            }
+        };
         let number = {
             let mut found = self.found();
             found.sets.push(set);
@@ -161,6 +176,11 @@ impl Groups {
         let sets: usize = found.sets.iter().map(|set| 4 * set.len()).sum();
         sets + found.mixes.values().map(|mix| mix.memory_bytes()).sum::<usize>()
     }
+}
+
+fn from_bytes(data: &[u8]) -> Words {
+    let (words, _) = data.as_chunks::<4>();
+    words.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
 /// The tokens of which something holds, as a bitmask.

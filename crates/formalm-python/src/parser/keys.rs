@@ -28,9 +28,13 @@ impl fmt::Debug for ParserKeys {
 }
 
 impl ParserKeys {
-    pub(crate) fn new(machine: Arc<ParserMachine>, vocabulary: Arc<Vocabulary>) -> ParserKeys {
-        let groups = Python::attach(Groups::new);
-        ParserKeys { machine, vocabulary, groups }
+    pub(crate) fn new(
+        py: Python<'_>,
+        machine: Arc<ParserMachine>,
+        vocabulary: &crate::vocabulary::Vocabulary,
+    ) -> ParserKeys {
+        let groups = Groups::new(py, vocabulary.groups.clone_ref(py));
+        ParserKeys { machine, vocabulary: Arc::clone(&vocabulary.inner), groups }
     }
 
     fn mask(&self, py: Python<'_>, state: u32) -> Result<Vec<u32>, Error> {
