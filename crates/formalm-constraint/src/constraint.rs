@@ -282,6 +282,25 @@ impl<K: Keys> Constraint<K> {
         }
     }
 
+    /// The same where the bytes may end inside a character, also of a machine whose texts end at
+    /// whole ones: tokens that are allowed lead there, byte by byte.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`].
+    pub fn read_inside(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+        let good = match self.read_bytes(position, bytes) {
+            Err(Refusal::NotViable { good }) if !self.machine().is_exact() => good,
+            other => return other,
+        };
+        let Position { mut state, .. } = self.read_bytes(position, &bytes[..good])?;
+        for &byte in &bytes[good..] {
+            let next = self.machine().step(state, byte)?;
+            state = next.ok_or(Refusal::NotViable { good })?;
+        }
+        Ok(Position { state, last: NONE })
+    }
+
     /// The language's state at a position.
     pub fn state(&self, position: Position) -> StateId {
         match &self.canonical {

@@ -260,6 +260,20 @@ impl<K: Keys> Matcher<K> {
         Ok(())
     }
 
+    /// The same with bytes that may end inside a character: [`Constraint::read_inside`].
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`]; nothing was read then.
+    pub fn advance_inside(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if self.ended {
+            return Err(Refusal::Ended);
+        }
+        let position = self.constraint.read_inside(self.position(), bytes)?;
+        self.push(position, None, bytes);
+        Ok(())
+    }
+
     fn push(&mut self, position: Position, token: Option<u32>, bytes: &[u8]) {
         self.steps.push(Step { position, token, bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
