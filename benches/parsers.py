@@ -2,7 +2,7 @@
 
 Run as ``python -m benches.parsers``; writes ``records/parsers-DATE.md`` and the ``.json`` beside
 it. The language is the JSON example of Syntactically Constrained Sampling, read by
-``examples/own_parser.py``. At each token of random members the mask is found in five ways, and all
+``schema_parser.py``. At each token of random members the mask is found in five ways, and all
 five have to agree.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benches.machine import ROOT, describe
-from examples.own_parser import ARTICLE, SchemaParser
+from benches.schema_parser import ARTICLE, SchemaParser
 from formalm import Constraint, ParseFailure, Parser, Vocabulary
 
 TOKENIZERS = ROOT / ".." / "shared" / "tokenizers"

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from examples.own_parser import ARTICLE, OneOf, SchemaParser
+from benches.schema_parser import ARTICLE, SchemaParser
+from examples.own_parser import OneOf
 from formalm import from_transformers, generate, logits_processors, pipeline
 from tests.integration.transformers_models import byte_tokenizer, tiny
 

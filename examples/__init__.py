@@ -1,1 +1,0 @@
-"""Scripts that run offline; some of their classes serve tests and benchmarks too."""
