@@ -12,12 +12,17 @@ import pytest
 
 from formalm import (
     ArgumentError,
+    Choice,
     Constraint,
+    Grammar,
+    JsonSchema,
     LanguageError,
     Limits,
     Literal,
     Parser,
+    Query,
     Regex,
+    _core,
     generate,
     mass,
     search,
@@ -41,19 +46,55 @@ def test_a_dead_end_is_told() -> None:
     "ask",
     [
         lambda one: one | Literal("a"),
-        lambda one: one + "a",
+        lambda one: one + Choice(["a"]),
         lambda one: one & Regex("a*"),
         lambda one: Regex("a*") - one,
         lambda one: ~one,
         lambda one: one * 2,
+        lambda one: Grammar("start: /a+/") | one,
+        lambda one: one & Grammar("start: /a+/"),
+        lambda one: JsonSchema({"type": "null"}) + one.optional(),
         lambda one: one.edits(1),
         lambda one: one.reverse(),
         lambda one: one.rewrite({"a": "b"}),
     ],
 )
 def test_combinations_are_refused(ask: Callable[[Parser], Any]) -> None:
-    with pytest.raises(LanguageError):
+    with pytest.raises(LanguageError, match="Reading is a parser"):
         ask(Reading()).matches("a")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda one: _core.Automaton.composed([(one, [], True)], [0], empty=False),
+        lambda one: one.filtered(Regex("a*").automaton()),
+        lambda one: one.preceded_by(b"a"),
+    ],
+)
+def test_the_core_refuses_parsers_within_machines(ask: Callable[[_core.Automaton], Any]) -> None:
+    """Machines of parts hold locks while they read, and rely on there being no dead ends."""
+    with pytest.raises(LanguageError, match="cannot be told of a parser"):
+        ask(Reading().automaton())
+
+
+def test_a_parser_is_no_terminal() -> None:
+    with pytest.raises(LanguageError, match="the terminal WORD is not regular"):
+        Grammar("start: WORD", languages={"WORD": Reading()})
+
+
+@pytest.mark.parametrize("kind", [Reading, Regex])
+def test_a_class_of_languages_is_no_language(kind: Any) -> None:
+    """Nor a type, whose JSON texts would be meant."""
+    with pytest.raises(LanguageError, match=f"{kind.__name__} is a class of languages"):
+        generate(MODEL, None, kind, max_tokens=3)
+
+
+def test_what_is_given_may_have_characters_of_several_bytes() -> None:
+    query = Query(Reading("a€", most=3), given=Literal("a€"))
+    assert query.given == Literal("a€")
+    with pytest.raises(LanguageError, match="given has 'a€b', which no member begins with: 4 of"):
+        Query(Reading("a€"), given=Literal("a€b"))
 
 
 @pytest.mark.parametrize(
