@@ -7,7 +7,7 @@
     ├── LimitError         a step would need more than it is allowed
     ├── VocabularyError    a tokenizer file or token list cannot be read or trusted
     ├── TokenError         a token or text that the language does not allow here
-    ├── ConcurrencyError   one matcher used by two threads at once
+    ├── ConcurrencyError   one matcher or search used by two threads at once
     ├── ParserError        a parser of the user's failed, or broke what it promised
     ├── ModelError         a model does not fit its vocabulary, or answers nonsense
     ├── SuiteError         a suite file, or a run of one, is not what it should be
@@ -52,18 +52,8 @@ class FormalmError(Exception):
         return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
 
 
-class LanguageError(FormalmError, ValueError):
-    """A pattern or a combination is not a language we can build.
-
-    Parameters
-    ----------
-    message, hint
-        As in :class:`FormalmError`.
-    source
-        The text the user wrote.
-    span
-        ``(start, end)`` in characters of ``source``.
-    """
+class _PlacedError(FormalmError, ValueError):
+    """An error with a place in what the user wrote."""
 
     def __init__(
         self,
@@ -78,12 +68,30 @@ class LanguageError(FormalmError, ValueError):
         self.span = span
 
     def __str__(self) -> str:
-        lines = [self.message]
-        if self.source is not None and self.span is not None:
-            lines += _caret(self.source, *self.span)
+        lines = self._placed()
         if self.hint is not None:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
+
+    def _placed(self) -> list[str]:
+        """The message, and the place if there is one."""
+        if self.source is None or self.span is None:
+            return [self.message]
+        return [self.message, *_caret(self.source, *self.span)]
+
+
+class LanguageError(_PlacedError):
+    """A pattern or a combination is not a language we can build.
+
+    Parameters
+    ----------
+    message, hint
+        As in :class:`FormalmError`.
+    source
+        The text the user wrote.
+    span
+        ``(start, end)`` in characters of ``source``.
+    """
 
 
 class LimitError(FormalmError, RuntimeError):
@@ -132,7 +140,10 @@ class TokenError(FormalmError, ValueError):
 
 
 class ConcurrencyError(FormalmError, RuntimeError):
-    """One matcher was used by two threads at once; give each thread a ``fork()``."""
+    """One matcher or one search was used by two threads at once.
+
+    Give each thread a ``fork()`` of the matcher, or a search of its own.
+    """
 
 
 class ParserError(FormalmError, RuntimeError):
@@ -146,7 +157,7 @@ class ModelError(FormalmError, ValueError):
     """A model does not fit its vocabulary, or answers nonsense."""
 
 
-class SuiteError(FormalmError, ValueError):
+class SuiteError(_PlacedError):
     """A suite file, or a run of one, is not what it should be.
 
     Parameters
@@ -158,18 +169,6 @@ class SuiteError(FormalmError, ValueError):
     span
         ``(start, end)`` in characters of ``source``.
     """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        source: str | None = None,
-        span: tuple[int, int] | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.source = source
-        self.span = span
 
     @property
     def line(self) -> int | None:
@@ -183,17 +182,15 @@ class SuiteError(FormalmError, ValueError):
         place = self._place
         return None if place is None else place[1]
 
-    def __str__(self) -> str:
-        lines = [self.message]
-        if self.source is not None and self.span is not None:
-            lines[0] += f" (line {self.line}, column {self.column})"
-            start, end = self.span
-            first = self.source.rfind("\n", 0, start) + 1
-            row = self.source[first:].split("\n", 1)[0]
-            lines += _caret(row, start - first, max(min(end - first, len(row)), start - first + 1))
-        if self.hint is not None:
-            lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+    def _placed(self) -> list[str]:
+        if self.source is None or self.span is None:
+            return [self.message]
+        start, end = self.span
+        first = self.source.rfind("\n", 0, start) + 1
+        row = self.source[first:].split("\n", 1)[0]
+        end = max(min(end - first, len(row)), start - first + 1)
+        message = f"{self.message} (line {self.line}, column {self.column})"
+        return [message, *_caret(row, start - first, end)]
 
     @property
     def _place(self) -> tuple[int, int] | None:

@@ -148,3 +148,15 @@ def test_a_part_without_demands_is_inconclusive(file: Path, tmp_path: Path) -> N
     assert (code, out.splitlines()[-1]) == (3, "inconclusive: bias.two, 1/2 items")
     code, out, _ = ask("resume", tmp_path / "run")
     assert (code, out.splitlines()[-1]) == (0, "pass: bias.two, 2/2 items")
+
+
+def test_suites_that_are_built_in(tmp_path: Path) -> None:
+    code, out, _ = ask("ls")
+    assert code == 0
+    assert "bias.professions  Do professions depend on gender? (12 items)" in out
+    rows = [json.loads(line) for line in ask("ls", "--json")[1].splitlines()]
+    assert all(row["title"] for row in rows)
+    code, out, _ = ask("validate", "bias.professions", "--toml")
+    assert code == 0
+    (tmp_path / "mine.toml").write_text(out)
+    assert ask("validate", tmp_path / "mine.toml", "--toml")[1] == out

@@ -2,7 +2,6 @@
 
 import json
 import random
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +13,6 @@ import pytest
 from formalm import ArgumentError, FunctionModel, SuiteError, TableModel
 from formalm.models.canary import WEIGHTS, load
 from formalm.models.fingerprints import model_description
-from formalm.store import Claims, Journal
 from formalm.suites import Run, Suite, run_suite
 from tests.suites.texts import MODEL, TINY, VOCABULARY
 
@@ -229,30 +227,6 @@ def test_a_damaged_journal_is_said_to_be(tmp_path: Path) -> None:
         Run(tmp_path / "run")
 
 
-def test_other_databases_are_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "theirs.sqlite"
-    file = sqlite3.connect(path)
-    file.execute("CREATE TABLE theirs (x)")
-    file.close()
-    with pytest.raises(SuiteError, match="no journal of ours"):
-        Journal(path)
-    with Journal(tmp_path / "newer.sqlite") as journal:
-        journal._file.execute("PRAGMA user_version = 2")
-    with pytest.raises(SuiteError, match="version 2 of its format, readable is 1"):
-        Journal(tmp_path / "newer.sqlite")
-
-
-def test_entries_are_only_added(tmp_path: Path) -> None:
-    with Journal(tmp_path / "journal.sqlite") as journal:
-        assert journal.add("one", {"x": 0.1 + 0.2}, 1.0)
-        assert not journal.add("one", {"x": 4}, 1.0)
-        for statement in ("DELETE FROM entries", "UPDATE entries SET answer = '{}'"):
-            with pytest.raises(sqlite3.IntegrityError, match="only added"):
-                journal._file.execute(statement)
-        assert journal.answer("one") == {"x": 0.1 + 0.2}
-        assert ("one" in journal, "two" in journal, len(journal)) == (True, False, 1)
-
-
 def test_a_full_disk_loses_nothing(results: bytes, tmp_path: Path) -> None:
     """SQLite is told that there is no more room, which it reports as a full disk."""
     with Run.begin(tmp_path / "run", SUITE, MODEL, identity="small") as run:
@@ -293,26 +267,6 @@ def test_progress_says_how_far_it_is(tmp_path: Path) -> None:
     assert {step.total for step in steps} == {total}
     assert steps[-1].remaining_seconds == 0
     assert all(step.remaining_seconds > 0 for step in steps[:-1])
-
-
-def test_claims_are_of_one_process(tmp_path: Path) -> None:
-    claims = Claims(tmp_path / "claims")
-    code = (
-        "import sys; from pathlib import Path; from formalm.store import Claims\n"
-        "claims = Claims(Path(sys.argv[1]))\n"
-        "for key in sys.argv[2:]:\n"
-        "    with claims.claim(key) as mine: print(mine)"
-    )
-
-    def other() -> list[str]:
-        command = [sys.executable, "-c", code, str(tmp_path / "claims"), "00" * 8, "0f" * 8]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-
-    with claims.claim("00" * 8) as mine:
-        assert mine
-        assert other() == ["False", "True"]
-    assert other() == ["True", "True"]
-    claims.close()
 
 
 @pytest.mark.parametrize(

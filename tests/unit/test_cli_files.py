@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,3 +159,12 @@ def test_a_server_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = run("score", "a", "--model", "http://localhost:1/", "--tokenizer", "/no such file")
     assert missing.exit_code == outcome.ERROR
     assert len(missing.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
+def test_a_full_disk_is_an_error_of_one_line() -> None:
+    command = [sys.executable, "-m", "formalm", "automaton", "-r", "a"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["error: [Errno 28] No space left on device"]

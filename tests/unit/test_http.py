@@ -173,6 +173,9 @@ def test_score_asks_for_the_tokens_that_were_not_shown(served: Served) -> None:
             assert ours.marginal.low - 1e-6 <= theirs.marginal.low
             assert theirs.marginal.high <= ours.marginal.high + 1e-6
             assert ours.truncated_by == "unseen"
+            # What was told of the text's own tokens is proven.
+            assert ours.marginal.low >= ours.logprob - 1e-6
+            assert (ours.possible, ours.tokenizations > 0) == (True, True)
     served.echoes = False
     with pytest.raises(ModelError, match="echo"):
         score(model_of(served, 1), texts)
@@ -279,6 +282,58 @@ def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
     model = HttpModel("http://localhost:9/v1", VOCABULARY)
     with pytest.raises(ModelError, match="cannot start from nothing"):
         model.next_logprobs([[]])
+
+
+WRONG_URLS = [
+    "http://127.0.0.1:99999/v1",
+    "http://[::1",
+    "http://a b/",
+    "http://h:abc/",
+    "http://h:0/",
+    "http://a..b/",
+    f"http://{'a' * 64}/",
+    "http://h/\n",
+    "http://h/ä",
+    "http://",
+    "http://user:secret@h/",
+    "http://h/#part",
+]
+
+
+@pytest.mark.parametrize("url", WRONG_URLS)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        HttpModel(url, VOCABULARY)
+    assert raised.value.hint
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"api_key": "secret\n"},
+        {"api_key": b"secret"},
+        {"headers": {"X-A": "secret\r\nX-B: c"}},
+        {"headers": {"X A": "b"}},
+        {"headers": {"X-A": 5}},
+        {"headers": [("X-A", "b")]},
+        {"headers": {5: "b"}},
+    ],
+)
+def test_headers_that_cannot_be_sent_are_refused(options: dict) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        HttpModel("http://[::1]:8000/v1", VOCABULARY, **options)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("form", ["ids", "content"])
+def test_a_server_that_shows_fewer_than_all_is_named(form: str) -> None:
+    with serving(TABLE, form=form) as capped:
+        assert model_of(capped, 9).next_logprobs([[8]]).shape == (1, 9)
+        capped.most = 3
+        with pytest.raises(ModelError, match=r"(?s)names \d of 9 tokens.*max-logprobs"):
+            model_of(capped, 9).next_logprobs([[8]])
+        assert mass(model_of(capped, 3), LANGUAGE, event="complete").truncated_by == "unseen"
 
 
 def test_an_unreachable_server_is_an_error() -> None:

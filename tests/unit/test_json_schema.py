@@ -92,8 +92,6 @@ def test_what_is_no_schema() -> None:
     for options in ({"order": "no"}, {"blanks": -1}, {"escapes": "no"}, {"formats": 1}):
         with pytest.raises(ArgumentError):
             JsonSchema({}, **options)  # type: ignore[arg-type]
-    with pytest.raises(LanguageError, match="combined"):
-        (JsonSchema({}) | JsonSchema(True)).automaton()
 
 
 def test_masks_are_their_definition() -> None:

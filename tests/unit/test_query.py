@@ -1,5 +1,6 @@
 """Query: what it refuses, what it lowers to, and that it survives print, pickle and files."""
 
+import math
 import pickle
 import re
 from itertools import product
@@ -135,6 +136,7 @@ def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None
         ({"prefix_weights": {"The": -1}, "given": "The"}, "prefix_weights"),
         ({"prefix_weights": {"The": 0}, "given": "The"}, "prefix_weights"),
         ({"prefix_weights": {"A": 1}, "given": "The"}, "prefix_weights"),
+        ({"prefix_weights": (("The", 1), ("The", 2)), "given": "The"}, "twice"),
         ({"edits": "x"}, "edits"),
         ({"edits": -1}, "edits"),
     ],
@@ -214,3 +216,35 @@ def test_a_grammar_is_asked_like_other_languages() -> None:
 def test_toml_is_a_text() -> None:
     with pytest.raises(ArgumentError, match="TOML is a text, not int"):
         Query.from_toml(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("depth", [1_000, 100_000])
+def test_what_is_nested_too_deeply_is_refused(depth: int) -> None:
+    for wrap in (
+        lambda data: {"kind": "reversal", "of": data},
+        lambda data: {"kind": "complement", "of": [data]},
+        lambda data: {"kind": data},
+        lambda data: [data],
+    ):
+        data: object = {"kind": "literal", "text": "a"}
+        for _ in range(depth):
+            data = wrap(data)
+        label = {"format": "formalm-query", "version": 1}
+        for wrong in ({**label, "language": data}, {**label, "format": data}):
+            with pytest.raises(ArgumentError):
+                Query.from_data(wrong)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"\xff", {}])
+def test_what_is_no_text_is_no_query(text: object) -> None:
+    for read in (Query.from_json, Query.from_toml):
+        with pytest.raises(ArgumentError):
+            read(text)
+
+
+@pytest.mark.parametrize("number", [math.inf, math.nan, 10**400, -1, True])
+def test_numbers_that_no_file_could_have_are_refused(number: float) -> None:
+    with pytest.raises(ArgumentError, match=r"limits\.seconds"):
+        Query(Regex("a"), limits=Limits(seconds=number))
+    with pytest.raises(ArgumentError, match="prefix_weights has 'a'"):
+        Query(Regex("ab"), given="a", prefix_weights={"a": number})

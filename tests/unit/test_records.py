@@ -1,5 +1,7 @@
 """Records: what every result says of itself, in memory, as JSON, as Arrow; scored again."""
 
+import dataclasses
+import json
 import math
 from types import SimpleNamespace
 
@@ -223,3 +225,92 @@ def test_what_was_spent_is_counted(duplicates: str) -> None:
     assert drawn.work.expansions == drawn.work.forwards == drawn.forwards
     bound = mass(Counted(), query, event="complete", eps=0)
     assert bound.work.expansions == bound.forwards == bound.work.cache_hits + 1
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r", "\r\n"])
+def test_a_newline_alone_ends_a_line(end: str, tmp_path) -> None:
+    text = f"a{end}b"
+    tokens = [text.encode(), b"a", None]
+    model = TableModel(
+        Vocabulary.from_tokens(tokens, end_token_ids=[2]), {}, default=[0.5, 0.25, 0.25]
+    )
+    records = Records(search(model, Choice([text, "a"])))
+    assert records[0].text == text
+    assert Records.from_jsonl(records.to_jsonl()) == records
+    records.write_jsonl(tmp_path / "records")
+    assert Records.read_jsonl(tmp_path / "records") == records
+    # What another program wrote, with its own ends of lines.
+    assert Records.from_jsonl(records.to_jsonl().replace("\n", "\r\n")) == records
+
+
+WRONG_FIELDS = {
+    "kind": ["found", None],
+    "rank": [0, "1", None, True, 1.0, 10**30],
+    "text": [5, None, "b", "\ud800"],
+    "data": ["YQ=", "ü", 5, None],
+    "token_ids": ["12", [1.7], [True], [-1], None, 3, [10**30]],
+    "given_token_ids": [["0"]],
+    "prompt_token_ids": [[None]],
+    "logprob": ["inf", None, True, "x", 10**400],
+    "log_weight": ["0"],
+    "token_logprobs": [["x"], [], [0.0, 0.0], None, "0"],
+    "ended": [1, "yes", None],
+    "tokenizations": [-3, 0, "1"],
+    "canonical": ["yes", 1],
+    "edits": [-1, "1"],
+    "edit_script": ["x", [[]], [["swap", 0, 0, "a", "b"]], [["insert", "0", 0, "", "b"]]],
+    "edited": [3],
+    "groups": [[1], None, {"a": 1}],
+    "decoding": [None, {"temperature": "x"}, {"top": 1}, {"temperature": -1}],
+    "renormalise": ["no", None],
+    "forwards": ["many", -1, None],
+    "seconds": ["1", None],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FIELDS)
+def test_a_field_that_is_none_is_named(name: str) -> None:
+    row = json.loads(Records(search(MODEL, Regex("a"))).to_jsonl())
+    assert Records.from_jsonl(json.dumps(row))
+    missing = {key: value for key, value in row.items() if key != name}
+    for wrong in [missing, *({**row, name: value} for value in WRONG_FIELDS[name])]:
+        with pytest.raises(ArgumentError, match=f"line 1 is no record: .*{name}"):
+            Records.from_jsonl(json.dumps(wrong))
+
+
+def test_records_of_no_numbers_and_unknown_fields_are_refused() -> None:
+    line = Records(search(MODEL, Regex("a"))).to_jsonl()
+    row = json.loads(line)
+    for value in ("NaN", "Infinity", "1e999"):
+        wrong = json.dumps({**row, "seconds": 0}).replace('"seconds": 0', f'"seconds": {value}')
+        with pytest.raises(ArgumentError, match="line 1 is no record"):
+            Records.from_jsonl(wrong)
+    with pytest.raises(ArgumentError, match="'colour'"):
+        Records.from_jsonl(json.dumps({**row, "colour": 1}))
+
+
+@pytest.mark.parametrize("token_id", [-1, 6, 10**12])
+def test_tokens_of_no_vocabulary_are_not_scored(token_id: int) -> None:
+    (record,) = Records(search(MODEL, Regex("a")))
+    for name in ("token_ids", "given_token_ids", "prompt_token_ids"):
+        changed = dataclasses.replace(record, **{name: (token_id,)})
+        with pytest.raises(ArgumentError, match=f"{token_id} in {name}"):
+            rescore(MODEL, [changed])
+
+
+@pytest.mark.parametrize("path", [None, 5, 5.5, b"a", "", "a\0b", ["a"]])
+def test_paths_that_are_none(path: object) -> None:
+    records = Records()
+    for use in (records.write_jsonl, records.write_arrow, Records.read_jsonl):
+        with pytest.raises(ArgumentError, match="path"):
+            use(path)
+
+
+@pytest.mark.parametrize("value", [None, 3, 5.5])
+def test_what_is_no_records(value: object) -> None:
+    with pytest.raises(ArgumentError, match="records are"):
+        Records(value)
+    with pytest.raises(ArgumentError, match="records are"):
+        rescore(MODEL, value)
+    with pytest.raises(ArgumentError, match="records are"):
+        Records.from_jsonl(value)

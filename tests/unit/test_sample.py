@@ -17,6 +17,7 @@ from formalm import (
     Samples,
     TableModel,
     Vocabulary,
+    distortion,
     sample,
     score,
     search,
@@ -324,3 +325,20 @@ def test_wrong_options_are_refused(options: dict) -> None:
     query = options.pop("query", SEVENTEEN)
     with pytest.raises(ArgumentError):
         sample(CASES[0][0], query, **{"n": 2, **options})
+
+
+@pytest.mark.parametrize("target", ["posterior", "local"])
+def test_wrong_means_are_refused(target: str) -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    drawn = sample(TableModel.random(vocabulary, seed=1), Regex("a|b"), 5, target=target, seed=1)
+    for function in (str, lambda _: None, lambda _: 2, lambda _: math.nan, lambda _: [1]):
+        with pytest.raises(ArgumentError, match="values from 0 to 1, and has"):
+            drawn.mean(function)
+    with pytest.raises(ArgumentError, match="not of 'a'"):
+        drawn.mean("a")
+    for confidence in ("a", None, True, 5, 0, math.nan):
+        with pytest.raises(ArgumentError, match=f"confidence .*not {confidence!r}"):
+            drawn.mean(lambda _: 1, confidence=confidence)
+    assert drawn.mean(lambda text: text == "a").high <= 1
+    with pytest.raises(ArgumentError, match=r"confidence .*not 5"):
+        distortion(TableModel.random(vocabulary, seed=1), Regex("a|b"), confidence=5)

@@ -4,6 +4,7 @@
 //! left. While there are many, a token cannot tell: whatever it reads, enough are left for the rest
 //! of the pattern. So the count can be forgotten: A ∧ Σ{0,n} allows the same texts of `horizon`
 //! bytes as A if n is no less than the horizon and a shortest completion from wherever they lead.
+//! Counted repetitions within A are alike: (\S+\s+){0,30} is a star for texts of few characters.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +12,10 @@ use crate::automaton::{Automaton, StateId};
 use crate::charset::{Cover, WIDE_PARTS};
 use crate::dag::DagId;
 use crate::error::Error;
-use crate::term::{Term, TermId, Terms};
+use crate::term::{Term, TermId, Terms, UNBOUNDED};
+
+/// Counts that fewer characters may reach are kept.
+const FAR: u64 = 17;
 
 impl Automaton {
     /// The state that allows the same texts of at most `horizon` bytes, without the counts that
@@ -32,9 +36,6 @@ impl Automaton {
     ///
     /// [`Error::Limit`].
     pub fn uncounted(&self, state: StateId) -> Result<Option<(StateId, u64)>, Error> {
-        if self.is_pure() {
-            return Ok(None);
-        }
         let core = &mut self.lock();
         let term = self.term(core, state);
         let Some((near, most)) = core.terms.uncounted(term) else { return Ok(None) };
@@ -43,8 +44,11 @@ impl Automaton {
 }
 
 impl Terms {
-    fn uncounted(&self, term: TermId) -> Option<(TermId, u64)> {
-        let Term::And(list) = self.get(term) else { return None };
+    fn uncounted(&mut self, term: TermId) -> Option<(TermId, u64)> {
+        let Term::And(list) = self.get(term) else {
+            let (near, most) = self.unbounded(term);
+            return (near != term).then_some((near, most));
+        };
         let list = list.clone();
         let counts: Vec<(TermId, u32)> =
             list.iter().filter_map(|&id| Some((id, self.most_characters(id)?))).collect();
@@ -54,7 +58,52 @@ impl Terms {
         let [other] = kept[..] else { return None };
         let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
         let far = self.farthest(other, &mut FxHashMap::default())?;
-        Some((other, most.checked_sub(far)?))
+        let (near, within) = self.unbounded(other);
+        Some((near, most.checked_sub(far)?.min(within)))
+    }
+
+    /// A pure term whose repetitions have no most count where that is far, and how many characters
+    /// are sure not to reach it.
+    fn unbounded(&mut self, id: TermId) -> (TermId, u64) {
+        if !self.facts(id).pure {
+            return (id, u64::MAX);
+        }
+        match self.get(id).clone() {
+            Term::Cat(head, tail) => {
+                let ((head, one), (tail, other)) = (self.unbounded(head), self.unbounded(tail));
+                (self.cat(head, tail), one.min(other))
+            }
+            Term::Alt(list) => {
+                let mut most = u64::MAX;
+                let mut all = Vec::with_capacity(list.len());
+                for &id in &*list {
+                    let (id, within) = self.unbounded(id);
+                    all.push(id);
+                    most = most.min(within);
+                }
+                (self.alt(all), most)
+            }
+            Term::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
+                // Another iteration is under way when the ones before have been read.
+                let within = u64::from(max.saturating_sub(1)) * self.least_characters(body);
+                if within < FAR {
+                    return (id, u64::MAX);
+                }
+                (self.repeat(body, min, UNBOUNDED, lazy), within)
+            }
+            _ => (id, u64::MAX),
+        }
+    }
+
+    /// A lower bound of the characters of a pure term's texts.
+    fn least_characters(&self, id: TermId) -> u64 {
+        match self.get(id) {
+            &Term::Cat(head, tail) => self.least_characters(head) + self.least_characters(tail),
+            Term::Alt(list) => list.iter().map(|&id| self.least_characters(id)).min().unwrap_or(0),
+            &Term::Repeat { body, min, .. } => u64::from(min) * self.least_characters(body),
+            Term::Dag(dag) if self.dags.class_facts(*dag).is_some() => 1,
+            _ => u64::from(self.facts(id).min_len / 4),
+        }
     }
 
     /// `n` of Σ{0,n}, Σ all characters.
@@ -122,14 +171,21 @@ mod tests {
         Automaton::of(&both.unwrap(), Limits::default()).unwrap()
     }
 
+    fn machine_of(pattern: &str) -> Automaton {
+        let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
+        Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap()
+    }
+
     fn after(machine: &Automaton, state: StateId, text: &[u8]) -> Option<StateId> {
         machine.walk(state, text).unwrap().ok()
     }
 
     #[test]
     fn texts_within_the_horizon_are_allowed_alike() {
-        for pattern in ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb"] {
-            for most in 0..24 {
+        for pattern in
+            ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb", "(a+b){0,30}a+"]
+        {
+            for most in [0, 1, 2, 5, 9, 14, 18, 20, 23, 40] {
                 let Some(machine) = machine(pattern, most) else { continue };
                 let mut open = vec![machine.start()];
                 for at in 0..60 {
@@ -158,5 +214,10 @@ mod tests {
         let long = after(&machine, near, &[b'a'; 2]).unwrap();
         assert_eq!(after(&machine, long, b"aa bc"), Some(long));
         assert_eq!(machine.near(machine.start(), 299).unwrap(), machine.start());
+        let words = machine_of("([a-z]+ ){0,30}[a-z]+");
+        let near = words.near(words.start(), 58).unwrap();
+        let later = after(&words, near, b"a b c d ").unwrap();
+        assert_eq!(after(&words, later, b"e "), Some(later));
+        assert_eq!(words.near(words.start(), 59).unwrap(), words.start());
     }
 }

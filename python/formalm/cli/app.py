@@ -10,6 +10,7 @@ from formalm.cli.automaton import automaton
 from formalm.cli.distortion import distortion
 from formalm.cli.doctor import doctor
 from formalm.cli.generate import generate
+from formalm.cli.grammar import grammar
 from formalm.cli.mask import mask
 from formalm.cli.mass import mass
 from formalm.cli.options import grouped
@@ -38,6 +39,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(grouped(command))
+app.add_typer(grammar, name="grammar")
 app.add_typer(suite, name="suite")
 
 

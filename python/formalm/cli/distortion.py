@@ -8,7 +8,7 @@ import typer
 
 from formalm.cli.models import ModelOptions
 from formalm.cli.options import Json
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.outcome import INTERRUPTED, print_json, reported
 from formalm.cli.queries import LimitOptions, QueryOptions
 
 __all__ = ["distortion"]
@@ -45,16 +45,19 @@ def distortion(
             seed=seed,
             batch_size=work.batch_size,
         )
-        if not json:
+        if json:
+            print_json(_described(found))
+        else:
             typer.echo(str(found))
-            return
-        print_json(_described(found))
+        if found.status == "interrupted":
+            raise typer.Exit(INTERRUPTED)
 
 
 def _described(found: Any) -> dict[str, object]:
     own = found.canonical_mass
     return {
         "exact": found.exact,
+        "status": found.status,
         "divergences": {
             way: {
                 "total_variation": list(one.total_variation),

@@ -10,7 +10,7 @@ import typer
 
 from formalm.cli.models import ModelOptions
 from formalm.cli.options import Json
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.outcome import INTERRUPTED, print_json, reported
 from formalm.cli.queries import read_query
 from formalm.cli.records import RecordOptions
 from formalm.errors import ArgumentError
@@ -70,9 +70,14 @@ def score(
         scores = drivers.score(
             model.load(), texts or [], prompt=prompt, eps=eps, batch_size=batch_size, **asked
         )
-        out.write(scores)
-        for one in scores:
+        known = [one for one in scores if not math.isnan(one.logprob)]
+        out.write(known)
+        for one in known:
             _show(one, json)
+        if any(one.status == "interrupted" for one in scores):
+            left = len(scores) - len(known)
+            typer.echo(f"interrupted: {left:,} of {len(scores):,} texts have no score", err=True)
+            raise typer.Exit(INTERRUPTED)
 
 
 def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
@@ -103,6 +108,7 @@ def _show(one: Score, json: bool) -> None:
             "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
             "tokenizations": one.tokenizations,
             "possible": one.possible,
+            "status": one.status,
             "truncated_by": one.truncated_by,
         }
     )

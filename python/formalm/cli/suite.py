@@ -13,7 +13,7 @@ from formalm.cli.outcome import print_json, reported
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from formalm.suites import Evaluation, Run, Step
+    from formalm.suites import Evaluation, Run, Step, Suite
 
 __all__ = ["suite"]
 
@@ -28,6 +28,9 @@ it open, or items have no answer yet), 130 interrupted (what was answered is kep
 
 suite = typer.Typer(help=HELP, no_args_is_help=True)
 Directory = Annotated[Path, typer.Argument(help="The directory of the run.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(help="A suite: a file, or the name of a built-in one.", show_default=False)
+]
 Identity = Annotated[
     str | None, typer.Option(help="A name for a model that cannot be told from others.")
 ]
@@ -38,16 +41,29 @@ Cache = Annotated[
 ]
 
 
+def ls(json: Json = False) -> None:
+    """List the suites that are built in."""
+    with reported(json, error_code=ERROR):
+        from formalm.suites import builtin, builtin_names
+
+        for name in builtin_names():
+            found = builtin(name)
+            count = len(found.items())
+            if json:
+                texts = {"title": found.title, "warning": found.warning}
+                print_json({"name": name, "items": count, **texts})
+            else:
+                typer.echo(f"{name}  {found.title} ({count:,} items)")
+
+
 def validate(
-    file: Annotated[Path, typer.Argument(help="A suite.", show_default=False)],
+    file: File,
     toml: Annotated[bool, typer.Option("--toml", help="Print it as it was understood.")] = False,
     json: Json = False,
 ) -> None:
     """Check a suite: every query is built, and what could never be found is refused."""
     with reported(json, error_code=ERROR):
-        from formalm.suites import Suite
-
-        found = Suite.read(file)
+        found = _read(file)
         count = len(found.items())
         if json:
             text = {"toml": found.to_toml()} if toml else {}
@@ -64,7 +80,7 @@ def validate(
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A suite.", show_default=False)],
+    file: File,
     directory: Directory,
     model: ModelOptions,
     identity: Identity = None,
@@ -76,9 +92,9 @@ def run(
 ) -> None:
     """Ask a model a suite, and say what holds. A directory with the same run is gone on with."""
     with reported(json, error_code=ERROR):
-        from formalm.suites import Run, Suite
+        from formalm.suites import Run
 
-        asked, source = Suite.read(file), model.load()
+        asked, source = _read(file), model.load()
         begun = Run.begin(directory, asked, source, identity=identity, batch_size=batch_size)
         _work(begun, source, identity, limit, shard, cache, json)
 
@@ -109,8 +125,15 @@ def verdict(directory: Directory, json: Json = False) -> None:
             _conclude(found, json)
 
 
-for command in (validate, run, resume, verdict):
+for command in (ls, validate, run, resume, verdict):
     suite.command()(grouped(command))
+
+
+def _read(name: str) -> Suite:
+    """A suite that is built in, or of a file."""
+    from formalm.suites import Suite, builtin, builtin_names
+
+    return builtin(name) if name in builtin_names() else Suite.read(name)
 
 
 def _work(

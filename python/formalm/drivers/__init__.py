@@ -12,7 +12,8 @@ from formalm.drivers.result import Generation
 from formalm.drivers.sample import sample
 from formalm.drivers.samples import Sample, Samples
 from formalm.drivers.sampling import Decoding
-from formalm.drivers.score import Score, score
+from formalm.drivers.score import score
+from formalm.drivers.scores import Score
 from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
 from formalm.drivers.table import Interval, MassTable, conditional_mass, mass_table

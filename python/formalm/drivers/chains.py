@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm.models import Position, Session
 
-__all__ = ["chained"]
+__all__ = ["Chains", "chained"]
 
 Floats = npt.NDArray[np.float64]
 Ways = Sequence[tuple[int, ...]]
@@ -48,52 +49,89 @@ def chained(
     list of list of float
         In nats, as long as each sequence, and one longer with ``ended``.
     """
-    ends = list(session.vocabulary.end_token_ids)
-    found: list[list[float]] = [[] for _ in ways]
-    hidden: list[tuple[int, int]] = []
-    level: dict[tuple[int, ...], Position] = {}
-    if ended or any(ways):
-        level = {(): session.start(front)}
-    depth = 0
-    while level:
-        answers = {prefix: answer(position) for prefix, position in level.items()}
+    chains = Chains(
+        session, front, ways, answer, ended=ended, certain=certain, batch_size=batch_size
+    )
+    for _ in chains.run():
+        pass
+    return chains.rows
+
+
+class Chains:
+    """:func:`chained`, a batch of the model at a time.
+
+    Attributes
+    ----------
+    rows
+        What is known so far: as long as it will be, with NaN for what is not.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        front: tuple[int, ...],
+        ways: Ways,
+        answer: Callable[[Position], Floats],
+        *,
+        ended: bool,
+        certain: bool,
+        batch_size: int,
+    ) -> None:
+        self.rows: list[list[float]] = [[math.nan] * (len(way) + ended) for way in ways]
+        self._session, self._front, self._ways = session, front, ways
+        self._answer, self._ended, self._certain = answer, ended, certain
+        self._batch_size = batch_size
+        self._ends = list(session.vocabulary.end_token_ids)
+
+    def run(self) -> Iterator[None]:
+        """Evaluate; a step before each batch. :attr:`rows` are true after any of them."""
+        hidden: list[tuple[int, int]] = []
+        level: dict[tuple[int, ...], Position] = {}
+        if any(self.rows):
+            yield
+            level = {(): self._session.start(self._front)}
+        depth = 0
+        while level:
+            wanted = self._read(level, depth, hidden)
+            longer: dict[tuple[int, ...], Position] = {}
+            for start in range(0, len(wanted), self._batch_size):
+                yield
+                chunk = wanted[start : start + self._batch_size]
+                before = [level[prefix[:-1]] for prefix in chunk]
+                after = self._session.extend(before, [prefix[-1] for prefix in chunk])
+                longer.update(zip(chunk, after, strict=True))
+            level = longer
+            depth += 1
+        for number, depth in hidden:
+            yield
+            self.rows[number][depth] = self._told(self._ways[number], depth)
+
+    def _read(
+        self,
+        level: dict[tuple[int, ...], Position],
+        depth: int,
+        hidden: list[tuple[int, int]],
+    ) -> list[tuple[int, ...]]:
+        """Note what the answers of a level say; which sequences are to be evaluated next."""
+        answers = {prefix: self._answer(position) for prefix, position in level.items()}
         wanted: dict[tuple[int, ...], None] = {}
-        for number, (way, logprobs) in enumerate(zip(ways, found, strict=True)):
+        for number, (way, row) in enumerate(zip(self._ways, self.rows, strict=True)):
+            if depth >= len(row):
+                continue
             before = way[:depth]
-            if depth <= len(way) and not certain and level.get(before) and level[before].unseen:
-                wanted_ids = ends if len(way) == depth else [way[depth]]
-                if np.any(answers[before][wanted_ids] == -np.inf) and (ended or len(way) > depth):
-                    hidden.append((number, depth))
-            if len(way) > depth:
-                logprobs.append(float(answers[way[:depth]][way[depth]]))
-                if ended or len(way) > depth + 1:
-                    wanted[way[: depth + 1]] = None
-            elif ended and len(way) == depth:
-                logprobs.append(float(np.logaddexp.reduce(answers[way][ends])))
-        level = _extended(session, level, list(wanted), batch_size)
-        depth += 1
-    for number, depth in hidden:
-        found[number][depth] = _told(session, front, ways[number], depth, ends)
-    return found
+            last = [way[depth]] if depth < len(way) else self._ends
+            values = answers[before][last]
+            if level[before].unseen and not self._certain and np.any(values == -np.inf):
+                hidden.append((number, depth))
+            else:
+                row[depth] = float(np.logaddexp.reduce(values))
+            if depth + 1 < len(row):
+                wanted[way[: depth + 1]] = None
+        return list(wanted)
 
-
-def _told(
-    session: Session, front: tuple[int, ...], way: tuple[int, ...], depth: int, ends: list[int]
-) -> float:
-    """The log-probability of a token that was not shown, or of an end after all of them."""
-    before = (*front, *way[:depth])
-    last = [way[depth]] if depth < len(way) else ends
-    rows = session.sequence_logprobs([(*before, token_id) for token_id in last])
-    return float(np.logaddexp.reduce([row[len(before)] for row in rows]))
-
-
-def _extended(
-    session: Session, level: dict[tuple[int, ...], Position], wanted: Ways, batch_size: int
-) -> dict[tuple[int, ...], Position]:
-    longer: dict[tuple[int, ...], Position] = {}
-    for start in range(0, len(wanted), batch_size):
-        chunk = wanted[start : start + batch_size]
-        before = [level[prefix[:-1]] for prefix in chunk]
-        after = session.extend(before, [prefix[-1] for prefix in chunk])
-        longer.update(zip(chunk, after, strict=True))
-    return longer
+    def _told(self, way: tuple[int, ...], depth: int) -> float:
+        """The log-probability of a token that was not shown, or of an end after all of them."""
+        before = (*self._front, *way[:depth])
+        last = [way[depth]] if depth < len(way) else self._ends
+        rows = self._session.sequence_logprobs([(*before, token_id) for token_id in last])
+        return float(np.logaddexp.reduce([row[len(before)] for row in rows]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,14 @@ from formalm.drivers.divergence import (
     between,
     estimated_kl,
     estimated_variation,
+    unfinished,
 )
-from formalm.drivers.estimate import bounded_mean
-from formalm.drivers.lattice import tally
+from formalm.drivers.estimate import bounded_mean, checked_confidence
+from formalm.drivers.lattice import Tally, tally
+from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
 from formalm.drivers.roots import Root
-from formalm.drivers.sampler import local_draws
+from formalm.drivers.sampler import Draw, local_draws
 from formalm.drivers.sampling import chosen_seed
 from formalm.drivers.table import Interval
 from formalm.drivers.task import Task, Truncated
@@ -51,6 +53,7 @@ def distortion(
     seed: int | None = None,
     limits: Limits | None = None,
     batch_size: int = 64,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Distortion:
     """Measure how far masks move a model from its own distribution over a language.
 
@@ -80,6 +83,8 @@ def distortion(
         In place of the query's.
     batch_size
         Most prefixes a call of the model.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
 
     Raises
     ------
@@ -87,6 +92,11 @@ def distortion(
         For an option out of range, or a field of the query that has no use here.
     LimitError
         If a limit was reached before there was anything to tell.
+
+    Notes
+    -----
+    Ctrl-C returns what is known, with the status ``"interrupted"``: comparisons that were finished,
+    intervals from the draws until then; of a walk over all members, the mass found so far.
 
     Examples
     --------
@@ -109,11 +119,13 @@ def distortion(
     if complete:
         needs_an_end(session)
     front = prefix_token_ids(session, prompt, asked.bos)
+    confidence, series = checked_confidence(confidence), Series(progress)
     tasks: dict[str, Task] = {}
     notes: list[str] = []
     for way in ("all", "canonical"):
         try:
             tasks[way] = _task(session, asked, front, way, complete, batch_size)
+            tasks[way].progress = series.tell
         except (VocabularyError, TokenError) as error:
             if way == "all":
                 raise
@@ -135,7 +147,19 @@ def distortion(
 
 
 def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distortion:
-    found = {way: tally(task) for way, task in tasks.items()}
+    found: dict[str, Tally] = {}
+    status = "done"
+    try:
+        for way, task in tasks.items():
+            found[way] = Tally()
+            tally(task, found[way])
+    except KeyboardInterrupt:
+        status = "interrupted"
+        if "canonical" not in found:
+            mass = math.fsum(map(math.fsum, found["all"].model.values())) if found else 0.0
+            return unfinished(mass, "canonical" in tasks, notes, session.forwards)
+        notes.append("nothing canonical is compared: interrupted")
+        del found["canonical"]
     totals = {data: math.fsum(terms) for data, terms in found["all"].model.items()}
     mass = math.fsum(totals.values())
     if mass <= 0:
@@ -158,7 +182,7 @@ def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distor
     ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
     texts = tuple(data.decode(errors="replace") for data in order)
     counts = (texts, shares, tuple(notes), session.forwards, None)
-    return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts)
+    return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts, status)
 
 
 def _estimated(
@@ -170,33 +194,44 @@ def _estimated(
     seed: int,
 ) -> Distortion:
     """Half of the draws bound the masses, the other half the distances, given those bounds."""
-    weights = {way: _weights(task, draws, seed) for way, task in tasks.items()}
+    weights, status = {way: np.empty(0) for way in tasks}, "done"
+    for way, task in tasks.items():
+        weights[way], whole = _weights(task, draws, seed)
+        if not whole:
+            status = "interrupted"
+            notes.append(f"interrupted: {len(weights[way]):,} of {draws:,} draws of {way} tokens")
+            break
+    first, second = draws - draws // 2, draws // 2  # as planned, whenever it was stopped
     # Up to four intervals have to hold together, at the worst, for any one that is returned.
     each = 1 - (1 - confidence) / 4
-    masses = {way: Interval(*bounded_mean(row[::2], each)) for way, row in weights.items()}
+    masses = {way: Interval(*bounded_mean(row[::2], each, first)) for way, row in weights.items()}
     mass = masses["all"]
     ways: dict[str, Divergence] = {}
     for way, row in weights.items():
         name = "local" if way == "all" else "canonical_local"
-        kl = estimated_kl(row[1::2], mass, each) if way == "all" else None
-        ways[name] = Divergence(estimated_variation(row[1::2], mass, each), kl)
+        kl = estimated_kl(row[1::2], mass, each, second) if way == "all" else None
+        ways[name] = Divergence(estimated_variation(row[1::2], mass, each, second), kl)
     if "canonical" in masses:
         own = masses["canonical"]
         low = 1 - own.high / mass.low if mass.low > 0 else 0.0
         high = 1 - own.low / mass.high if mass.high > 0 else 1.0
         ways["canonical"] = Divergence(Interval(max(0.0, low), min(1.0, high)), None)
-    canonical_mass = masses.get("canonical")
-    return Distortion(
-        False, ways, mass, canonical_mass, (), {}, tuple(notes), session.forwards, seed
-    )
+    counts = (tuple(notes), session.forwards, seed, status)
+    return Distortion(False, ways, mass, masses.get("canonical"), (), {}, *counts)
 
 
-def _weights(task: Task, draws: int, seed: int) -> Floats:
+def _weights(task: Task, draws: int, seed: int) -> tuple[Floats, bool]:
+    """Of the draws that were finished; whether all of them were."""
+    found: list[Draw] = []
+    whole = True
     try:
-        found = list(local_draws(Walks(task), draws, seed))
+        for draw in local_draws(Walks(task), draws, seed):
+            found.append(draw)
+    except KeyboardInterrupt:
+        whole = False
     except Truncated as reached:
         raise _limit_error(task.limits, reached, task.session) from None
-    return np.minimum(1.0, np.exp([draw.log_weight for draw in found]))
+    return np.minimum(1.0, np.exp([draw.log_weight for draw in found])), whole
 
 
 def _row(table: dict[bytes, list[float]], order: list[bytes]) -> Floats:

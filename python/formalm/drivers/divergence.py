@@ -22,7 +22,14 @@ from formalm.drivers.estimate import bounded_mean
 from formalm.drivers.table import Interval
 from formalm.errors import ArgumentError
 
-__all__ = ["Distortion", "Divergence", "between", "estimated_kl", "estimated_variation"]
+__all__ = [
+    "Distortion",
+    "Divergence",
+    "between",
+    "estimated_kl",
+    "estimated_variation",
+    "unfinished",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,6 +60,9 @@ class Distortion:
     ----------
     exact
         Whether all of it was computed; else it was estimated from draws, see :func:`distortion`.
+    status
+        ``"done"``, or ``"interrupted"``: the user stopped it, and the intervals are as wide as what
+        was done until then leaves them.
     divergences
         From the model's own conditional distribution, by way: ``"local"``, a mask of all
         tokenizations, renormalised at every step; ``"canonical_local"``, the same with canonical
@@ -80,6 +90,7 @@ class Distortion:
     notes: tuple[str, ...]
     forwards: int
     seed: int | None
+    status: str = "done"
 
     def share(self, text: str) -> dict[str, float]:
         """The share of a member, by way.
@@ -96,10 +107,32 @@ class Distortion:
 
     def __str__(self) -> str:
         lines = ["exact" if self.exact else "estimated, over token sequences"]
+        if self.status == "interrupted":
+            lines = ["interrupted, over token sequences"]
         for way, found in self.divergences.items():
             kl = "" if found.kl is None else f", KL {_shown(found.kl)}"
             lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def unfinished(mass: float, canonical: bool, notes: list[str], forwards: int) -> Distortion:
+    """What a walk says that was interrupted: how probable the members are that it came to.
+
+    Parameters
+    ----------
+    mass
+        Of the members found so far.
+    canonical
+        Whether masks of canonical tokens are compared as well.
+    """
+    names = ("local", "canonical_local", "canonical") if canonical else ("local",)
+    unknown = Interval(0.0, 1.0)
+    ways = {name: Divergence(unknown, None) for name in names}
+    # The terms are rounded, which can take their sum above the truth.
+    low = Interval(min(1.0, mass * (1 - 1e-9)), 1.0)
+    own = unknown if canonical else None
+    said = (*notes, "interrupted: the walk over all members was not finished")
+    return Distortion(False, ways, low, own, (), {}, said, forwards, None, "interrupted")
 
 
 def between(p: Floats, q: Floats) -> Divergence:
@@ -121,7 +154,9 @@ def between(p: Floats, q: Floats) -> Divergence:
     return Divergence(Interval(variation, variation), Interval(kl, kl))
 
 
-def estimated_variation(weights: Floats, mass: Interval, confidence: float) -> Interval:
+def estimated_variation(
+    weights: Floats, mass: Interval, confidence: float, planned: int
+) -> Interval:
     """Total variation of p from q, from weights of draws from q.
 
     Parameters
@@ -132,16 +167,20 @@ def estimated_variation(weights: Floats, mass: Interval, confidence: float) -> I
         Where Z is, from other draws.
     confidence
         Of the interval, if Z is there.
+    planned
+        How many draws there were to be.
     """
     if mass.high <= 0:
         return Interval(0.0, 1.0)
     each = (1 + confidence) / 2
-    least = bounded_mean(np.minimum(1.0, weights / mass.high), each)[0]
-    most = bounded_mean(np.minimum(1.0, weights / mass.low), each)[1] if mass.low > 0 else 1.0
+    least = bounded_mean(np.minimum(1.0, weights / mass.high), each, planned)[0]
+    most = 1.0
+    if mass.low > 0:
+        most = bounded_mean(np.minimum(1.0, weights / mass.low), each, planned)[1]
     return Interval(max(0.0, 1 - most), min(1.0, 1 - least))
 
 
-def estimated_kl(weights: Floats, mass: Interval, confidence: float) -> Interval:
+def estimated_kl(weights: Floats, mass: Interval, confidence: float, planned: int) -> Interval:
     """KL(p ‖ q) in nats, from weights of draws from q; parameters as in the function above."""
     if mass.low <= 0:
         return Interval(0.0, math.inf)
@@ -149,7 +188,7 @@ def estimated_kl(weights: Floats, mass: Interval, confidence: float) -> Interval
         terms = np.where(weights > 0, -weights * np.log(weights), 0.0)
     # -w log w is at most 1/e.
     low, high = (
-        bound / math.e for bound in bounded_mean(np.clip(terms * math.e, 0, 1), confidence)
+        bound / math.e for bound in bounded_mean(np.clip(terms * math.e, 0, 1), confidence, planned)
     )
 
     def value(z: float, h: float) -> float:

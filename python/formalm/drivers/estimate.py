@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Estimate", "bounded_mean", "effective_size"]
+__all__ = ["Estimate", "bounded_mean", "checked_confidence", "effective_size"]
 
 Floats = npt.NDArray[np.float64]
 MOST_OF_IT = 0.75
@@ -57,7 +57,18 @@ def effective_size(log_weights: Floats) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def bounded_mean(values: Sequence[float] | Floats, confidence: float) -> tuple[float, float]:
+def checked_confidence(confidence: object) -> float:
+    """Refuse what is no number between 0 and 1."""
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
+        raise ArgumentError(f"confidence must be a number, not {confidence!r:.60}")
+    if not 0 < confidence < 1:
+        raise ArgumentError(f"confidence is between 0 and 1, not {confidence!r:.60}")
+    return float(confidence)
+
+
+def bounded_mean(
+    values: Sequence[float] | Floats, confidence: float, planned: int | None = None
+) -> tuple[float, float]:
     """An interval for the mean that independent numbers from 0 to 1 are drawn around.
 
     Parameters
@@ -66,6 +77,8 @@ def bounded_mean(values: Sequence[float] | Floats, confidence: float) -> tuple[f
         The numbers, in the order drawn.
     confidence
         Between 0 and 1.
+    planned
+        How many were to be drawn, where it was stopped early: what is bet may not depend on when.
 
     Examples
     --------
@@ -73,30 +86,26 @@ def bounded_mean(values: Sequence[float] | Floats, confidence: float) -> tuple[f
     >>> low < 0.5 < high, high - low < 0.15
     (True, True)
     """
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
-        raise ArgumentError(f"confidence must be a number, not {confidence!r}")
-    if not 0 < confidence < 1:
-        raise ArgumentError(f"confidence is between 0 and 1, not {confidence}")
+    confidence = checked_confidence(confidence)
     x = np.asarray(values, dtype=np.float64)
     if x.size and not (np.all(x >= 0) and np.all(x <= 1)):
         raise ArgumentError("values must be from 0 to 1")
     if not x.size:
         return 0.0, 1.0
     alpha = 1 - confidence
-    bets = _bets(x, alpha)
+    bets = _bets(x, alpha, len(x) if planned is None else planned)
     low = _rejected_up_to(x, bets, alpha)
     # The same game with every number turned round bounds the mean from above.
     return low, 1 - _rejected_up_to(1 - x, bets, alpha)
 
 
-def _bets(x: Floats, alpha: float) -> Floats:
-    """Each bet depends on the numbers before it alone."""
-    n = len(x)
-    seen = np.arange(1, n + 1)
+def _bets(x: Floats, alpha: float, planned: int) -> Floats:
+    """Each bet depends on the numbers before it alone, and on how many were planned."""
+    seen = np.arange(1, len(x) + 1)
     means = (0.5 + np.cumsum(x)) / (seen + 1)
     variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
     before = np.concatenate([[0.25], variances[:-1]])
-    return np.sqrt(2 * math.log(2 / alpha) / (before * n))
+    return np.sqrt(2 * math.log(2 / alpha) / (before * planned))
 
 
 def _rejected_up_to(x: Floats, bets: Floats, alpha: float) -> float:

@@ -48,8 +48,8 @@ class _Node:
     log_allowed: float
 
 
-def tally(task: Task) -> Tally:
-    """Walk a task's language, which has to be finite.
+def tally(task: Task, found: Tally) -> None:
+    """Walk a task's language, which has to be finite; what is found on the way is true already.
 
     Raises
     ------
@@ -59,10 +59,9 @@ def tally(task: Task) -> Tally:
         If a member begins another and the event is not that it is complete.
     """
     task.needs_all("an exact comparison")
-    found = Tally()
     (root,) = task.roots
     level = [_Node(b"", None, 0, root.matcher, 0.0, 0.0)]
-    depth = 0
+    depth = seen = 0
     while level:
         if not task.complete:
             level = [node for node in level if not _settled(found, node)]
@@ -70,13 +69,14 @@ def tally(task: Task) -> Tally:
             raise Truncated("context")
         longer: list[_Node] = []
         while level:
+            task.report(seen, len(level) + len(longer), None)
             batch = level[: task.room()]
+            seen += len(batch)
             level = level[len(batch) :]
             for node, position in zip(batch, _evaluated(task, root, batch), strict=True):
                 longer += _children(task, found, node, position)
         level = longer
         depth += 1
-    return found
 
 
 def _settled(found: Tally, node: _Node) -> bool:

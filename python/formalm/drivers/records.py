@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from formalm.drivers.arguments import token_ids_of
+from formalm.drivers.files import path_of
+from formalm.drivers.lines import IDS, read_line, record_line, split_lines
 from formalm.drivers.record import Record
 from formalm.errors import ArgumentError
-from formalm.languages import Edit
 from formalm.models import LanguageModel, Session
-from formalm.query.decoding import Decoding
 
-__all__ = ["FORMAT", "VERSION", "Records", "rescore"]
-
-FORMAT = "formalm-record"
-VERSION = 1
-BYTES = ("data", "given")
-IDS = ("prompt_token_ids", "given_token_ids", "token_ids")
-NUMBERS = ("logprob", "prefix_logprob", "log_weight")
+__all__ = ["Records", "rescore"]
 
 
 class Records(Sequence[Record]):
@@ -54,6 +45,9 @@ class Records(Sequence[Record]):
     """
 
     def __init__(self, records: Iterable[Any] = ()) -> None:
+        handed: object = records
+        if not isinstance(handed, Iterable):
+            raise ArgumentError(f"records are made of results, not of {type(handed).__name__}")
         made = []
         for one in records:
             record = one if isinstance(one, Record) else getattr(one, "record", None)
@@ -83,8 +77,7 @@ class Records(Sequence[Record]):
 
     def to_jsonl(self) -> str:
         """One JSON object a line; bytes in base64, minus infinity as ``"-inf"``."""
-        rows = (json.dumps(_row(one), ensure_ascii=False, allow_nan=False) for one in self)
-        return "".join(row + "\n" for row in rows)
+        return "".join(record_line(one) + "\n" for one in self)
 
     def write_jsonl(self, path: str | PathLike[str]) -> None:
         """Write :meth:`to_jsonl` to a file.
@@ -95,9 +88,9 @@ class Records(Sequence[Record]):
             If it cannot be written.
         """
         try:
-            Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+            Path(path_of(path)).write_bytes(self.to_jsonl().encode())
         except OSError as error:
-            raise ArgumentError(f"cannot write {str(path)!r}: {error}") from None
+            raise ArgumentError(f"cannot write {path_of(path)!r}: {error}") from None
 
     def write_arrow(self, path: str | PathLike[str]) -> None:
         """Write the columns to a file, as a stream of Arrow's interprocess format.
@@ -110,9 +103,9 @@ class Records(Sequence[Record]):
         from formalm.drivers.arrow import write
 
         try:
-            write(self, path)
+            write(self, path_of(path))
         except OSError as error:
-            raise ArgumentError(f"cannot write {str(path)!r}: {error}") from None
+            raise ArgumentError(f"cannot write {path_of(path)!r}: {error}") from None
 
     @classmethod
     def from_jsonl(cls, text: str) -> Records:
@@ -124,10 +117,13 @@ class Records(Sequence[Record]):
             With the line that is wrong.
         """
         records = []
-        for number, line in enumerate(text.splitlines(), 1):
+        handed: object = text
+        if not isinstance(handed, str):
+            raise ArgumentError(f"records are read from a text, not {type(handed).__name__}")
+        for number, line in enumerate(split_lines(text), 1):
             try:
-                records.append(_record(json.loads(line)))
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                records.append(read_line(line))
+            except ArgumentError as error:
                 raise ArgumentError(f"line {number} is no record: {error}") from None
         return cls(records)
 
@@ -135,9 +131,10 @@ class Records(Sequence[Record]):
     def read_jsonl(cls, path: str | PathLike[str]) -> Records:
         """Read what :meth:`write_jsonl` wrote."""
         try:
-            return cls.from_jsonl(Path(path).read_text(encoding="utf-8"))
+            text = Path(path_of(path)).read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"cannot read {str(path)!r}: {error}") from None
+            raise ArgumentError(f"cannot read {path_of(path)!r}: {error}") from None
+        return cls.from_jsonl(text)
 
     def __arrow_c_schema__(self) -> object:
         from formalm.drivers.arrow import schema
@@ -174,6 +171,8 @@ def rescore(model: LanguageModel, records: Iterable[Any]) -> list[tuple[float, .
 
     Raises
     ------
+    ArgumentError
+        For a token id that is none of the model's.
     ModelError
         If the model answers nonsense.
 
@@ -189,52 +188,18 @@ def rescore(model: LanguageModel, records: Iterable[Any]) -> list[tuple[float, .
     ends = list(session.vocabulary.end_token_ids)
     found = []
     for record in Records(records):
-        front = (*record.prompt_token_ids, *record.given_token_ids)
-        size = len(record.token_ids)
-        prefixes = [(*front, *record.token_ids[:n]) for n in range(size + record.ended)]
+        before, given, after = (
+            token_ids_of(name, getattr(record, name), session.vocabulary) for name in IDS
+        )
+        size = len(after)
+        prefixes = [(*before, *given, *after[:n]) for n in range(size + record.ended)]
         rows = session.plain(prefixes)
         logprobs = []
         for place, row in enumerate(rows):
             plain = np.minimum(np.asarray(row, dtype=np.float64), 0.0)
             answer = record.decoding.distribution(plain, renormalise=record.renormalise)
             ended = place == size
-            value = np.logaddexp.reduce(answer[ends]) if ended else answer[record.token_ids[place]]
+            value = np.logaddexp.reduce(answer[ends]) if ended else answer[after[place]]
             logprobs.append(float(value))
         found.append(tuple(logprobs))
     return found
-
-
-def _row(record: Record) -> dict[str, Any]:
-    row: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    row |= {name: getattr(record, name) for name in Record.__dataclass_fields__}
-    for name in BYTES:
-        row[name] = base64.b64encode(row[name]).decode()
-    for name in NUMBERS:
-        row[name] = _number(row[name])
-    row["token_logprobs"] = [_number(value) for value in record.token_logprobs]
-    row["decoding"] = asdict(record.decoding)
-    row["groups"] = dict(record.groups)
-    return row
-
-
-def _number(value: float | None) -> float | str | None:
-    """JSON has no infinity."""
-    return "-inf" if value == -math.inf else value
-
-
-def _record(row: Any) -> Record:
-    row = dict(row)
-    label, version = row.pop("format", None), row.pop("version", None)
-    if (label, version) != (FORMAT, VERSION):
-        raise ValueError(f"it is {label!r:.60}, version {version!r:.20}, not {FORMAT!r}, {VERSION}")
-    for name in BYTES:
-        row[name] = base64.b64decode(row[name], validate=True)
-    for name in IDS:
-        row[name] = tuple(int(token_id) for token_id in row[name])
-    for name in NUMBERS:
-        row[name] = None if row[name] is None else float(row[name])
-    row["token_logprobs"] = tuple(float(value) for value in row["token_logprobs"])
-    row["decoding"] = Decoding(**row["decoding"])
-    script = row["edit_script"]
-    row["edit_script"] = None if script is None else tuple(Edit(*edit) for edit in script)
-    return Record(**row)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.estimate import Estimate, bounded_mean, effective_size
+from formalm.drivers.estimate import Estimate, bounded_mean, checked_confidence, effective_size
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
@@ -154,16 +154,17 @@ class Samples(Sequence[Sample]):
         Raises
         ------
         ArgumentError
-            If a value is outside 0 to 1, or for draws without replacement.
+            If a value is no number from 0 to 1, or for draws without replacement.
         """
+        confidence = checked_confidence(confidence)
+        if not callable(function):
+            raise ArgumentError(f"a mean is of a function of a text, not of {function!r:.60}")
         values = np.array(
             [
-                float(function(draw.text)) if draw.log_weight > -math.inf else 0.0
+                _value(function, draw.text) if draw.log_weight > -math.inf else 0.0
                 for draw in self.draws
             ]
         )
-        if values.size and not (np.all(values >= 0) and np.all(values <= 1)):
-            raise ArgumentError("the function must have values from 0 to 1")
         if self.target in ("posterior", "uniform"):
             low, high = bounded_mean(values, confidence)
             value = float(values.mean()) if len(values) else math.nan
@@ -185,3 +186,17 @@ class Samples(Sequence[Sample]):
         low, high = bounded_mean(values, confidence)
         value = float(values.mean()) if len(values) else math.nan
         return Estimate(value, low, high, confidence, self.effective_size)
+
+
+def _value(function: Callable[[str], float], text: str) -> float:
+    """What a function says of a text: a number from 0 to 1, or a truth value."""
+    value: object = function(text)
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise ArgumentError(
+            f"the function must have values from 0 to 1, and has {value!r:.60} for {text!r:.60}"
+        )
+    return number

@@ -8,10 +8,11 @@ again. Matchers are found again by walking.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-import os
 import time
 import zipfile
+import zlib
 from collections import Counter
 from dataclasses import asdict
 from os import PathLike
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formalm.drivers.files import path_of, write_whole
 from formalm.drivers.marginal import Strings
 from formalm.drivers.packing import pack, unpack
 from formalm.drivers.sequences import Sequences
@@ -32,11 +34,16 @@ from formalm.query.query import Query
 __all__ = ["FORMAT", "VERSION", "load", "save"]
 
 FORMAT = "formalm-search"
-VERSION = 1
+VERSION = 2
 PROBES = 8
 PROBED = 32
 CLOSE = 1e-3
 SPENT = ("forwards", "calls", "tokens_computed", "cache_hits")
+# What the reader of zip files raises for what is none, or has a method that it does not know.
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 Arrays = dict[str, npt.NDArray[Any]]
 Driver = Sequences | Strings
 
@@ -68,13 +75,11 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
     arrays |= pack(driver) if isinstance(driver, Strings) else _packed(driver)
     text = json.dumps(header, sort_keys=True).encode()
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
-    beside = f"{os.fspath(path)}.part"
+    arrays["checksum"] = _checksum(arrays)
     try:
-        with open(beside, "wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        os.replace(beside, path)
+        write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
     except OSError as error:
-        raise ArgumentError(f"cannot write {os.fspath(path)!r}: {error}") from None
+        raise ArgumentError(f"cannot write {path_of(path)!r}: {error}") from None
 
 
 def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
@@ -87,12 +92,9 @@ def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
     ModelError
         If it is of another vocabulary, or the model answers otherwise.
     """
-    try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ArgumentError(f"{os.fspath(path)!r} is no saved search: {error}") from None
+    file = path_of(path)
+    arrays = _read(file)
+    header = _checked_header(file, arrays)
     _check(header, driver.task, query)
     trie = {name[5:]: value for name, value in arrays.items() if name.startswith("trie.")}
     task = driver.task
@@ -110,11 +112,44 @@ def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
     except FormalmError:
         raise
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
-        raise ArgumentError(f"{os.fspath(path)!r} is damaged: {error}") from None
+        raise ArgumentError(f"{file!r} is damaged: {error}") from None
     for name, number in spent.items():
         setattr(task.session, name, getattr(task.session, name) + number)
     task.expansions += expansions
     return hits
+
+
+def _read(path: str) -> Arrays:
+    try:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except UNREADABLE as error:
+        raise ArgumentError(f"{path!r} is no saved search: {error}") from None
+
+
+def _checked_header(path: str, arrays: Arrays) -> Any:
+    """The header, taken out; a file that is not what was written is refused."""
+    try:
+        header = json.loads(arrays["header"].tobytes())
+    except (KeyError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"{path!r} is no saved search: {error}") from None
+    _check_label(header)
+    checksum = arrays.pop("checksum", None)
+    if checksum is None or not np.array_equal(checksum, _checksum(arrays)):
+        raise ArgumentError(
+            f"{path!r} is damaged: it is not what was written", hint="search anew, without resume"
+        )
+    del arrays["header"]
+    return header
+
+
+def _checksum(arrays: Arrays) -> npt.NDArray[Any]:
+    """Over names, types, shapes and content."""
+    digest = hashlib.sha256()
+    for name, value in sorted(arrays.items()):
+        digest.update(repr((name, value.dtype.str, value.shape)).encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
 def _question(task: Task, query: Query) -> dict[str, Any]:
@@ -137,8 +172,8 @@ def _question(task: Task, query: Query) -> dict[str, Any]:
     }
 
 
-def _check(header: Any, task: Task, query: Query) -> None:
-    """Refuse a file of another question."""
+def _check_label(header: Any) -> None:
+    """Refuse what is no saved search, or one of another version."""
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ArgumentError("the file is no saved search")
     if header.get("version") != VERSION:
@@ -146,6 +181,10 @@ def _check(header: Any, task: Task, query: Query) -> None:
         raise ArgumentError(
             f"the file has version {found!r:.20} of its format, readable: {VERSION}"
         )
+
+
+def _check(header: Any, task: Task, query: Query) -> None:
+    """Refuse a file of another question."""
     wanted = json.loads(json.dumps(_question(task, query)))
     for name in ("vocabulary", "context_length"):
         if header.get(name) != wanted[name]:

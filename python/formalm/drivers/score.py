@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
 from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds
 from formalm.drivers.canonical import canonical_tokens
-from formalm.drivers.chains import chained
+from formalm.drivers.chains import Chains
 from formalm.drivers.intervals import Interval
 from formalm.drivers.mass import checked_eps
+from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
-from formalm.drivers.record import Origin, Record
 from formalm.drivers.roots import roots_of
+from formalm.drivers.scores import Score, Scored
 from formalm.drivers.search import search
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
@@ -30,57 +29,6 @@ from formalm.query.limits import Limits
 from formalm.query.query import Query
 
 __all__ = ["Score", "score"]
-
-
-@dataclass(frozen=True, eq=False)
-class Score:
-    """How probable a text is.
-
-    Attributes
-    ----------
-    text
-        The text.
-    token_ids
-        The tokenizer's own encoding of it.
-    logprobs
-        Of each of these tokens, and of the end with ``event="complete"``; in nats.
-    marginal
-        The log of the sum over all tokenizations, between two bounds.
-    tokenizations
-        How many of them were added up.
-    possible
-        Whether some tokenization has a probability above zero under the decoding rule; None if a
-        limit left it open.
-    witness
-        The most probable such tokenization, or None.
-    truncated_by
-        The limit that left the bounds apart, or None.
-    rank
-        Its number among the texts, from 1.
-    origin
-        What :meth:`record` is made from.
-    """
-
-    text: str
-    token_ids: tuple[int, ...] = field(repr=False)
-    logprobs: npt.NDArray[np.float64] = field(repr=False)
-    marginal: Interval
-    tokenizations: int
-    possible: bool | None
-    witness: tuple[int, ...] | None = field(repr=False)
-    truncated_by: str | None
-    rank: int = field(repr=False)
-    origin: Origin = field(repr=False)
-
-    def record(self) -> Record:
-        """Everything that is known of it, in the tokenizer's own encoding."""
-        data = self.text.encode()
-        return self.origin.record(self.rank, data, self.token_ids, self.logprob)
-
-    @property
-    def logprob(self) -> float:
-        """Of the tokenizer's own encoding: the sum of :attr:`logprobs`."""
-        return math.fsum(self.logprobs)
 
 
 def score(
@@ -96,6 +44,7 @@ def score(
     limits: Limits | None = None,
     eps: float = 0.0,
     batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
 ) -> list[Score]:
     """The log-probabilities of texts: of the tokenizer's encoding, and of all tokenizations.
 
@@ -117,11 +66,24 @@ def score(
         For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
     eps
         How much probability of its tokenizations may stay undecided; 0 adds up all.
+    progress
+        Called with a :class:`~formalm.Progress` before each batch.
+
+    Returns
+    -------
+    list of Score
+        One for each text, in their order.
 
     Raises
     ------
     ArgumentError
         For an option out of range, or a text that is none.
+
+    Notes
+    -----
+    The tokenizer's encodings of all texts come first, then each text's other tokenizations. Ctrl-C
+    returns what is proven: texts that were finished as they are, others with the status
+    ``"interrupted"``.
 
     Examples
     --------
@@ -157,23 +119,43 @@ def score(
         return []
     front = prefix_token_ids(session, prompt, bos)
     ways = [_encoded(session, front, text, tokenization) for text in listed]
-    complete = event == "complete"
+    series = Series(progress)
     asked = _task(session, queries[0], prompt, batch_size)
-    rows = chained(
-        session,
+    asked.progress = series.tell
+    rows, whole = _own_logprobs(asked, front, ways)
+    series.over(session.forwards, session.calls)
+    scores = []
+    for number, query in enumerate(queries):
+        one = Scored(listed[number], query, front, number + 1, ways[number], rows[number], asked)
+        try:
+            if not whole:
+                raise KeyboardInterrupt
+            scores.append(_scored(model, one, prompt, eps, batch_size, series))
+        except KeyboardInterrupt:
+            whole = False
+            scores.append(one.score("interrupted"))
+    return scores
+
+
+def _own_logprobs(
+    task: Task, front: tuple[int, ...], ways: list[tuple[int, ...]]
+) -> tuple[list[list[float]], bool]:
+    """Of the tokens of each text's own encoding; whether that was not interrupted."""
+    chains = Chains(
+        task.session,
         front,
         ways,
-        asked.answer,
-        ended=complete,
-        certain=not asked.decoding.is_plain,
-        batch_size=batch_size,
+        task.answer,
+        ended=task.complete,
+        certain=not task.decoding.is_plain,
+        batch_size=task.batch_size,
     )
-    return [
-        _scored(model, text, query, prompt, front, rank, way, row, eps, batch_size)
-        for rank, (text, query, way, row) in enumerate(
-            zip(listed, queries, ways, rows, strict=True), 1
-        )
-    ]
+    try:
+        for _ in chains.run():
+            task.report(0, 0, None)
+    except KeyboardInterrupt:
+        return chains.rows, False
+    return chains.rows, True
 
 
 def _encoded(
@@ -186,17 +168,9 @@ def _encoded(
 
 
 def _scored(
-    model: LanguageModel,
-    text: str,
-    query: Query,
-    prompt: Prompt,
-    front: tuple[int, ...],
-    rank: int,
-    way: tuple[int, ...],
-    logprobs: list[float],
-    eps: float,
-    batch_size: int,
+    model: LanguageModel, one: Scored, prompt: Prompt, eps: float, batch_size: int, series: Series
 ) -> Score:
+    """The score of a text; what is proven on the way is noted in it."""
     count = 0
 
     def counted(_: bytes) -> object:
@@ -206,51 +180,45 @@ def _scored(
 
     # The language is the text itself, so what is accepted has been spelled by whole tokens.
     session = Session(model)
-    bounds = Bounds(_task(session, query, prompt, batch_size), str(query.event), counted)
+    one.task = _task(session, one.query, prompt, batch_size)
+    one.task.progress = series.tell
+    bounds = Bounds(one.task, str(one.query.event), counted)
     truncated = None
     try:
         for _ in bounds.run():
+            # Between two batches nothing is on its way from one sum to another.
+            one.marginal, one.tokenizations = _marginal(bounds), count
             if bounds.undecided <= eps:
                 break
     except Truncated as reached:
         truncated = str(reached)
+    one.marginal, one.tokenizations = _marginal(bounds), count
     if truncated is None and bounds.undecided > eps:
         truncated = "unseen" if bounds.hidden else "length"
+    series.over(session.forwards, session.calls)
+    found = _witness(model, one.query, prompt, batch_size, series)
+    status = "reached" if bounds.undecided else "exact"
+    return one.score(status if truncated is None else "truncated", truncated, *found)
+
+
+def _marginal(bounds: Bounds) -> Interval:
     decided = bounds.low(None)
     slack = bounds.relative_error + 1e-15
     low, high = decided * (1 - slack), min(1.0, decided * (1 + slack) + bounds.undecided)
-    possible, witness = _witness(model, query, prompt, batch_size)
-    return Score(
-        text,
-        way,
-        np.array(logprobs),
-        Interval(_log(low), _log(high)),
-        count,
-        possible,
-        witness,
-        truncated,
-        rank,
-        Origin(
-            "score",
-            query,
-            session.vocabulary,
-            front,
-            (),
-            b"",
-            0.0,
-            tuple(logprobs),
-            query.event == "complete",
-            bounds.task.work(),
-        ),
-    )
+    return Interval(_log(low), _log(high))
 
 
 def _witness(
-    model: LanguageModel, query: Query, prompt: Prompt, batch_size: int
+    model: LanguageModel, query: Query, prompt: Prompt, batch_size: int, series: Series
 ) -> tuple[bool | None, tuple[int, ...] | None]:
+    """Whether there is a sequence that the rule leaves, and the most probable one."""
     limits = replace(query.limits, hits=1)
-    found = search(model, query, prompt=prompt, limits=limits, batch_size=batch_size)
+    options: dict[str, Any] = {"batch_size": batch_size, "progress": series.tell}
+    found = search(model, query, prompt=prompt, limits=limits, **options)
     hit = next(found, None)
+    series.over(found.forwards, found.calls)
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
     if hit is not None:
         return True, hit.token_ids
     return (False if found.status == "exhausted" else None), None

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Literal
 
 from formalm.constraint import Constraint
+from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
 from formalm.drivers.hit import Hit
@@ -63,6 +64,7 @@ class Search(Iterator[Hit]):
         self._task = task
         self._driver = Strings(task) if merge else Sequences(task)
         self._found = self._driver.run()
+        self._alone = Alone("one search")
         self.status: Status = "running"
         self.truncated_by: str | None = None
         self.hits = 0 if resume is None else load(resume, self._driver, query)
@@ -75,7 +77,8 @@ class Search(Iterator[Hit]):
         ArgumentError
             If it was interrupted in the middle of a step, or the file cannot be written.
         """
-        save(path, self._driver, self.query, self.hits)
+        with self._alone:
+            save(path, self._driver, self.query, self.hits)
 
     @property
     def dropped(self) -> int:
@@ -108,9 +111,17 @@ class Search(Iterator[Hit]):
     def advance(self) -> Hit | None:
         """Work on one batch at most; a hit if there is one now.
 
-        This is ``next()`` for those who show progress: None means that the search goes on, or, if
-        :attr:`status` is no longer ``"running"``, that it is over.
+        None means that the search goes on, or, if :attr:`status` is not ``"running"``, is over.
+
+        Raises
+        ------
+        ConcurrencyError
+            If another thread is at it, or ``progress`` calls this.
         """
+        with self._alone:
+            return self._advance()
+
+    def _advance(self) -> Hit | None:
         if self.status != "running":
             return None
         limit = self._task.limits.hits

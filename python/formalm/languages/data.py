@@ -8,8 +8,8 @@ their place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 from formalm.errors import ArgumentError
 from formalm.languages.algebra import Combination, Repetition
@@ -19,8 +19,9 @@ from formalm.languages.grammar import Grammar
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.table import Table
 
-__all__ = ["Table", "from_data", "to_data"]
+__all__ = ["from_data", "to_data"]
 
 OPERATORS = {
     "union": "|",
@@ -85,68 +86,12 @@ def from_data(data: object, where: str = "language") -> Language:
         raise ArgumentError(
             f"{where}.kind is {kind!r}, which is no language", hint=f"one of {known}"
         )
-    language = reader(table, kind)
+    try:
+        language = reader(table, kind)
+    except RecursionError:
+        raise ArgumentError(f"{where:.60} is nested too deeply") from None
     table.close()
     return language
-
-
-class Table:
-    """A table that is read key by key, and refused if something is left.
-
-    Parameters
-    ----------
-    data
-        What was read.
-    where
-        Its place, for messages.
-    """
-
-    def __init__(self, data: object, where: str) -> None:
-        self.where = where
-        if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-            self.refuse(f"{where} is a table, not {type(data).__name__}")
-        self._rest: dict[str, object] = dict(data)
-
-    def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
-        """Raise an error about the table, or about what is under a key of it."""
-        raise ArgumentError(message, hint=hint)
-
-    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        """The value of a key, of a type; the default if there is none."""
-        if key not in self._rest:
-            if default is ...:
-                self.refuse(f"{self.where} lacks {key!r}")
-            return default
-        value = self._rest.pop(key)
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            names = " or ".join(one.__name__ for one in kinds)
-            self.refuse(f"{self.where}.{key} is {names}, not {value!r:.60}", key)
-        return value
-
-    def language(self, key: str, *, optional: bool = False) -> Any:
-        """The language under a key."""
-        if optional and key not in self._rest:
-            return None
-        return from_data(self.take(key, dict), f"{self.where}.{key}")
-
-    def items(self, key: str, *, optional: bool = False) -> Iterator[tuple[str, object]]:
-        """Place and value of everything in the list under a key."""
-        for number, value in enumerate(self.take(key, list, [] if optional else ...)):
-            yield f"{self.where}.{key}[{number}]", value
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """The keys that were not taken yet."""
-        return tuple(self._rest)
-
-    def close(self) -> None:
-        """Refuse what was not taken."""
-        if self._rest:
-            names = ", ".join(repr(key) for key in self._rest)
-            self.refuse(
-                f"{self.where} has keys that mean nothing there: {names}", next(iter(self._rest))
-            )
 
 
 def text_data(text: str | bytes) -> str | dict[str, str]:

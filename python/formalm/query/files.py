@@ -11,7 +11,8 @@ from dataclasses import fields
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.languages.data import Table, read_region, region_data, to_data
+from formalm.languages.data import read_region, region_data, to_data
+from formalm.languages.table import Table
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.parts import Edits
@@ -99,7 +100,7 @@ def from_json(text: str) -> Query:
     """See :meth:`formalm.Query.from_json`."""
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"the query is no JSON: {error}") from None
     return read_query(data)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from formalm.errors import ArgumentError
 
 __all__ = ["Limits"]
+
+MOST_SECONDS = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -60,5 +63,8 @@ class Limits:
         seconds: object = self.seconds
         is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
         # Not `<= 0`, which a NaN is not either.
-        if seconds is not None and not (is_number and seconds > 0):  # type: ignore[operator]
-            raise ArgumentError(f"limits.seconds must be a positive number, not {seconds!r}")
+        if seconds is not None and not (is_number and 0 < seconds <= MOST_SECONDS):  # type: ignore[operator]
+            raise ArgumentError(
+                f"limits.seconds must be a positive number, not {seconds!r:.60}",
+                hint="None is no limit",
+            )

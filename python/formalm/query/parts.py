@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from formalm.errors import ArgumentError
 from formalm.languages import Choice, Language, Region
 
 __all__ = ["Edits", "checked_weights"]
+
+MOST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,10 @@ def checked_weights(value: object) -> str | tuple[tuple[str, float], ...]:
     table: dict[str, float] = {}
     for text, weight in pairs:
         number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if not isinstance(text, str) or not number or not (weight >= 0 and isfinite(weight)):
+        if not isinstance(text, str) or not number or not 0 <= weight <= MOST:
             raise ArgumentError(f"prefix_weights has {text!r:.60}: {weight!r:.60}")
+        if text in table:
+            raise ArgumentError(f"prefix_weights has {text!r:.60} twice")
         table[text] = float(weight)
     if not sum(table.values()) > 0:
         raise ArgumentError("prefix_weights has no weight above zero")

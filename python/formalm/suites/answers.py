@@ -10,6 +10,7 @@ from typing import Any
 
 from formalm.drivers import Mass, Search, mass, mass_table, search
 from formalm.drivers.intervals import MassTable
+from formalm.drivers.lines import split_lines
 from formalm.drivers.progress import Progress
 from formalm.drivers.records import Records
 from formalm.drivers.work import Work
@@ -76,7 +77,7 @@ def _tabled(found: MassTable) -> Answer:
 
 def _listed(model: LanguageModel, item: Item, options: dict[str, Any]) -> Answer:
     found = search(model, item.query, **options)
-    rows = Records(found).to_jsonl().splitlines()
+    rows = split_lines(Records(found).to_jsonl())
     return {"ask": "search", "hits": [json.loads(row) for row in rows], **_end(found)}
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from formalm import __version__
+from formalm.drivers.files import write_whole
 from formalm.errors import SuiteError
 from formalm.models.fingerprints import digest_of
 from formalm.query.files import query_data
@@ -18,7 +17,7 @@ from formalm.suites.items import Item
 from formalm.suites.reading import read_text
 from formalm.suites.suite import Suite
 
-__all__ = ["FORMAT", "VERSION", "Manifest", "described", "key_of", "write_whole"]
+__all__ = ["FORMAT", "VERSION", "Manifest", "described", "key_of"]
 
 FORMAT = "formalm-run"
 VERSION = 1
@@ -69,7 +68,8 @@ class Manifest:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if not (directory / FILE).exists():
-                write_whole(directory / FILE, json.dumps(mine, indent=2) + "\n", first=True)
+                text = json.dumps(mine, indent=2) + "\n"
+                write_whole(directory / FILE, lambda file: file.write(text.encode()), first=True)
         except OSError as error:
             raise SuiteError(f"cannot write {str(directory)!r}: {error.strerror}") from None
         self.check(Manifest.read(directory), directory)
@@ -142,28 +142,3 @@ def key_of(item: Item, manifest: Manifest) -> str:
             "versions": manifest.versions,
         }
     )
-
-
-def write_whole(path: Path, text: str, *, first: bool = False) -> None:
-    """Write a file whole or not at all.
-
-    Parameters
-    ----------
-    path, text
-        The file, and what it is to have.
-    first
-        Leave a file alone that another process wrote meanwhile.
-    """
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if first:
-            with contextlib.suppress(FileExistsError):
-                os.link(beside, path)
-        else:
-            os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

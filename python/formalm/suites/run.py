@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
+from formalm.drivers.files import write_whole
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
-from formalm.store import Claims, Journal
-from formalm.suites.answers import Answer, answer_of
+from formalm.store import Journal
+from formalm.suites.answers import Answer
 from formalm.suites.items import Item
-from formalm.suites.manifest import Manifest, described, key_of, write_whole
+from formalm.suites.manifest import Manifest, described, key_of
 from formalm.suites.suite import Suite
 from formalm.suites.verdicts import Evaluation, evaluate
+from formalm.suites.working import Step, Worker, chosen_items, work_on
 
-__all__ = ["Run", "Step", "run_suite"]
+__all__ = ["Run", "run_suite"]
 
-PAUSE_SECONDS = 0.05
 RESULTS = "results.jsonl"
-
-
-@dataclass(frozen=True)
-class Step:
-    """An item that was just answered.
-
-    Attributes
-    ----------
-    item
-        The item.
-    done, total
-        How many items have an answer, of how many.
-    seconds
-        Since this call began.
-    remaining_seconds
-        What is left of this call's share, by the mean of the items it asked so far; None until it
-        asked one.
-    source
-        ``"model"``, ``"cache"``, or ``"other"`` process.
-    """
-
-    item: Item
-    done: int
-    total: int
-    seconds: float
-    remaining_seconds: float | None
-    source: str
 
 
 class Run:
@@ -186,25 +158,13 @@ class Run:
             self.manifest.suite, model_description(model, identity), self.manifest.batch_size
         )
         now.check(self.manifest, self.directory)
-        self._work(_Worker(self, model, _opened(cache), progress), _chosen(self, limit, shard))
-
-    def _work(self, worker: _Worker, pending: list[int]) -> None:
-        claims = Claims(self.directory / "claims.lock")
+        pending = chosen_items(self, limit, shard)
+        kept = None if cache is None else Journal(Path(cache))
         try:
-            while pending:
-                later = []
-                for number in pending:
-                    with claims.claim(self.keys[number]) as mine:
-                        if mine or self.keys[number] in self.journal:
-                            worker.answer(number, len(pending))
-                        else:
-                            later.append(number)
-                if len(later) == len(pending):
-                    time.sleep(PAUSE_SECONDS)  # others are at all of them
-                pending = later
+            work_on(self, Worker(self, model, kept, progress), pending)
         finally:
-            claims.close()
-            worker.close()
+            if kept is not None:
+                kept.close()
 
     def absorb(self, directory: str | PathLike[str]) -> int:
         """Take over the answers of another run of the same, such as another shard's.
@@ -246,67 +206,11 @@ class Run:
             lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
         path = self.directory / RESULTS
         try:
-            write_whole(path, "".join(lines))
+            text = "".join(lines)
+            write_whole(path, lambda file: file.write(text.encode()))
         except OSError as error:
             raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
         return path
-
-
-class _Worker:
-    """One call of :meth:`Run.work`: whom to ask, and what was asked."""
-
-    def __init__(
-        self,
-        run: Run,
-        model: LanguageModel,
-        cache: Journal | None,
-        progress: Callable[[Step], None] | None,
-    ) -> None:
-        self.run, self.model, self.cache, self.progress = run, model, cache, progress
-        self.started = time.monotonic()
-        self.done = len(run.answered)
-        self.asked, self.asking_seconds = 0, 0.0
-        self.left: int | None = None
-
-    def close(self) -> None:
-        if self.cache is not None:
-            self.cache.close()
-
-    def answer(self, number: int, pending: int) -> None:
-        """Answer an item, unless another process has."""
-        self.left = pending if self.left is None else self.left
-        self.left -= 1
-        source = self._answer(number)
-        self.done += 1
-        if self.progress is not None:
-            mean = self.asking_seconds / self.asked if self.asked else None
-            self.progress(
-                Step(
-                    self.run.items[number],
-                    self.done,
-                    len(self.run.items),
-                    time.monotonic() - self.started,
-                    None if mean is None else mean * self.left,
-                    source,
-                )
-            )
-
-    def _answer(self, number: int) -> str:
-        key, run = self.run.keys[number], self.run
-        if key in run.journal:
-            return "other"
-        kept = None if self.cache is None else self.cache.answer(key)
-        if kept is not None:
-            run.journal.add(key, kept, 0.0)
-            return "cache"
-        began = time.monotonic()
-        answer = answer_of(self.model, run.items[number], batch_size=run.manifest.batch_size)
-        seconds = time.monotonic() - began
-        self.asked, self.asking_seconds = self.asked + 1, self.asking_seconds + seconds
-        run.journal.add(key, answer, seconds)
-        if self.cache is not None:
-            self.cache.add(key, answer, seconds)
-        return "model"
 
 
 def run_suite(
@@ -339,28 +243,6 @@ def run_suite(
     run.work(model, identity=identity, limit=limit, shard=shard, cache=cache, progress=progress)
     run.write_results()
     return run
-
-
-def _opened(cache: str | PathLike[str] | None) -> Journal | None:
-    return None if cache is None else Journal(Path(cache))
-
-
-def _chosen(run: Run, limit: int | None, shard: tuple[int, int]) -> list[int]:
-    """The numbers of the items to answer, each question once."""
-    given: object = shard
-    numbers = isinstance(given, tuple) and [type(one) for one in given] == [int, int]
-    if not numbers or not 1 <= shard[0] <= shard[1]:
-        raise ArgumentError(f"shard is (i, n) with i from 1 to n, not {given!r:.60}")
-    index, count = shard
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise ArgumentError(f"limit is an integer from 1, not {limit!r}")
-    seen = {entry.key for entry in run.journal.entries()}
-    chosen = []
-    for number in range(index - 1, len(run.items), count):
-        if run.keys[number] not in seen:
-            seen.add(run.keys[number])
-            chosen.append(number)
-    return chosen[:limit]
 
 
 def _untimed(answer: Answer) -> Answer:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from formalm.errors import ArgumentError, LanguageError, LimitError, SuiteError
-from formalm.languages.data import Table
+from formalm.languages.table import Table
 from formalm.suites.places import Path, Places
 
 __all__ = ["Section", "Source"]

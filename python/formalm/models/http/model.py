@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ from formalm.models.http.transport import Transport
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["HttpModel"]
+
+WHOLE_ERROR = 1e-3
+"""How much of a whole answer may be missing, by rounding."""
 
 
 class HttpModel:
@@ -107,6 +111,10 @@ class HttpModel:
         self.bos_token_id = bos_token_id
         self.context_length = context_length
         self.batch_size = batch_size
+        if headers is not None and not isinstance(headers, Mapping):
+            raise ArgumentError(f"headers are a mapping, not {type(headers).__name__}")
+        if api_key is not None and not isinstance(api_key, str):
+            raise ArgumentError(f"api_key is a text, not {type(api_key).__name__}")
         sent = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self.transport = Transport(
             url, {**sent, **(headers or {})}, timeout_seconds, retries, pause_seconds
@@ -154,9 +162,22 @@ class HttpModel:
                         "no token that the server named is known by that name",
                         hint="it should name ids: return_tokens_as_token_ids, or entries with id",
                     )
+                if self.shown_tokens is None:
+                    self._check_all(kept)
                 ids, values = zip(*kept, strict=True)
                 rows[start + place, list(ids)] = values
         return rows
+
+    def _check_all(self, shown: list[tuple[int, float]]) -> None:
+        """Refuse an answer that lacks tokens where all were asked for."""
+        total = math.fsum(math.exp(logprob) for _, logprob in shown)
+        if len(shown) < len(self.vocabulary) and total < 1 - WHOLE_ERROR:
+            raise ModelError(
+                f"the server names {len(shown):,} of {len(self.vocabulary):,} tokens, with"
+                f" {total:.6g} of the probability, though top_logprobs asks for all",
+                hint="raise the server's own limit (vLLM: --max-logprobs), or pass a top_logprobs"
+                " that it grants",
+            )
 
     def sequence_logprobs(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
         """The log-probability of each token of some sequences but the first, which is NaN.

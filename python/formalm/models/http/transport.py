@@ -5,11 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from formalm.errors import ArgumentError, ModelError
 
@@ -18,6 +19,8 @@ __all__ = ["Transport"]
 REPLY_BYTES = 256 << 20
 CHUNK_BYTES = 1 << 16
 LONGEST_PAUSE_SECONDS = 30.0
+HEADER_NAME = re.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile("[\t -~]*")
 AGAIN = (408, 429, 500, 502, 503, 504)
 
 
@@ -64,12 +67,11 @@ class Transport:
     retried: int = 0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ArgumentError(f"a server's address begins with http:// or https://: {self.url!r}")
+        parts = _parts(self.url)
         self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port
+        self._host, self._port = str(parts.hostname), parts.port
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        _check_headers(self.headers)
 
     def post(self, body: Mapping[str, Any]) -> Any:
         """Send a JSON object and read one.
@@ -132,6 +134,43 @@ class Transport:
             return json.loads(text)
         except (ValueError, RecursionError):  # of decoding, and of what is nested too deeply
             raise ModelError(f"{self.url} answered no JSON: {_shown(text)}") from None
+
+
+def _parts(url: str) -> SplitResult:
+    """The parts of an address that can be sent as it is."""
+    hint = "such as http://localhost:8000/v1/completions"
+    if not url.isascii() or not url.isprintable() or " " in url:
+        hint = "write other characters as %XX, and a host's as xn--"
+        raise ArgumentError(f"a server's address has no such characters: {url!a}", hint=hint)
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        str(parts.hostname).encode("idna")
+    except ValueError as error:  # of ports and brackets, and of what no host is called
+        raise ArgumentError(f"{url!r} is no server's address: {error}", hint=hint) from None
+    if not known:
+        raise ArgumentError(
+            f"a server's address begins with http:// or https://: {url!r}", hint=hint
+        )
+    if parts.username is not None or parts.fragment:
+        part = "a user and a password" if parts.username is not None else "what follows #"
+        raise ArgumentError(
+            f"{part} would not be sent: {parts.scheme}://{parts.hostname}/…",
+            hint="say who asks by api_key or headers",
+        )
+    return parts
+
+
+def _check_headers(headers: Mapping[Any, Any]) -> None:
+    """Refuse headers that cannot be sent; what they have may be secret and is not shown."""
+    for name, value in headers.items():
+        if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
+            raise ArgumentError(f"{name!r:.60} is no name of a header")
+        if not isinstance(value, str) or not HEADER_VALUE.fullmatch(value):
+            raise ArgumentError(
+                f"the header {name} has a value that cannot be sent",
+                hint="a text of printable ASCII characters; a key read from a file: .strip() it",
+            )
 
 
 def _read(socket: Any, response: http.client.HTTPResponse, deadline: float) -> bytes:

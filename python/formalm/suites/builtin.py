@@ -1,0 +1,50 @@
+"""Suites that we ship, as files beside this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formalm.errors import SuiteError
+from formalm.suites.suite import Suite
+
+__all__ = ["builtin", "builtin_names"]
+
+LIBRARY = Path(__file__).with_name("library")
+SUFFIX = ".toml"
+
+
+def builtin_names() -> list[str]:
+    """The names of the suites that we ship.
+
+    Examples
+    --------
+    >>> from formalm.suites import builtin_names
+    >>> "bias.professions" in builtin_names()
+    True
+    """
+    return sorted(path.name.removesuffix(SUFFIX) for path in LIBRARY.glob(f"*{SUFFIX}"))
+
+
+def builtin(name: str) -> Suite:
+    """A suite that we ship.
+
+    Parameters
+    ----------
+    name
+        One of :func:`builtin_names`.
+
+    Raises
+    ------
+    SuiteError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> from formalm.suites import builtin
+    >>> builtin("bias.professions").title
+    'Do professions depend on gender?'
+    """
+    known = builtin_names()
+    if name not in known:
+        raise SuiteError(f"no suite {name!r:.60} is built in", hint=f"there is {', '.join(known)}")
+    return Suite.read(LIBRARY / f"{name}{SUFFIX}")

@@ -1,0 +1,138 @@
+"""One call that works on a run: which items, in what order, asked of whom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formalm.errors import ArgumentError
+from formalm.models import LanguageModel
+from formalm.store import Claims, Journal
+from formalm.suites.answers import answer_of
+from formalm.suites.items import Item
+
+if TYPE_CHECKING:
+    from formalm.suites.run import Run
+
+__all__ = ["Step", "Worker", "chosen_items", "work_on"]
+
+PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Step:
+    """An item that was just answered.
+
+    Attributes
+    ----------
+    item
+        The item.
+    done, total
+        How many items have an answer, of how many.
+    seconds
+        Since this call began.
+    remaining_seconds
+        What is left of this call's share, by the mean of the items it asked so far; None until it
+        asked one.
+    source
+        ``"model"``, ``"cache"``, or ``"other"`` process.
+    """
+
+    item: Item
+    done: int
+    total: int
+    seconds: float
+    remaining_seconds: float | None
+    source: str
+
+
+class Worker:
+    """One call of :meth:`Run.work`: whom to ask, and what was asked."""
+
+    def __init__(
+        self,
+        run: Run,
+        model: LanguageModel,
+        cache: Journal | None,
+        progress: Callable[[Step], None] | None,
+    ) -> None:
+        self.run, self.model, self.cache, self.progress = run, model, cache, progress
+        self.started = time.monotonic()
+        self.done = len(run.answered)
+        self.asked, self.asking_seconds = 0, 0.0
+        self.left: int | None = None
+
+    def answer(self, number: int, pending: int) -> None:
+        """Answer an item, unless another process has."""
+        self.left = pending if self.left is None else self.left
+        self.left -= 1
+        source = self._answer(number)
+        self.done += 1
+        if self.progress is not None:
+            mean = self.asking_seconds / self.asked if self.asked else None
+            self.progress(
+                Step(
+                    self.run.items[number],
+                    self.done,
+                    len(self.run.items),
+                    time.monotonic() - self.started,
+                    None if mean is None else mean * self.left,
+                    source,
+                )
+            )
+
+    def _answer(self, number: int) -> str:
+        key, run = self.run.keys[number], self.run
+        if key in run.journal:
+            return "other"
+        kept = None if self.cache is None else self.cache.answer(key)
+        if kept is not None:
+            run.journal.add(key, kept, 0.0)
+            return "cache"
+        began = time.monotonic()
+        answer = answer_of(self.model, run.items[number], batch_size=run.manifest.batch_size)
+        seconds = time.monotonic() - began
+        self.asked, self.asking_seconds = self.asked + 1, self.asking_seconds + seconds
+        run.journal.add(key, answer, seconds)
+        if self.cache is not None:
+            self.cache.add(key, answer, seconds)
+        return "model"
+
+
+def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
+    """Answer items, those that other processes are at last."""
+    claims = Claims(run.directory / "claims.lock")
+    try:
+        while pending:
+            later = []
+            for number in pending:
+                with claims.claim(run.keys[number]) as mine:
+                    if mine or run.keys[number] in run.journal:
+                        worker.answer(number, len(pending))
+                    else:
+                        later.append(number)
+            if len(later) == len(pending):
+                time.sleep(PAUSE_SECONDS)  # others are at all of them
+            pending = later
+    finally:
+        claims.close()
+
+
+def chosen_items(run: Run, limit: int | None, shard: tuple[int, int]) -> list[int]:
+    """The numbers of the items to answer, each question once."""
+    given: object = shard
+    numbers = isinstance(given, tuple) and [type(one) for one in given] == [int, int]
+    if not numbers or not 1 <= shard[0] <= shard[1]:
+        raise ArgumentError(f"shard is (i, n) with i from 1 to n, not {given!r:.60}")
+    index, count = shard
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise ArgumentError(f"limit is an integer from 1, not {limit!r}")
+    seen = {entry.key for entry in run.journal.entries()}
+    chosen = []
+    for number in range(index - 1, len(run.items), count):
+        if run.keys[number] not in seen:
+            seen.add(run.keys[number])
+            chosen.append(number)
+    return chosen[:limit]
