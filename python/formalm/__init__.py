@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
+    from formalm.languages import ParseFailure as ParseFailure
+    from formalm.languages import Parser as Parser
     from formalm.languages import PythonType as PythonType
     from formalm.languages import Regex as Regex
     from formalm.languages import TypeScript as TypeScript
@@ -80,9 +82,10 @@ _ROOMS = {
     " Record Records Sample Samples Score Work conditional_mass distortion generate mass"
     " mass_bounds mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
-    " SuiteError TokenError VocabularyError",
+    " ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Captures Choice Grammar JsonSchema Language Literal PythonType Regex TypeScript",
+    "languages": "Captures Choice Grammar JsonSchema Language Literal ParseFailure Parser"
+    " PythonType Regex TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

@@ -17,6 +17,7 @@ __all__ = [
     "JsonSchema",
     "Matcher",
     "Members",
+    "Parser",
     "Vocabulary",
     "__version__",
     "apply_bitmask",
@@ -101,20 +102,33 @@ class JsonSchema:
     ) -> JsonSchema: ...
 
 @final
-class Automaton:
-    """The lazy deterministic machine of an expression or a grammar. An empty language is a
-    LanguageError."""
+class Parser:
+    """A parser in the state that its language begins with: a copy of the one given."""
 
     def __new__(
         cls,
-        language: Expression | Grammar | JsonSchema,
+        parser: object,
+        *,
+        failure: type[Exception],
+        parser_class: type,
+        reads_bytes: bool,
+        compares: bool,
+    ) -> Parser: ...
+
+@final
+class Automaton:
+    """The lazy deterministic machine of a language; an empty one is a LanguageError."""
+
+    def __new__(
+        cls,
+        language: Expression | Grammar | JsonSchema | Parser,
         *,
         state_limit: int | None = None,
         memory_limit_bytes: int | None = None,
     ) -> Automaton: ...
     @staticmethod
     def of(
-        language: Expression | Grammar | JsonSchema, *, state_limit: int | None = None
+        language: Expression | Grammar | JsonSchema | Parser, *, state_limit: int | None = None
     ) -> Automaton | None:
         """The machine; None for the empty language."""
     @staticmethod
@@ -279,6 +293,9 @@ class Constraint:
     @property
     def mask_count(self) -> int: ...
     @property
+    def is_exact(self) -> bool:
+        """Whether all that is allowed is known to lead to a member."""
+    @property
     def undecided_count(self) -> int:
         """Questions about canonical tokens that a bounded search left open, answered by yes."""
     def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
@@ -364,6 +381,8 @@ class Matcher:
     def advance(self, token_id: int) -> None: ...
     def advance_many(self, token_ids: Sequence[int]) -> int: ...
     def advance_bytes(self, text: bytes) -> None: ...
+    def advance_inside(self, text: bytes) -> None:
+        """The same with bytes that may end inside a character."""
     def rollback(self, count: int | None = None) -> None: ...
     def reset(self) -> None: ...
     def fork(self) -> Matcher: ...

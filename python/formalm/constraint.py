@@ -141,6 +141,14 @@ class Constraint:
     @property
     def report(self) -> Report:
         """Whether the masks are exactly those of the language."""
+        if not self.core.is_exact:
+            return Report(
+                exact=False,
+                approximations=(
+                    "a parser: viable means that append did not refuse, whether a member follows"
+                    " is not known, and a dead end is possible",
+                ),
+            )
         undecided = self.core.undecided_count
         if not undecided:
             return Report()

@@ -8,6 +8,7 @@
     ├── VocabularyError    a tokenizer file or token list cannot be read or trusted
     ├── TokenError         a token or text that the language does not allow here
     ├── ConcurrencyError   one matcher or search used by two threads at once
+    ├── ParserError        a parser of the user's failed, or broke what it promised
     ├── ModelError         a model does not fit its vocabulary, or answers nonsense
     ├── SuiteError         a suite file, or a run of one, is not what it should be
     └── ArgumentError      a wrong type, dtype, shape, range or combination of arguments
@@ -24,6 +25,7 @@ __all__ = [
     "LanguageError",
     "LimitError",
     "ModelError",
+    "ParserError",
     "SuiteError",
     "TokenError",
     "VocabularyError",
@@ -141,6 +143,13 @@ class ConcurrencyError(FormalmError, RuntimeError):
     """One matcher or one search was used by two threads at once.
 
     Give each thread a ``fork()`` of the matcher, or a search of its own.
+    """
+
+
+class ParserError(FormalmError, RuntimeError):
+    """A parser of the user's failed, or broke what it promised.
+
+    What it raised, if it did, is the ``__cause__``.
     """
 
 

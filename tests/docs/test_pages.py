@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
-SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+SCRIPTS = sorted((ROOT / "examples").glob("[!_]*.py"))
 
 
 def blocks() -> list[object]:

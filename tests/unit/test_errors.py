@@ -1,5 +1,7 @@
 """Every kind of error is raised somewhere, says what to do, and survives pickling."""
 
+from __future__ import annotations
+
 import pickle
 
 import pytest
@@ -8,6 +10,7 @@ import formalm.errors as tree
 from formalm import (
     Constraint,
     Literal,
+    Parser,
     Regex,
     TableModel,
     Vocabulary,
@@ -28,12 +31,25 @@ def one_matcher_twice_at_once() -> None:
     fill_bitmasks([matcher, matcher], new_bitmask(2, len(VOCABULARY)))
 
 
+class Broken(Parser):
+    """A parser that copies nothing."""
+
+    is_accepting = True  # type: ignore[assignment]
+
+    def append(self, text: str) -> None:
+        """Reads anything."""
+
+    def copy(self) -> Broken:
+        return self
+
+
 RAISED = {
     tree.LanguageError: lambda: Regex("a("),
     tree.LimitError: lambda: generate(MODEL, None, Literal("aab"), max_tokens=2, finish=True),
     tree.VocabularyError: lambda: VOCABULARY.encode("a"),
     tree.TokenError: lambda: Constraint(Literal("a"), VOCABULARY).matcher().advance(1),
     tree.ConcurrencyError: one_matcher_twice_at_once,
+    tree.ParserError: lambda: Broken().matches("a"),
     tree.ModelError: lambda: TableModel(VOCABULARY, {}).next_logprobs([()]),
     tree.SuiteError: lambda: Suite.from_toml("format = 3"),
     tree.ArgumentError: lambda: new_bitmask(0, 1),

@@ -1,6 +1,8 @@
 //! What can go wrong when a language is read or its machine is built.
 
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 /// A range of the source text, in characters (not bytes): `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,24 @@ impl Resource {
     }
 }
 
+/// What a program that a machine runs has raised; only whoever runs it knows what it is.
+#[derive(Clone)]
+pub struct Raised(pub Arc<dyn Any + Send + Sync>);
+
+impl PartialEq for Raised {
+    fn eq(&self, other: &Raised) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Raised {}
+
+impl fmt::Debug for Raised {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Raised")
+    }
+}
+
 /// Why a language was refused. Errors are data: the binding turns them into typed exceptions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -80,6 +100,8 @@ pub enum Error {
     },
     /// Whoever asked for the work does not want it any more.
     Interrupted,
+    /// A program that the machine runs failed.
+    Raised(Raised),
 }
 
 impl Error {
@@ -100,6 +122,7 @@ impl fmt::Display for Error {
                 write!(out, "needs at least {needed} {}, allowed are {allowed}", resource.name())
             }
             Error::Interrupted => out.write_str("interrupted"),
+            Error::Raised(_) => out.write_str("a program failed"),
         }
     }
 }

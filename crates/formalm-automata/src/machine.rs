@@ -46,6 +46,13 @@ pub trait Machine: Debug + Send + Sync {
         true
     }
 
+    /// Whether every state is known to lead to a member. A machine that knows only what was not
+    /// refused so far may come to a dead end; its live bytes are then those it knows nothing
+    /// against, and it is asked about tokens rather than about bytes.
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     /// A shortest continuation that makes the text a member; the smallest of several.
     ///
     /// # Errors
@@ -86,6 +93,25 @@ pub trait Machine: Debug + Send + Sync {
 /// Letters that must lead to one key for it to serve as reference.
 const LETTERS: usize = 14;
 
+/// Refuses to tell `what` of a machine that does not know which of its states lead to a member.
+///
+/// # Errors
+///
+/// [`Error::Language`] with the hint, unless the machine is exact.
+pub fn exact_only(machine: &impl Machine, what: &str, hint: &str) -> Result<(), Error> {
+    if machine.is_exact() {
+        return Ok(());
+    }
+    Err(Error::Language {
+        message: format!(
+            "{what} cannot be told of a parser, which knows what it refuses and not what leads to a \
+             member"
+        ),
+        span: None,
+        hint: Some(hint.to_owned()),
+    })
+}
+
 /// Reads keys byte by byte, for one mask.
 ///
 /// What is met on the way can be many times what texts ever come to, so a machine may keep it for
@@ -110,6 +136,17 @@ pub trait Steps {
     ///
     /// [`Error::Limit`].
     fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error>;
+
+    /// The tokens that are viable next as a bitmask, end tokens aside, if the machine finds them by
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        let _ = key;
+        Ok(None)
+    }
 
     /// The key as a repetition of a class, if it is known to be one and to read text only.
     ///
@@ -205,6 +242,22 @@ pub trait Keys: Debug + Send + Sync {
     /// tell, which the vocabulary knows and which have to be asked of the state itself.
     fn is_unsure(&self, _state: StateId) -> bool {
         false
+    }
+
+    /// The state after a token with its bytes, or how many of them are viable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    #[inline]
+    fn read_token(
+        &self,
+        state: StateId,
+        token_id: u32,
+        bytes: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        let _ = token_id;
+        self.machine().walk(state, bytes)
     }
 
     /// Reads keys for a purpose. Keys met on the way are good for that purpose alone.

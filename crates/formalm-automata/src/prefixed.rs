@@ -127,6 +127,10 @@ impl<M: Machine> Machine for Prefixed<M> {
         self.rest.is_finite()
     }
 
+    fn is_exact(&self) -> bool {
+        self.rest.is_exact()
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         match self.front.inner(state.number()) {
             Some(inner) => self.rest.shortest(StateId::from_number(inner)),

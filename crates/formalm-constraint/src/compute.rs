@@ -1,4 +1,4 @@
-//! The mask of a key, by the cheapest way that is exact.
+//! The mask of a key, by the cheapest way that is exact; unless the machine has a way of its own.
 //!
 //! 0. A machine that reads lexemes: what tokens do within them, and the stacks for what follows
 //!    ([`crate::lexical`]).
@@ -30,6 +30,9 @@ impl Purpose for MaskOf<'_> {
     type Result = Result<Mask, Error>;
 
     fn read(self, steps: &impl Steps) -> Result<Mask, Error> {
+        if let Some(words) = steps.mask(self.key)? {
+            return Ok(Mask::from_words(words));
+        }
         if let Some(lexemes) = steps.lexemes()
             && let Some(mask) = self.lexical.mask(lexemes, self.vocabulary, self.key)?
         {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability};
+use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability, exact_only};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
@@ -114,6 +114,7 @@ impl<K: Keys> Constraint<K> {
         begins: bool,
     ) -> Result<Constraint<K>, Error> {
         let machine = &**keys.machine();
+        exact_only(machine, "canonical tokens", "use tokenization=\"all\"")?;
         let parts = (Arc::clone(&vocabulary), encoder);
         let canonical = Canonical::new(machine, parts, memory_limit_bytes, begins)?;
         let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
@@ -250,7 +251,12 @@ impl<K: Keys> Constraint<K> {
             let known = (token_id as usize) < self.vocabulary.len();
             return Err(if known { Refusal::NoBytes } else { Refusal::OutOfRange });
         };
-        let Some(canonical) = &self.canonical else { return self.read_bytes(position, bytes) };
+        let Some(canonical) = &self.canonical else {
+            return match self.keys.read_token(position.state, token_id, bytes)? {
+                Ok(state) => Ok(Position { state, last: NONE }),
+                Err(good) => Err(Refusal::NotViable { good }),
+            };
+        };
         let before = (position.state, position.last);
         if let Some(state) = canonical.step(&**self.machine(), before, token_id)? {
             return Ok(Position { state, last: token_id });
@@ -274,6 +280,25 @@ impl<K: Keys> Constraint<K> {
             Ok(state) => Ok(Position { state, last: NONE }),
             Err(good) => Err(Refusal::NotViable { good }),
         }
+    }
+
+    /// The same where the bytes may end inside a character, also of a machine whose texts end at
+    /// whole ones: tokens that are allowed lead there, byte by byte.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`].
+    pub fn read_inside(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+        let good = match self.read_bytes(position, bytes) {
+            Err(Refusal::NotViable { good }) if !self.machine().is_exact() => good,
+            other => return other,
+        };
+        let Position { mut state, .. } = self.read_bytes(position, &bytes[..good])?;
+        for &byte in &bytes[good..] {
+            let next = self.machine().step(state, byte)?;
+            state = next.ok_or(Refusal::NotViable { good })?;
+        }
+        Ok(Position { state, last: NONE })
     }
 
     /// The language's state at a position.
@@ -366,6 +391,8 @@ impl<K: Keys> Constraint<K> {
 
     /// The state of a position where any tokens will do.
     fn any_tokens(&self, position: Position) -> Result<StateId, Error> {
+        let hint = "give more tokens, and look whether the text is a member";
+        exact_only(&**self.machine(), "the fewest tokens to a member", hint)?;
         match self.canonical {
             None => Ok(position.state),
             Some(_) => Err(Error::Language {

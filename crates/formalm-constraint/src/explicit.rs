@@ -1,7 +1,7 @@
 //! Constraints written out: the token sequences of all members as a graph.
 
 use formalm_automata::explicit::{Graph, Poll, Size};
-use formalm_automata::{Error, Keys, Machine};
+use formalm_automata::{Error, Keys, Machine, exact_only};
 
 use crate::constraint::{Constraint, Position};
 use crate::matcher::Refusal;
@@ -23,6 +23,8 @@ impl<K: Keys> Constraint<K> {
             return self.canonical_graph(size, poll);
         }
         let machine = &**self.machine();
+        let hint = "search() and mass() need no automaton";
+        exact_only(machine, "all token sequences of members", hint)?;
         let successors = |state, row: &mut Vec<_>| {
             walk::tokens(machine, self.vocabulary().trie(), state, |next, tokens| {
                 row.extend(tokens.iter().map(|&token| (token, next)));

@@ -138,7 +138,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// [`Error::Limit`] if the machine would outgrow its limits.
     pub fn is_finished(&self) -> Result<bool, Error> {
-        if self.ended || !self.constraint.is_canonical() {
+        if self.ended || self.knows_bytes() {
             return Ok(self.ended || self.live_bytes()?.is_empty());
         }
         let mut words = vec![0; self.constraint.words()];
@@ -156,10 +156,15 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Ok(ByteSet::default());
         }
-        if self.constraint.is_canonical() {
+        if !self.knows_bytes() {
             return self.first_bytes();
         }
         self.constraint.machine().live_bytes(self.constraint.state(self.position()))
+    }
+
+    /// Whether the bytes that may follow are known without the tokens.
+    fn knows_bytes(&self) -> bool {
+        !self.constraint.is_canonical() && self.constraint.machine().is_exact()
     }
 
     /// The bytes that allowed tokens begin with.
@@ -255,6 +260,20 @@ impl<K: Keys> Matcher<K> {
         Ok(())
     }
 
+    /// The same with bytes that may end inside a character: [`Constraint::read_inside`].
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`]; nothing was read then.
+    pub fn advance_inside(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if self.ended {
+            return Err(Refusal::Ended);
+        }
+        let position = self.constraint.read_inside(self.position(), bytes)?;
+        self.push(position, None, bytes);
+        Ok(())
+    }
+
     fn push(&mut self, position: Position, token: Option<u32>, bytes: &[u8]) {
         self.steps.push(Step { position, token, bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
@@ -345,7 +364,10 @@ impl<K: Keys> Matcher<K> {
             if let Ok(state) =
                 machine.walk(self.constraint.state(self.position()), &bytes[..good])?
             {
-                let expected = machine.live_bytes(state)?;
+                let expected = match machine.is_exact() {
+                    true => machine.live_bytes(state)?,
+                    false => self.live_bytes_behind(&bytes[..good])?,
+                };
                 return Ok(Explanation {
                     refusal,
                     expected,
@@ -355,6 +377,18 @@ impl<K: Keys> Matcher<K> {
         }
         let (expected, accepting) = (ahead.live_bytes()?, ahead.is_accepting());
         Ok(Explanation { refusal, expected, accepting })
+    }
+}
+
+impl<K: Keys> Matcher<K> {
+    /// Bytes that may follow after some more, by the tokens that do.
+    fn live_bytes_behind(&self, bytes: &[u8]) -> Result<ByteSet, Error> {
+        let mut ahead = self.clone();
+        match ahead.advance_bytes(bytes) {
+            Ok(()) => ahead.live_bytes(),
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(_) => Ok(ByteSet::default()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::{
     Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Span, StateId,
+    exact_only,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -14,6 +15,7 @@ use crate::errors;
 use crate::grammar::Grammar;
 use crate::language::Expression;
 use crate::machine::AnyMachine;
+use crate::parser::Parser;
 use crate::patient::patient;
 use crate::schema::JsonSchema;
 
@@ -26,6 +28,10 @@ fn walked(
     /// What a byte may cost where its state is new, as against a step of other work.
     const BYTE: usize = 256;
     let mut state = machine.start();
+    if !machine.is_exact() {
+        // What is kept of a parser is kept for every place where a walk rests.
+        return machine.walk(state, text);
+    }
     for (number, piece) in text.chunks(64).enumerate() {
         match machine.walk(state, piece)? {
             Ok(next) => state = next,
@@ -42,6 +48,7 @@ enum Described<'py> {
     Expression(Bound<'py, Expression>),
     Grammar(Bound<'py, Grammar>),
     Schema(Bound<'py, JsonSchema>),
+    Parser(Bound<'py, Parser>),
 }
 
 fn limits(states: Option<u64>) -> Limits {
@@ -54,10 +61,19 @@ fn grammar_limits(states: Option<u64>) -> GrammarLimits {
     GrammarLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
-/// The lazy deterministic machine of an expression or a grammar.
+/// The lazy deterministic machine of a language.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
     pub(crate) machine: Arc<AnyMachine>,
+}
+
+impl Automaton {
+    /// Refuses a parser as a part of others: machines of parts show what leads to a member only,
+    /// and hold locks while they read, which a parser must not find held.
+    fn joins_others(&self) -> Result<(), Error> {
+        let hint = "let the parser read the other language too, or filter by what it says";
+        exact_only(&*self.machine, "members of a combination", hint)
+    }
 }
 
 #[pymethods]
@@ -92,6 +108,10 @@ impl Automaton {
                 let made = py.detach(|| schema.machine(state_limit, memory_limit_bytes));
                 made.map(|machine| AnyMachine::Schema(Arc::new(machine)))
             }
+            Described::Parser(parser) => {
+                let made = parser.get().machine(py, state_limit);
+                made.map(|machine| AnyMachine::Parser(Arc::new(machine)))
+            }
         };
         match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
@@ -124,6 +144,10 @@ impl Automaton {
                 let made = py.detach(|| schema.machine_or_none(state_limit));
                 made.map(|machine| machine.map(|one| AnyMachine::Schema(Arc::new(one))))
             }
+            Described::Parser(parser) => {
+                let made = parser.get().machine(py, state_limit);
+                made.map(|machine| Some(AnyMachine::Parser(Arc::new(machine))))
+            }
         };
         match made {
             Ok(machine) => Ok(machine.map(|machine| Automaton { machine: Arc::new(machine) })),
@@ -142,6 +166,9 @@ impl Automaton {
         empty: bool,
         state_limit: Option<u64>,
     ) -> PyResult<Automaton> {
+        for (letter, _, _) in &letters {
+            letter.joins_others().map_err(|error| errors::failure(py, &error, None))?;
+        }
         let count = letters.len() as u32;
         let mut all = letters.iter().flat_map(|one| &one.1).chain(&first);
         if all.any(|&one| one >= count) {
@@ -168,6 +195,7 @@ impl Automaton {
         regular: &Automaton,
         state_limit: Option<u64>,
     ) -> PyResult<Option<Automaton>> {
+        self.joins_others().map_err(|error| errors::failure(py, &error, None))?;
         let AnyMachine::Regular(regular) = &*regular.machine else {
             return Err(errors::argument(py, "only regular languages filter others", None));
         };
@@ -190,6 +218,9 @@ impl Automaton {
         unless_empty: bool,
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
+        let hint = "let the parser read that text itself";
+        exact_only(&*self.machine, "members behind a text", hint)
+            .map_err(|error| errors::failure(py, &error, None))?;
         let front = Front { text, unless_empty, refused };
         match AnyMachine::behind(&self.machine, front) {
             Some(machine) => Ok(Automaton { machine: Arc::new(machine) }),
@@ -217,7 +248,10 @@ impl Automaton {
         if self.machine.is_text() {
             return Ok(true);
         }
-        patient(py, |poll| is_text(&*self.machine, pair_limit, poll))
+        patient(py, |poll| {
+            exact_only(&*self.machine, "lengths in characters", "use unit=\"bytes\"")?;
+            is_text(&*self.machine, pair_limit, poll)
+        })
     }
 
     /// The first text, by length and then from the smallest, that is in one language and not in
@@ -234,7 +268,13 @@ impl Automaton {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (left, right) = (left.map(|one| &*one.machine), right.map(|one| &*one.machine));
         let (relation, unit) = (relation(inclusion), unit(characters));
-        let found = patient(py, |poll| difference(left, right, relation, unit, pair_limit, poll))?;
+        let found = patient(py, |poll| {
+            let hint = "compare what it says of single texts: matches(text)";
+            for machine in [left, right].into_iter().flatten() {
+                exact_only(machine, "which members two languages share", hint)?;
+            }
+            difference(left, right, relation, unit, pair_limit, poll)
+        })?;
         Ok(found.map(|text| PyBytes::new(py, &text)))
     }
 

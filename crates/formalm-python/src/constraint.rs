@@ -50,7 +50,7 @@ impl Constraint {
             let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
             return Err(errors::argument(py, &message, None));
         }
-        let keys = AnyKeys::new(Arc::clone(&automaton.machine), &vocabulary.inner);
+        let keys = AnyKeys::new(py, Arc::clone(&automaton.machine), vocabulary);
         let vocabulary = Arc::clone(&vocabulary.inner);
         let inner = match encoder {
             None => Inner::over(keys, vocabulary, memory_limit_bytes),
@@ -92,6 +92,12 @@ impl Constraint {
     #[getter]
     fn memory_bytes(&self) -> usize {
         self.inner.memory_bytes() + self.inner.machine().memory_bytes()
+    }
+
+    /// Whether all that is allowed is known to lead to a member.
+    #[getter]
+    fn is_exact(&self) -> bool {
+        self.inner.machine().is_exact()
     }
 
     /// Number of questions about canonical tokens that a bounded search left open.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
 /// An exception of `formalm.errors` made from a message and keywords.
-fn exception(
+pub(crate) fn exception(
     py: Python<'_>,
     class: &str,
     message: &str,
@@ -100,6 +100,10 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
         }
         // Work that can be interrupted raises what interrupted it; see `patient`.
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Raised(raised) => match raised.0.downcast_ref::<PyErr>() {
+            Some(error) => error.clone_ref(py),
+            None => PyKeyboardInterrupt::new_err(()),
+        },
     }
 }
 

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::Error;
 use formalm_automata::explicit::{self, Damage, Graph as Inner, Size, Span, difference};
+use formalm_automata::{Error, exact_only};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -49,7 +49,10 @@ impl Graph {
     fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
         let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
         let machine = &*automaton.machine;
-        let graph = patient(py, |poll| Inner::of(machine, state_limit, poll))?;
+        let graph = patient(py, |poll| {
+            exact_only(machine, "all members", "search() and mass() need no automaton")?;
+            Inner::of(machine, state_limit, poll)
+        })?;
         Ok(Graph::over(graph, false))
     }
 

@@ -13,6 +13,7 @@ mod learnt;
 mod machine;
 mod masking;
 mod matcher;
+mod parser;
 mod patient;
 mod schema;
 mod vocabulary;
@@ -42,6 +43,8 @@ mod _core {
     use super::masking::masked_scores;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
+    #[pymodule_export]
+    use super::parser::Parser;
     #[pymodule_export]
     use super::schema::JsonSchema;
     #[pymodule_export]

@@ -10,7 +10,10 @@ use formalm_automata::{
 };
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
-use formalm_vocabulary::Vocabulary;
+use pyo3::prelude::*;
+
+use crate::parser::{ParserKeys, ParserMachine};
+use crate::vocabulary::Vocabulary;
 
 /// A machine of any kind.
 #[derive(Debug)]
@@ -18,6 +21,7 @@ pub(crate) enum AnyMachine {
     Regular(Arc<Automaton>),
     Grammar(Arc<GrammarAutomaton>),
     Schema(Arc<SchemaAutomaton>),
+    Parser(Arc<ParserMachine>),
     /// Machines of any kind in rows, choices and repetitions.
     Composed(Arc<Composed<AnyMachine>>),
     /// A machine of any kind with a regular one beside it.
@@ -32,6 +36,7 @@ macro_rules! on_any {
             AnyMachine::Regular($one) => $result,
             AnyMachine::Grammar($one) => $result,
             AnyMachine::Schema($one) => $result,
+            AnyMachine::Parser($one) => $result,
             AnyMachine::Composed($one) => $result,
             AnyMachine::Filtered($one) => $result,
             AnyMachine::Prefixed($one) => $result,
@@ -45,6 +50,7 @@ impl AnyMachine {
             AnyMachine::Regular(one) => one.state_count(),
             AnyMachine::Grammar(one) => one.state_count(),
             AnyMachine::Schema(one) => one.state_count(),
+            AnyMachine::Parser(one) => one.state_count(),
             AnyMachine::Composed(one) => one.state_count(),
             AnyMachine::Filtered(one) => one.state_count(),
             AnyMachine::Prefixed(one) => one.front().text.len() + one.rest().state_count(),
@@ -63,6 +69,7 @@ impl AnyMachine {
             AnyMachine::Regular(one) => one.is_text(),
             AnyMachine::Grammar(one) => one.is_text(),
             AnyMachine::Schema(one) => one.is_text(),
+            AnyMachine::Parser(one) => one.is_text(),
             AnyMachine::Composed(_) | AnyMachine::Filtered(_) | AnyMachine::Prefixed(_) => false,
         }
     }
@@ -89,6 +96,10 @@ impl Machine for AnyMachine {
 
     fn is_finite(&self) -> bool {
         on_any!(self, one => one.is_finite())
+    }
+
+    fn is_exact(&self) -> bool {
+        on_any!(self, one => one.is_exact())
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
@@ -134,6 +145,7 @@ enum Plain {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
     Schema(Box<SchemaKeys>),
+    Parser(ParserKeys),
     /// Of machines made of others.
     States(StateKeys<AnyMachine>),
 }
@@ -144,6 +156,7 @@ macro_rules! on_plain {
             Plain::Regular($one) => $result,
             Plain::Grammar($one) => $result,
             Plain::Schema($one) => $result,
+            Plain::Parser($one) => $result,
             Plain::States($one) => $result,
         }
     };
@@ -160,14 +173,21 @@ macro_rules! on_kind {
 
 impl AnyKeys {
     /// Keys for the tokens of a vocabulary.
-    pub(crate) fn new(machine: Arc<AnyMachine>, vocabulary: &Vocabulary) -> AnyKeys {
-        let horizon = vocabulary.longest_token_bytes();
+    pub(crate) fn new(
+        py: Python<'_>,
+        machine: Arc<AnyMachine>,
+        vocabulary: &Vocabulary,
+    ) -> AnyKeys {
+        let horizon = vocabulary.inner.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => {
-                    let joins_names = vocabulary.joins_names();
+                    let joins_names = vocabulary.inner.joins_names();
                     Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, joins_names)))
+                }
+                AnyMachine::Parser(one) => {
+                    Plain::Parser(ParserKeys::new(py, Arc::clone(one), vocabulary))
                 }
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
@@ -212,6 +232,16 @@ impl Keys for PlainKeys {
         on_plain!(&self.kind, one => one.is_unsure(state))
     }
 
+    #[inline]
+    fn read_token(
+        &self,
+        state: StateId,
+        token_id: u32,
+        bytes: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        on_plain!(&self.kind, one => one.read_token(state, token_id, bytes))
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         on_plain!(&self.kind, one => one.read(purpose))
     }
@@ -241,6 +271,16 @@ impl Keys for AnyKeys {
     #[inline]
     fn is_unsure(&self, state: StateId) -> bool {
         on_kind!(&self.kind, one => one.is_unsure(state))
+    }
+
+    #[inline]
+    fn read_token(
+        &self,
+        state: StateId,
+        token_id: u32,
+        bytes: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        on_kind!(&self.kind, one => one.read_token(state, token_id, bytes))
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {

@@ -160,6 +160,14 @@ impl Matcher {
         read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
     }
 
+    /// The same with bytes that may end inside a character.
+    fn advance_inside(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
+        let mut cursor = self.lock(py)?;
+        let cursor = &mut *cursor;
+        let read = py.detach(|| cursor.advance_inside(text));
+        read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
+    }
+
     #[pyo3(signature = (count=None))]
     fn rollback(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let count = count.map_or(Ok(1), |count| errors::integer(count, "count"))?;

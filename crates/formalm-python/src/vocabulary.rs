@@ -12,11 +12,13 @@ use crate::errors;
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Vocabulary {
     pub(crate) inner: Arc<Inner>,
+    /// Groups of tokens that parsers have asked for, each with its bitmask.
+    pub(crate) groups: Py<PyDict>,
 }
 
 fn made(py: Python<'_>, result: Result<Inner, Error>) -> PyResult<Vocabulary> {
     match result {
-        Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner) }),
+        Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner), groups: PyDict::new(py).unbind() }),
         Err(error) => Err(errors::unreadable(py, &error)),
     }
 }

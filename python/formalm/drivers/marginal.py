@@ -131,7 +131,7 @@ class Strings:
         if states.accepting[item.state]:
             exact, pending = list(item.exact), list(item.pending)
             self.push(String(item.data, item.state, item.root, True, exact, pending))
-        if not states.finished[item.state]:
+        if item.fans or not states.is_finished(item.state):
             self.push(item)
 
     def push(self, item: String) -> None:

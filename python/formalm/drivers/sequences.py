@@ -127,7 +127,7 @@ class Sequences:
             if not task.complete and frontier.states.accepting[state]:
                 self.hits.add(node)
                 hits.append(node)
-            over = frontier.states.finished[state] and not task.complete
+            over = not task.complete and frontier.states.is_finished(state)
             if not over and task.may_go_on(depth, frontier.root(node)):
                 batch.append(node)
                 longest = None if beam is None else depth

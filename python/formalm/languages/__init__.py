@@ -8,6 +8,7 @@ from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
+from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -26,6 +27,8 @@ __all__ = [
     "Language",
     "Literal",
     "Note",
+    "ParseFailure",
+    "Parser",
     "PythonType",
     "Regex",
     "Region",
@@ -33,6 +36,7 @@ __all__ = [
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "TokenGroup",
     "TypeScript",
     "as_language",
     "from_data",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.choice import Choice
 from formalm.languages.language import Language
+from formalm.languages.parser import Parser
 from formalm.languages.python_types import PythonType, is_type
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 __all__ = ["Combination", "Repetition", "as_language", "combine"]
 
@@ -16,9 +21,15 @@ MAX_REPETITION = 100_000
 
 
 class Mixed(Language):
-    """A language made of others, of any kind."""
+    """A language made of others, of any kind but parsers."""
 
     __slots__ = ()
+
+    def __init__(self, *arguments: Hashable) -> None:
+        for part in arguments:
+            if isinstance(part, Parser):
+                part.expression()  # It has none, and says so by its name.
+        super().__init__(*arguments)
 
     @property
     def is_regular(self) -> bool:
@@ -133,7 +144,17 @@ def as_language(value: object) -> Language:
     Choice(['yes', 'no'])
     """
     if isinstance(value, Language):
+        if type(value).__hash__ is None:
+            raise LanguageError(
+                f"{type(value).__name__} has __eq__ and no __hash__: languages are hashable",
+                hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
+            )
         return value
+    if isinstance(value, type) and issubclass(value, Language):
+        raise LanguageError(
+            f"{value.__name__} is a class of languages and no language",
+            hint=f"make one of it: {value.__name__}(…)",
+        )
     if isinstance(value, (list, tuple)):
         return Choice(value)
     if is_type(value):

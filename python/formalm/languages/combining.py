@@ -23,10 +23,11 @@ class Combining:
 
     @property
     def is_regular(self) -> bool:
-        """Whether the language is made of patterns and texts only, not of grammars or schemas.
+        """Whether the language is made of patterns and texts only.
 
-        Regular languages go into every operation; others into ``|``, ``+`` and ``*`` with any
-        language, and into ``&`` and ``-`` with a regular one on the right.
+        Regular languages go into every operation; grammars and schemas into ``|``, ``+`` and ``*``
+        with any of these, and into ``&`` and ``-`` with a regular one on the right; a
+        :class:`~formalm.Parser` into none.
         """
         return True
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from formalm.constraint import Constraint
 from formalm.errors import LanguageError, LimitError
-from formalm.languages import Choice, Language
+from formalm.languages import Choice, Language, Parser
 from formalm.query.states import States
 from formalm.vocabulary import Vocabulary
 
@@ -39,6 +39,13 @@ def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_L
     LimitError
         If more than ``pair_limit`` pairs of states would have to be looked at.
     """
+    if isinstance(language, Parser):
+        # It reads characters, not bytes.
+        for text in members(given):
+            good = language.automaton().viable_length(text)
+            if good < len(text):
+                raise _mismatch(text, good)
+        return
     left, right = (States(Constraint(one, byte_vocabulary())) for one in (given, language))
     start = (left.after(b""), right.after(b""))
     seen = {start}

@@ -32,8 +32,8 @@ class States:
 
     Attributes
     ----------
-    accepting, finished
-        Of each state: whether the text is a member, and whether nothing but an end may follow.
+    accepting
+        Of each state: whether the text is a member.
     """
 
     def __init__(self, constraint: Constraint, limit: int = STATE_LIMIT) -> None:
@@ -43,9 +43,9 @@ class States:
         self._numbers: dict[int, int] = {}
         self._matchers: list[Matcher] = []
         self._allowed: dict[int, Ids] = {}
+        self._finished: dict[int, bool] = {}
         self._cached_bytes = 0
         self.accepting: list[bool] = []
-        self.finished: list[bool] = []
 
     def __len__(self) -> int:
         return len(self._matchers)
@@ -67,10 +67,20 @@ class States:
         return self._number(matcher)
 
     def step_bytes(self, state: int, data: bytes) -> int:
-        """The state after some bytes, wherever tokens end, with which some member goes on."""
+        """The state after some bytes, inside a character too, with which some member goes on."""
         matcher = self._matchers[state].fork()
-        matcher.advance_bytes(data)
+        matcher.advance_inside(data)
         return self._number(matcher)
+
+    def is_finished(self, state: int) -> bool:
+        """Whether nothing but an end may follow; asked for when it matters, as it may need a mask.
+
+        Inside a character, where no token ends, the tokens that go beyond it are not known.
+        """
+        known = self._finished.get(state)
+        if known is None:
+            known = self._finished[state] = self._matchers[state].is_finished
+        return known
 
     def allowed(self, state: int) -> Ids:
         """The tokens that may follow, end tokens aside, in rising order."""
@@ -97,5 +107,4 @@ class States:
             self._numbers[key] = number
             self._matchers.append(matcher)
             self.accepting.append(matcher.is_accepting)
-            self.finished.append(matcher.is_finished)
         return number

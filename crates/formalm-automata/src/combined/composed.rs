@@ -171,6 +171,10 @@ impl<M: Machine> Machine for Composed<M> {
         self.letters.iter().all(|one| one.machine.is_finite())
     }
 
+    fn is_exact(&self) -> bool {
+        self.letters.iter().all(|one| one.machine.is_exact())
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         let needs = |state| self.least(state, |one, state| Ok(one.shortest(state)?.len()));
         shortest(state, needs, |state, byte| self.step(state, byte))

@@ -205,6 +205,10 @@ impl<M: Machine> Machine for Filtered<M> {
         self.machine.is_finite()
     }
 
+    fn is_exact(&self) -> bool {
+        self.machine.is_exact()
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         let needs = |state: StateId| {
             let learnt = &mut *self.lock();

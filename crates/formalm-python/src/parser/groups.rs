@@ -1,0 +1,230 @@
+//! Groups of tokens that a parser allows or forbids without reading them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formalm_automata::Error;
+use formalm_vocabulary::Vocabulary;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict};
+use rustc_hash::FxHashMap;
+
+use super::calls::{Plan, broken, limit, raised};
+
+/// Groups of one constraint, and groups kept for all constraints of a vocabulary.
+const GROUPS: usize = 256;
+/// Combinations of groups kept; when there are more they are made anew.
+const MIXES: usize = 64;
+
+type Words = Arc<[u32]>;
+
+/// What groups make of the tokens together.
+#[derive(Debug)]
+pub(super) struct Mix {
+    /// Tokens of an allowed group and of no forbidden one.
+    pub(super) allowed: Words,
+    /// Tokens of no group.
+    rest: Words,
+    /// Per place in the trie's order, how many tokens before it are of no group.
+    before: Vec<u32>,
+}
+
+impl Mix {
+    fn new(allowed: &[Words], forbidden: &[Words], tokens: &Words, vocabulary: &Vocabulary) -> Mix {
+        let mut within = vec![0; tokens.len()];
+        let mut rest = tokens.to_vec();
+        for group in allowed {
+            for (at, word) in group.iter().enumerate() {
+                within[at] |= word & tokens[at];
+                rest[at] &= !word;
+            }
+        }
+        for group in forbidden {
+            for (at, word) in group.iter().enumerate() {
+                within[at] &= !word;
+                rest[at] &= !word;
+            }
+        }
+        let order = vocabulary.trie().order();
+        let mut before = Vec::with_capacity(order.len() + 1);
+        let mut count = 0;
+        for &id in order {
+            before.push(count);
+            count += u32::from(contains(&rest, id));
+        }
+        before.push(count);
+        Mix { allowed: within.into(), rest: rest.into(), before }
+    }
+
+    /// Whether a token has to be read to know.
+    pub(super) fn is_open(&self, token_id: u32) -> bool {
+        contains(&self.rest, token_id)
+    }
+
+    pub(super) fn is_allowed(&self, token_id: u32) -> bool {
+        contains(&self.allowed, token_id)
+    }
+
+    /// Whether some of the tokens between two places of the trie's order have to be read.
+    pub(super) fn is_open_between(&self, from: u32, to: u32) -> bool {
+        self.before[to as usize] > self.before[from as usize]
+    }
+
+    fn memory_bytes(&self) -> usize {
+        4 * (self.allowed.len() + self.rest.len() + self.before.len())
+    }
+}
+
+fn contains(words: &[u32], token_id: u32) -> bool {
+    words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
+}
+
+/// The groups of one constraint.
+#[derive(Debug)]
+pub(super) struct Groups {
+    /// From a group to its number.
+    numbers: Py<PyDict>,
+    /// From a group to its bitmask as bytes; all constraints of a vocabulary share it.
+    shared: Py<PyDict>,
+    found: Mutex<Found>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    sets: Vec<Words>,
+    mixes: FxHashMap<(Vec<u32>, Vec<u32>), Arc<Mix>>,
+}
+
+impl Groups {
+    pub(super) fn new(py: Python<'_>, shared: Py<PyDict>) -> Groups {
+        Groups { numbers: PyDict::new(py).unbind(), shared, found: Mutex::default() }
+    }
+
+    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the groups that a parser lists make of the tokens.
+    pub(super) fn mix(
+        &self,
+        py: Python<'_>,
+        plan: &Plan,
+        vocabulary: &Vocabulary,
+        reads_bytes: bool,
+    ) -> Result<Arc<Mix>, Error> {
+        let numbers = |groups: &[Py<PyAny>]| -> Result<Vec<u32>, Error> {
+            let number = |group: &Py<PyAny>| self.number(group.bind(py), vocabulary);
+            groups.iter().map(number).collect()
+        };
+        let key = (numbers(&plan.allowed)?, numbers(&plan.forbidden)?);
+        if let Some(mix) = self.found().mixes.get(&key) {
+            return Ok(Arc::clone(mix));
+        }
+        let set = |numbers: &[u32]| -> Vec<Words> {
+            let found = self.found();
+            numbers.iter().map(|&number| Arc::clone(&found.sets[number as usize])).collect()
+        };
+        let tokens = set_of(vocabulary, |bytes| {
+            Ok::<_, Error>(reads_bytes || std::str::from_utf8(bytes).is_ok())
+        })?;
+        let mix = Arc::new(Mix::new(&set(&key.0), &set(&key.1), &tokens, vocabulary));
+        let mut found = self.found();
+        if found.mixes.len() >= MIXES {
+            found.mixes.clear();
+        }
+        found.mixes.insert(key, Arc::clone(&mix));
+        Ok(mix)
+    }
+
+    /// The number of a group, whose tokens are found when it is first met.
+    fn number(&self, group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<u32, Error> {
+        let py = group.py();
+        let failed = |error| raised(py, error, "a token group");
+        let numbers = self.numbers.bind(py);
+        if let Some(number) = numbers.get_item(group).map_err(failed)? {
+            return number.extract().map_err(failed);
+        }
+        let count = self.found().sets.len();
+        if count >= GROUPS {
+            let hint = "make groups once and not in each call, so that they are found again";
+            return Err(limit(py, "token groups", count as u64 + 1, GROUPS as u64, hint));
+        }
+        let shared = self.shared.bind(py);
+        let known = shared.get_item(group).map_err(failed)?;
+        let set = match known.as_ref().and_then(|known| known.cast::<PyBytes>().ok()) {
+            Some(words) => from_bytes(words.as_bytes()),
+            None => {
+                let set = tokens_of(group, vocabulary)?;
+                if shared.len() >= GROUPS {
+                    shared.clear();
+                }
+                let data: Vec<u8> = set.iter().flat_map(|word| word.to_le_bytes()).collect();
+                shared.set_item(group, PyBytes::new(py, &data)).map_err(failed)?;
+                set
+            }
+        };
+        let number = {
+            let mut found = self.found();
+            found.sets.push(set);
+            found.sets.len() as u32 - 1
+        };
+        numbers.set_item(group, number).map_err(failed)?;
+        Ok(number)
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let found = self.found();
+        let sets: usize = found.sets.iter().map(|set| 4 * set.len()).sum();
+        sets + found.mixes.values().map(|mix| mix.memory_bytes()).sum::<usize>()
+    }
+}
+
+fn from_bytes(data: &[u8]) -> Words {
+    let (words, _) = data.as_chunks::<4>();
+    words.iter().map(|word| u32::from_le_bytes(*word)).collect()
+}
+
+/// The tokens of which something holds, as a bitmask.
+fn set_of<E>(
+    vocabulary: &Vocabulary,
+    mut holds: impl FnMut(&[u8]) -> Result<bool, E>,
+) -> Result<Words, E> {
+    let mut words = vec![0u32; vocabulary.len().div_ceil(32)];
+    for id in 0..vocabulary.len() as u32 {
+        if let Some(bytes) = vocabulary.token_bytes(id)
+            && holds(bytes)?
+        {
+            words[id as usize >> 5] |= 1 << (id & 31);
+        }
+    }
+    Ok(words.into())
+}
+
+/// The tokens of a group: a language, or a function of the token's text.
+fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<Words, Error> {
+    let py = group.py();
+    let failed = |error| raised(py, error, "a token group");
+    let class = py.import("formalm.languages").and_then(|room| room.getattr("Language"));
+    let class = class.map_err(failed)?;
+    if group.is_instance(&class).map_err(failed)? {
+        let matches = group.getattr("matches").map_err(failed)?;
+        return set_of(vocabulary, |bytes| {
+            let answer = matches.call1((PyBytes::new(py, bytes),)).map_err(failed)?;
+            answer.extract().map_err(|error: PyErr| failed(error))
+        });
+    }
+    if !group.is_callable() {
+        let message = "a token group is a language or a function of a token's text";
+        return Err(broken(py, message, Some("such as str.isalpha")));
+    }
+    set_of(vocabulary, |bytes| {
+        let Ok(text) = std::str::from_utf8(bytes) else { return Ok(false) };
+        let answer = group.call1((text,)).map_err(failed)?;
+        match answer.cast::<PyBool>() {
+            Ok(answer) => Ok(answer.is_true()),
+            Err(_) => {
+                let message = format!("a token group said neither True nor False of {text:?}");
+                Err(broken(py, &message, None))
+            }
+        }
+    })
+}

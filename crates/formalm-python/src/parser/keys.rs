@@ -1,0 +1,193 @@
+//! Masks of a parser: forced strings, then groups, then a walk of what is left.
+
+use std::fmt;
+use std::sync::Arc;
+
+use formalm_automata::{
+    ByteSet, Error, KeyId, Keys, Machine, NoLexemes, Purpose, Repetition, StateId, Steps,
+};
+use formalm_vocabulary::Vocabulary;
+use pyo3::prelude::*;
+
+use super::calls::{Plan, broken};
+use super::groups::Groups;
+use super::machine::ParserMachine;
+use super::walk::Walk;
+
+/// The states of a parser's machine as keys, for one vocabulary.
+pub(crate) struct ParserKeys {
+    machine: Arc<ParserMachine>,
+    vocabulary: Arc<Vocabulary>,
+    groups: Groups,
+}
+
+impl fmt::Debug for ParserKeys {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ParserKeys").finish_non_exhaustive()
+    }
+}
+
+impl ParserKeys {
+    pub(crate) fn new(
+        py: Python<'_>,
+        machine: Arc<ParserMachine>,
+        vocabulary: &crate::vocabulary::Vocabulary,
+    ) -> ParserKeys {
+        let groups = Groups::new(py, vocabulary.groups.clone_ref(py));
+        ParserKeys { machine, vocabulary: Arc::clone(&vocabulary.inner), groups }
+    }
+
+    fn mask(&self, py: Python<'_>, state: u32) -> Result<Vec<u32>, Error> {
+        let (base, tail) = self.machine.tail(state);
+        let plan = self.machine.plan(py, base)?;
+        let parser = self.machine.parser(py, base)?;
+        let mut words = vec![0; self.vocabulary.len().div_ceil(32)];
+        if !plan.strings.is_empty() {
+            self.forced(&parser, &plan, &tail, &mut words)?;
+            return Ok(words);
+        }
+        if !tail.is_empty() {
+            // No token ends inside a character, so no text of tokens comes here.
+            return Ok(words);
+        }
+        let calls = &self.machine.calls;
+        let mix = match plan.has_groups() {
+            true => Some(self.groups.mix(py, &plan, &self.vocabulary, calls.reads_bytes)?),
+            false => None,
+        };
+        if let Some(mix) = &mix {
+            words.copy_from_slice(&mix.allowed);
+        }
+        let trie = self.vocabulary.trie();
+        let mut walk = Walk { calls, trie, mix: mix.as_deref(), words: &mut words };
+        walk.below(None, &parser, self.machine.compares())?;
+        Ok(words)
+    }
+
+    /// Tokens along the strings one of which must follow, and beyond their ends.
+    fn forced(
+        &self,
+        parser: &Bound<'_, PyAny>,
+        plan: &Plan,
+        tail: &[u8],
+        words: &mut [u32],
+    ) -> Result<(), Error> {
+        let (trie, calls) = (self.vocabulary.trie(), &self.machine.calls);
+        for string in plan.strings.iter().filter(|string| string.starts_with(tail)) {
+            let mut node = None;
+            for (at, &byte) in string.iter().enumerate().skip(tail.len()) {
+                node = match node {
+                    None => trie.root_child(byte),
+                    Some(node) => trie.child(node, byte),
+                };
+                let Some(node) = node else { break };
+                let is_end = string.get(at + 1).is_none_or(|next| next & 0xC0 != 0x80);
+                if is_end || calls.reads_bytes {
+                    for &id in trie.tokens_at(node) {
+                        words[id as usize >> 5] |= 1 << (id & 31);
+                    }
+                }
+            }
+            if let Some(node) = node
+                && trie.nodes()[node as usize].end() > node + 1
+            {
+                let parser = calls.copy(parser)?;
+                self.machine.must_append(&parser, string, "next_strings() had listed")?;
+                let mut walk = Walk { calls, trie, mix: None, words };
+                walk.below(Some(node), &parser, self.machine.compares())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What groups say of a token: nothing, allowed or forbidden.
+    fn verdict(&self, state: u32, token_id: u32) -> Result<Option<bool>, Error> {
+        let known = self.machine.known_plan(state);
+        if known.is_some_and(|plan| !plan.has_groups()) {
+            return Ok(None);
+        }
+        Python::attach(|py| {
+            let (base, tail) = self.machine.tail(state);
+            let plan = self.machine.plan(py, base)?;
+            if !plan.has_groups() || !tail.is_empty() {
+                return Ok(None);
+            }
+            let reads_bytes = self.machine.calls.reads_bytes;
+            let mix = self.groups.mix(py, &plan, &self.vocabulary, reads_bytes)?;
+            Ok((!mix.is_open(token_id)).then(|| mix.is_allowed(token_id)))
+        })
+    }
+}
+
+impl Keys for ParserKeys {
+    type Machine = ParserMachine;
+
+    fn machine(&self) -> &Arc<ParserMachine> {
+        &self.machine
+    }
+
+    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+        Ok(KeyId::from_number(state.number()))
+    }
+
+    fn known_key(&self, state: StateId) -> Option<KeyId> {
+        Some(KeyId::from_number(state.number()))
+    }
+
+    fn read_token(
+        &self,
+        state: StateId,
+        token_id: u32,
+        bytes: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        let verdict = self.verdict(state.number(), token_id)?;
+        if verdict == Some(false) {
+            return Ok(Err(0));
+        }
+        let read = self.machine.walk(state, bytes)?;
+        if read.is_err() && verdict == Some(true) {
+            let text = String::from_utf8_lossy(bytes);
+            let message = format!(
+                "append() of a parser refused {text:?}, a token of one of its allowed_groups()"
+            );
+            let hint = "an allowed group has only tokens that append() does not refuse";
+            return Err(Python::attach(|py| broken(py, &message, Some(hint))));
+        }
+        Ok(read)
+    }
+
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+        purpose.read(&ParserSteps(self))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.groups.memory_bytes()
+    }
+}
+
+struct ParserSteps<'a>(&'a ParserKeys);
+
+impl Steps for ParserSteps<'_> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.0.machine.step(StateId::from_number(key.number()), byte)?;
+        Ok(next.map(|next| KeyId::from_number(next.number())))
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.0.machine.live_bytes(StateId::from_number(key.number()))
+    }
+
+    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        Python::attach(|py| self.0.mask(py, key.number()).map(Some))
+    }
+
+    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,348 @@
+//! The machine of a parser: states are made by appending to copies of it.
+//!
+//! The lock is never held while the parser is called, nor while anything of Python is let go of:
+//! parsers may call back, and may take as long as they like.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use formalm_automata::{ByteSet, Error, Machine, StateId, exact_only};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::calls::{Calls, Plan, broken, limit, raised};
+use super::states::{Full, Gone, States};
+
+/// A lazy machine over texts that a parser did not refuse.
+pub(crate) struct ParserMachine {
+    pub(super) calls: Calls,
+    /// Parsers that compare by value, each with its state.
+    known: Option<Py<PyDict>>,
+    states: Mutex<States>,
+}
+
+/// What comes of a text behind a parser.
+enum Outcome<'py> {
+    /// As many of its bytes are viable.
+    Refused(usize),
+    /// It was not appended: it is inside of what must follow, or of a character if that is said.
+    Inside(bool),
+    Read(Bound<'py, PyAny>),
+}
+
+impl fmt::Debug for ParserMachine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ParserMachine").finish_non_exhaustive()
+    }
+}
+
+impl ParserMachine {
+    pub(super) fn new(
+        parser: &Bound<'_, PyAny>,
+        calls: Calls,
+        compares: bool,
+        state_limit: u64,
+    ) -> Result<ParserMachine, Error> {
+        let py = parser.py();
+        let start = calls.copy(parser)?;
+        let accepting = calls.is_accepting(&start)?;
+        let known = if compares {
+            let known = PyDict::new(py);
+            known.set_item(&start, 0).map_err(|error| raised(py, error, COMPARING))?;
+            Some(known.unbind())
+        } else {
+            None
+        };
+        let states = Mutex::new(States::new(start.unbind(), accepting, state_limit));
+        Ok(ParserMachine { calls, known, states })
+    }
+
+    pub(super) fn compares(&self) -> bool {
+        self.known.is_some()
+    }
+
+    fn states(&self) -> MutexGuard<'_, States> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state_count(&self) -> usize {
+        self.states().len()
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        !self.calls.reads_bytes
+    }
+
+    /// The state with a parser that a state is behind, and by which bytes.
+    pub(super) fn tail(&self, state: u32) -> (u32, Vec<u8>) {
+        self.states().tail(state)
+    }
+
+    /// What is known to be said of what follows a state.
+    pub(super) fn known_plan(&self, state: u32) -> Option<Arc<Plan>> {
+        let states = self.states();
+        let (base, _) = states.tail(state);
+        states.plan(base)
+    }
+
+    /// What the parser of a state says of what follows.
+    pub(super) fn plan(&self, py: Python<'_>, base: u32) -> Result<Arc<Plan>, Error> {
+        if let Some(plan) = self.states().plan(base) {
+            return Ok(plan);
+        }
+        let plan = Arc::new(self.calls.plan(&self.parser(py, base)?)?);
+        self.states().set_plan(base, &plan);
+        Ok(plan)
+    }
+
+    /// The parser of a state that has one, to be copied.
+    pub(super) fn parser<'py>(
+        &self,
+        py: Python<'py>,
+        base: u32,
+    ) -> Result<Bound<'py, PyAny>, Error> {
+        let (nearest, text) = self.states().nearest(py, base);
+        let nearest = nearest.into_bound(py);
+        if text.is_empty() {
+            return Ok(nearest);
+        }
+        let parser = self.calls.copy(&nearest)?;
+        self.must_append(&parser, &text, "it had read before")?;
+        let gone = self.states().keep(py, base, parser.as_unbound());
+        self.forget(py, &gone)?;
+        Ok(parser)
+    }
+
+    /// Appends what the parser itself has said that it takes.
+    pub(super) fn must_append(
+        &self,
+        parser: &Bound<'_, PyAny>,
+        text: &[u8],
+        why: &str,
+    ) -> Result<(), Error> {
+        if self.calls.append(parser, text)? {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(text);
+        let message = format!("append() of a parser refused {text:?}, which {why}");
+        let hint = "whether a text is refused depends on the text alone, not on how it is cut";
+        Err(broken(parser.py(), &message, Some(hint)))
+    }
+
+    /// Parsers that are not kept any more need not be found.
+    fn forget(&self, py: Python<'_>, gone: &Gone) -> Result<(), Error> {
+        let Some(known) = &self.known else { return Ok(()) };
+        for (parser, _) in gone {
+            let known = known.bind(py);
+            let found = known.contains(parser).map_err(|error| raised(py, error, COMPARING))?;
+            if found {
+                known.del_item(parser).map_err(|error| raised(py, error, COMPARING))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The state after a text, which may end inside a character if that is said.
+    fn read(&self, state: u32, text: &[u8], inside: bool) -> Result<Result<u32, usize>, Error> {
+        if text.is_empty() {
+            return Ok(Ok(state));
+        }
+        if let Some(found) = self.states().find(state, text, inside) {
+            return Ok(Ok(found));
+        }
+        Python::attach(|py| self.read_new(py, state, text, inside))
+    }
+
+    fn read_new(
+        &self,
+        py: Python<'_>,
+        state: u32,
+        text: &[u8],
+        inside: bool,
+    ) -> Result<Result<u32, usize>, Error> {
+        let (base, mut data) = self.tail(state);
+        let before = data.len();
+        data.extend_from_slice(text);
+        let plan = self.plan(py, base)?;
+        let parser = self.parser(py, base)?;
+        let outcome = if plan.strings.is_empty() {
+            self.free(&parser, &data, inside)?
+        } else {
+            self.forced(&parser, &plan.strings, &data, inside)?
+        };
+        match outcome {
+            Outcome::Refused(good) => Ok(Err(good.saturating_sub(before))),
+            Outcome::Inside(is_split) => {
+                let added = self.states().add_inside(state, text, is_split);
+                added.map(Ok).map_err(|full| too_many(py, &full))
+            }
+            Outcome::Read(parser) => self.add(state, text, &parser).map(Ok),
+        }
+    }
+
+    /// A text of which one of the strings is the beginning, or the other way round.
+    fn forced<'py>(
+        &self,
+        parser: &Bound<'py, PyAny>,
+        strings: &[Box<[u8]>],
+        data: &[u8],
+        inside: bool,
+    ) -> Result<Outcome<'py>, Error> {
+        if let Some(string) = strings.iter().find(|string| data.starts_with(string)) {
+            let parser = self.calls.copy(parser)?;
+            self.must_append(&parser, string, "next_strings() had listed")?;
+            let rest = &data[string.len()..];
+            if rest.is_empty() {
+                return Ok(Outcome::Read(parser));
+            }
+            return Ok(match self.free(&parser, rest, inside)? {
+                Outcome::Refused(good) => Outcome::Refused(string.len() + good),
+                other => other,
+            });
+        }
+        let common = |string: &[u8]| string.iter().zip(data).take_while(|(a, b)| a == b).count();
+        let good = strings.iter().map(|string| common(string)).max().unwrap_or_default();
+        let whole = self.whole(&data[..good]);
+        let is_split = whole < good;
+        Ok(match good == data.len() && (inside || !is_split) {
+            true => Outcome::Inside(is_split),
+            false => Outcome::Refused(whole),
+        })
+    }
+
+    /// A text that may be any.
+    fn free<'py>(
+        &self,
+        parser: &Bound<'py, PyAny>,
+        data: &[u8],
+        inside: bool,
+    ) -> Result<Outcome<'py>, Error> {
+        let whole = self.whole(data);
+        if whole == data.len() {
+            let parser = self.calls.copy(parser)?;
+            if self.calls.append(&parser, data)? {
+                return Ok(Outcome::Read(parser));
+            }
+        } else if inside && whole == 0 && is_begun(data) {
+            return Ok(Outcome::Inside(true));
+        }
+        self.viable_length(parser, &data[..whole]).map(Outcome::Refused)
+    }
+
+    /// How many bytes of a text are whole characters, if that matters.
+    fn whole(&self, data: &[u8]) -> usize {
+        if self.calls.reads_bytes {
+            return data.len();
+        }
+        std::str::from_utf8(data).map_or_else(|error| error.valid_up_to(), str::len)
+    }
+
+    /// How many bytes of a text are not refused, one after the other.
+    fn viable_length(&self, parser: &Bound<'_, PyAny>, data: &[u8]) -> Result<usize, Error> {
+        let parser = self.calls.copy(parser)?;
+        let mut good = 0;
+        while good < data.len() {
+            let width = if self.calls.reads_bytes { 1 } else { width(data[good]) };
+            if !self.calls.append(&parser, &data[good..good + width])? {
+                break;
+            }
+            good += width;
+        }
+        Ok(good)
+    }
+
+    fn add(&self, state: u32, text: &[u8], parser: &Bound<'_, PyAny>) -> Result<u32, Error> {
+        let py = parser.py();
+        let accepting = self.calls.is_accepting(parser)?;
+        let comparing = |error| raised(py, error, COMPARING);
+        if let Some(known) = &self.known
+            && let Some(number) = known.bind(py).get_item(parser).map_err(comparing)?
+        {
+            let number = number.extract().map_err(comparing)?;
+            let joined = self.states().join(state, text, number);
+            return joined.map(|()| number).map_err(|full| too_many(py, &full));
+        }
+        let added = self.states().add(state, text, accepting, parser);
+        let (number, is_new, gone) = added.map_err(|full| too_many(py, &full))?;
+        if let (Some(known), true) = (&self.known, is_new) {
+            known.bind(py).set_item(parser, number).map_err(comparing)?;
+        }
+        self.forget(py, &gone)?;
+        Ok(number)
+    }
+}
+
+/// What messages call the comparison of parsers.
+pub(super) const COMPARING: &str = "__eq__() or __hash__()";
+
+/// Whether bytes are the beginning of a character.
+fn is_begun(data: &[u8]) -> bool {
+    std::str::from_utf8(data)
+        .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+}
+
+/// Bytes of a character, by the first of them.
+pub(super) fn width(first: u8) -> usize {
+    match first {
+        0..0xC0 => 1,
+        0xC0..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        _ => 4,
+    }
+}
+
+fn too_many(py: Python<'_>, full: &Full) -> Error {
+    let hint = "give the parser __eq__ and __hash__ by its state, so that equal states are one; \
+                pass a larger state_limit; or make the constraint anew from time to time";
+    limit(py, "states", full.0, full.1, hint)
+}
+
+impl Machine for ParserMachine {
+    fn start(&self) -> StateId {
+        StateId::from_number(0)
+    }
+
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let next = self.read(state.number(), &[byte], true)?;
+        Ok(next.ok().map(StateId::from_number))
+    }
+
+    fn is_accepting(&self, state: StateId) -> bool {
+        self.states().is_accepting(state.number())
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        let (base, tail) = self.tail(state.number());
+        let plan = Python::attach(|py| self.plan(py, base))?;
+        let mut live = ByteSet::default();
+        if plan.strings.is_empty() {
+            (0..=255).for_each(|byte| live.insert(byte));
+        }
+        for string in plan.strings.iter().filter(|string| string.starts_with(&tail)) {
+            live.insert(string[tail.len()]);
+        }
+        Ok(live)
+    }
+
+    fn is_finite(&self) -> bool {
+        false
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    fn shortest(&self, _: StateId) -> Result<Vec<u8>, Error> {
+        let hint = "is_viable(text) tells what the parser does not refuse";
+        exact_only(self, "a shortest member", hint).map(|()| Vec::new())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.states().memory_bytes()
+    }
+
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let read = self.read(state.number(), text, false)?;
+        Ok(read.map(StateId::from_number))
+    }
+}

@@ -1,0 +1,182 @@
+"""What a parser cannot tell, and what it is as an object; all drivers take it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    Choice,
+    Constraint,
+    Grammar,
+    JsonSchema,
+    LanguageError,
+    Limits,
+    Literal,
+    Parser,
+    Query,
+    Regex,
+    _core,
+    generate,
+    mass,
+    search,
+    stream,
+)
+from tests.unit.parsers import MODEL, VOCABULARY, Reading
+
+
+def test_the_report_says_what_viable_means() -> None:
+    report = Constraint(Reading(), VOCABULARY).report
+    assert not report.exact
+    assert "dead end" in report.approximations[0]
+
+
+def test_a_dead_end_is_told() -> None:
+    ended = generate(MODEL, None, Reading("a", 7, 5, "a"), seed=1, max_tokens=20)
+    assert (ended.reason, ended.complete, ended.is_accepting) == ("dead_end", False, False)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda one: one | Literal("a"),
+        lambda one: one + Choice(["a"]),
+        lambda one: one & Regex("a*"),
+        lambda one: Regex("a*") - one,
+        lambda one: ~one,
+        lambda one: one * 2,
+        lambda one: Grammar("start: /a+/") | one,
+        lambda one: one & Grammar("start: /a+/"),
+        lambda one: JsonSchema({"type": "null"}) + one.optional(),
+        lambda one: one.edits(1),
+        lambda one: one.reverse(),
+        lambda one: one.rewrite({"a": "b"}),
+    ],
+)
+def test_combinations_are_refused(ask: Callable[[Parser], Any]) -> None:
+    with pytest.raises(LanguageError, match="Reading is a parser"):
+        ask(Reading()).matches("a")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda one: _core.Automaton.composed([(one, [], True)], [0], empty=False),
+        lambda one: one.filtered(Regex("a*").automaton()),
+        lambda one: one.preceded_by(b"a"),
+    ],
+)
+def test_the_core_refuses_parsers_within_machines(ask: Callable[[_core.Automaton], Any]) -> None:
+    """Machines of parts hold locks while they read, and rely on there being no dead ends."""
+    with pytest.raises(LanguageError, match="cannot be told of a parser"):
+        ask(Reading().automaton())
+
+
+def test_a_parser_is_no_terminal() -> None:
+    with pytest.raises(LanguageError, match="the terminal WORD is not regular"):
+        Grammar("start: WORD", languages={"WORD": Reading()})
+
+
+@pytest.mark.parametrize("kind", [Reading, Regex])
+def test_a_class_of_languages_is_no_language(kind: Any) -> None:
+    """Nor a type, whose JSON texts would be meant."""
+    with pytest.raises(LanguageError, match=f"{kind.__name__} is a class of languages"):
+        generate(MODEL, None, kind, max_tokens=3)
+
+
+def test_what_is_given_may_have_characters_of_several_bytes() -> None:
+    query = Query(Reading("a€", most=3), given=Literal("a€"))
+    assert query.given == Literal("a€")
+    with pytest.raises(LanguageError, match="given has 'a€b', which no member begins with: 4 of"):
+        Query(Reading("a€"), given=Literal("a€b"))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda one: one.shortest(),
+        lambda one: one.to_automaton(),
+        lambda one: one.equivalent(Regex("[ab]*")),
+        lambda one: Regex("[ab]*").is_subset(one),
+        lambda one: one.witness(Regex("a")),
+        lambda one: one.captures("a"),
+        lambda one: Reading("ab", 2, read="a").is_empty(),
+        lambda one: Constraint(one, VOCABULARY).to_automaton(),
+        lambda one: generate(MODEL, None, one, max_tokens=3, finish=True),
+    ],
+)
+def test_what_it_cannot_tell_is_refused(ask: Callable[[Parser], Any]) -> None:
+    with pytest.raises(LanguageError, match="parser"):
+        ask(Reading())
+
+
+def test_canonical_tokens_are_refused() -> None:
+    from formalm.models.canary import canary
+
+    with pytest.raises(LanguageError, match="canonical"):
+        Constraint(Reading(), canary().vocabulary, tokenization="canonical")
+
+
+def test_a_parser_in_use_is_not_appended_to() -> None:
+    language = Reading()
+    Constraint(language, VOCABULARY)
+    with pytest.raises(ArgumentError, match="copy"):
+        language.append("a")
+    other = language.copy()
+    other.append("a")
+    for copied in (copy.copy(language), copy.deepcopy(language)):
+        copied.append("a")
+        assert copied.read == "a"
+    # What was read before belongs to the language's beginning.
+    assert Reading("ab", 2, read="a").matches("b")
+
+
+def test_it_pickles_as_an_object() -> None:
+    constraint = Constraint(Reading("a", 2, read="a"), VOCABULARY)
+    again = pickle.loads(pickle.dumps(constraint))  # noqa: S301
+    assert again.matcher().allowed_token_ids().tolist() == [0]
+    assert again.language.read == "a"
+
+
+def test_equality_needs_a_hash() -> None:
+    @dataclass
+    class Unhashable(Reading):
+        depth: int = 0
+
+    for ask in (
+        lambda: Unhashable().matches("a"),
+        lambda: generate(MODEL, None, Unhashable(), max_tokens=1),
+    ):
+        with pytest.raises(LanguageError, match="unsafe_hash"):
+            ask()
+
+
+def test_a_subclass_needs_a_way_to_read() -> None:
+    class Mute(Parser):
+        def copy(self) -> Mute:
+            return Mute()
+
+        is_accepting = True  # type: ignore[assignment]
+
+    with pytest.raises(LanguageError, match="neither append"):
+        Mute().matches("")
+
+
+def test_all_drivers_take_it() -> None:
+    language = Reading("a", 2, 4)
+    same = Regex("(aa){0,2}")
+    for one in (language, same):
+        assert [hit.text for hit in search(MODEL, one, limits=Limits(hits=3))] == ["", "aa", "aaaa"]
+        assert mass(MODEL, one, event="complete").high == pytest.approx(
+            0.1 + 0.2**2 * 0.1 + 0.00016
+        )
+    texts = {generate(MODEL, None, language, seed=seed, max_tokens=9).text for seed in range(20)}
+    assert texts == {"", "aa", "aaaa"}
+    pieces = stream(MODEL, None, language, seed=3, max_tokens=9)
+    assert "".join(pieces) == pieces.generation.text
