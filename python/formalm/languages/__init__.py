@@ -11,9 +11,21 @@ from formalm.languages.language import Language, text_bytes
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.structure import (
+    Call,
+    CallFormat,
+    Piece,
+    Section,
+    Structure,
+    ToolCalls,
+    free_text,
+    until,
+)
 from formalm.languages.typescript import TypeScript
 
 __all__ = [
+    "Call",
+    "CallFormat",
     "Captures",
     "Choice",
     "Combination",
@@ -26,6 +38,7 @@ __all__ = [
     "Language",
     "Literal",
     "Note",
+    "Piece",
     "PythonType",
     "Regex",
     "Region",
@@ -33,9 +46,14 @@ __all__ = [
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "Section",
+    "Structure",
+    "ToolCalls",
     "TypeScript",
     "as_language",
+    "free_text",
     "from_data",
     "text_bytes",
     "to_data",
+    "until",
 ]
