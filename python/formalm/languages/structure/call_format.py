@@ -11,7 +11,7 @@ from formalm.languages.structure.free import checked_mark
 __all__ = ["JOINING", "Call", "CallFormat", "in_names"]
 
 # Characters that no spelling of a name changes: those of identifiers, and what joins them.
-JOINING = "_-.:/"
+JOINING = "_-./"
 
 
 class Call(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,9 +12,8 @@ from formalm.languages.algebra import Combination, as_language
 from formalm.languages.choice import Literal
 from formalm.languages.language import Language
 from formalm.languages.structure.free import checked_mark
-from formalm.languages.structure.whole import Whole
 
-__all__ = ["Piece", "Section", "check_triggers", "checked_sections"]
+__all__ = ["Piece", "Section", "check_triggers", "checked_sections", "one_of"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,11 @@ class Section:
     end
         The text that ends the section. Without one, the members of the language have to show
         where they end, as objects of JSON do; otherwise texts may be read in several ways.
+
+    Raises
+    ------
+    LanguageError
+        For an empty trigger, and languages without a member; the machine is built to tell.
     """
 
     trigger: str
@@ -40,12 +44,14 @@ class Section:
         checked_mark("a trigger", self.trigger)
         checked_mark("the end of a section", self.end, empty=True)
         object.__setattr__(self, "language", as_language(self.language))
+        # A union would drop it without a word.
+        if self.language.is_empty():
+            raise LanguageError(f"the language behind {self.trigger!r} is empty: it has no text")
 
     @cached_property
     def behind(self) -> Language:
         """What stands behind the trigger, the end included."""
-        row = Combination("+", self.language, Literal(self.end)) if self.end else self.language
-        return Whole(row, f"the section of {self.trigger!r}")
+        return Combination("+", self.language, Literal(self.end)) if self.end else self.language
 
 
 class Piece(NamedTuple):
@@ -91,3 +97,8 @@ def check_triggers(triggers: tuple[str, ...]) -> None:
                     f"the trigger {one!r} occurs in the trigger {other!r}, which would never come",
                     hint="use the shorter trigger, and make the rest part of the sections",
                 )
+
+
+def one_of(languages: Sequence[Language]) -> Language:
+    """The union of languages, of which there is at least one."""
+    return languages[0] if len(languages) == 1 else Combination("|", *languages)

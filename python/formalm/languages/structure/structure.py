@@ -9,8 +9,13 @@ from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
 from formalm.languages.choice import Literal
 from formalm.languages.language import Language
 from formalm.languages.structure.free import checked_mark, free_text, until
-from formalm.languages.structure.section import Piece, Section, check_triggers, checked_sections
-from formalm.languages.structure.whole import one_of
+from formalm.languages.structure.section import (
+    Piece,
+    Section,
+    check_triggers,
+    checked_sections,
+    one_of,
+)
 
 __all__ = ["Structure"]
 
@@ -39,8 +44,7 @@ class Structure(Combination):
     Raises
     ------
     LanguageError
-        If a trigger is empty or occurs in another one, so that it would decide for itself; when
-        the machine is built, for sections without a member.
+        If a trigger occurs in another one, which would then never be reached.
     ArgumentError
         For arguments of other types, and counts that exclude each other.
 
@@ -155,8 +159,8 @@ class Structure(Combination):
         counted: list[Language] = []
         for trigger in dict.fromkeys(one.trigger for one in self.sections):
             behind = [one.behind for one in self.sections if one.trigger == trigger]
-            counted.append(Combination("+", self._up_to(trigger), one_of(behind, repr(trigger))))
-        section = counted[0] if len(counted) == 1 else Combination("|", *counted)
+            counted.append(Combination("+", self._up_to(trigger), one_of(behind)))
+        section = one_of(counted)
         if skipped is not None:
             section = Combination("+", skipped, section)
         row.append(Repetition(section, self.minimum, self.maximum))

@@ -11,9 +11,8 @@ from formalm.languages.choice import Literal
 from formalm.languages.language import Language
 from formalm.languages.python_types import is_type
 from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
-from formalm.languages.structure.section import Section
+from formalm.languages.structure.section import Section, one_of
 from formalm.languages.structure.structure import Structure
-from formalm.languages.structure.whole import Whole, one_of
 
 __all__ = ["ToolCalls"]
 
@@ -39,12 +38,13 @@ class ToolCalls(Structure):
     ArgumentError
         For arguments of other types, and without tools.
     LanguageError
-        For names with other characters than letters, digits and ``_-.:/``.
+        For names with other characters than letters, digits and ``_-./``, and arguments without
+        a member; the machine is built to tell.
 
     Examples
     --------
-    >>> from formalm import CallFormat, JsonSchema, ToolCalls
-    >>> day = JsonSchema({"properties": {"day": {"enum": ["today"]}}, "required": ["day"]})
+    >>> from formalm import CallFormat, ToolCalls, TypeScript
+    >>> day = TypeScript('{ day: "today" }')
     >>> tools = ToolCalls({"weather": day}, CallFormat("{name}({arguments})", "<call>", "</call>"))
     >>> tools.value('Well. <call>weather({"day": "today"})</call>')
     [Call(name='weather', arguments={'day': 'today'})]
@@ -188,12 +188,13 @@ def _section(
     before, between, behind = format.parts
     each: list[Language] = []
     for name, arguments in tools:
-        whole = Whole(arguments, f"the language of the arguments of {name!r}")
-        each.append(Combination("+", Literal(name + between), whole))
-    tail: Language = one_of(each, "tools")
+        if arguments.is_empty():
+            raise LanguageError(f"the language of the arguments of {name!r} is empty")
+        each.append(Combination("+", Literal(name + between), arguments))
+    tail = one_of(each)
     if behind:
         tail = Combination("+", tail, Literal(behind))
-    row: list[Language] = [tail]
+    row = [tail]
     if format.begin and before:
         row.insert(0, Literal(before))
     if format.separator is not None:
