@@ -14,6 +14,7 @@ from formalm import (
     Grammar,
     JsonSchema,
     LanguageError,
+    LimitError,
     Literal,
     Piece,
     Regex,
@@ -233,3 +234,13 @@ def test_what_cannot_be_meant_is_refused() -> None:
             Structure(sections)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError):
         Structure([part]).value(3)  # type: ignore[arg-type]
+
+
+def test_reading_of_ends_that_are_everywhere_is_limited() -> None:
+    structure = Structure([Section("a", Regex("(?s:.+)"))])
+    with pytest.raises(LimitError, match="bytes to read"):
+        structure.pieces("ab" * 500, limit_bytes=5_000)
+    with pytest.raises(LanguageError, match="more than one way"):
+        structure.pieces("ab" * 50)
+    with pytest.raises(ArgumentError):
+        structure.pieces("ab", limit_bytes=0)

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
+from formalm.automata.texts import checked_integer
 from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat
@@ -16,37 +17,40 @@ from formalm.languages.structure.section import Piece, Section
 if TYPE_CHECKING:
     from formalm.languages.structure.structure import Structure
 
-__all__ = ["Reader", "only_way", "pieces_of"]
+__all__ = ["READ_BYTES", "Reader", "only_way", "pieces_of"]
 
 #: Most bytes that machines may read, all attempts at a text together.
-READ_BYTES = 20_000_000
+READ_BYTES = 1_000_000
 
 Item = TypeVar("Item")
 State = tuple[int, Hashable]
 Step = tuple[State, Item]
-# Kind, text, and of sections which one it is.
-Part = tuple[str, bytes, Section | None]
+# Kind, where it begins and ends, and of sections which one it is. No text: there may be many ends.
+Part = tuple[str, int, int, Section | None]
 
 
 class Reader:
     """Finds where members of a language end in a text, within a number of bytes for all of them."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, limit_bytes: int = READ_BYTES) -> None:
         self.data = data
-        self._read = 0
+        self._read, self._limit = 0, limit_bytes
+        self._constraints: dict[Language, _core.Constraint] = {}
 
     def ends(self, language: Language, start: int) -> Iterator[int]:
         """The ends of all members that begin at a place."""
-        matcher = _core.Constraint(language.automaton(), _bytes()).matcher()
+        if language not in self._constraints:
+            self._constraints[language] = _core.Constraint(language.automaton(), _bytes())
+        matcher = self._constraints[language].matcher()
         for at in range(start, len(self.data) + 1):
             if matcher.is_accepting:
                 yield at
             if at == len(self.data) or not matcher.allows(self.data[at]):
                 return
             self._read += 1
-            if self._read > READ_BYTES:
-                hint = "give sections an end that shows where they end"
-                raise LimitError("bytes to read", self._read, READ_BYTES, hint=hint)
+            if self._read > self._limit:
+                hint = "give sections an end that shows where they end, or pass limit_bytes"
+                raise LimitError("bytes to read in sections", self._read, self._limit, hint=hint)
             matcher.advance(self.data[at])
 
 
@@ -69,7 +73,9 @@ def only_way(
     LanguageError
         If there are several.
     """
-    ways: dict[State, list[tuple[State, Item]]] = {start: []}
+    # Of each state the first way to it, and whether there are others.
+    ways: dict[State, tuple[State, Item]] = {}
+    others: set[State] = set()
     waiting = [(start[0], 0, start)]
     ends = []
     while waiting:
@@ -77,18 +83,20 @@ def only_way(
         if is_end(state):
             ends.append(state)
         for after, item in steps(state):
-            if after not in ways:
-                heappush(waiting, (after[0], len(ways), after))
-            ways.setdefault(after, []).append((state, item))
+            if after in ways:
+                others.add(after)
+                continue
+            ways[after] = (state, item)
+            heappush(waiting, (after[0], len(ways), after))
     if not ends:
         raise TokenError(
             "a text that is not a member stands for nothing", hint="ask matches(text) first"
         )
     items: list[Item] = []
     state, several = ends[0], len(ends) > 1
-    while ways[state]:
-        several = several or len(ways[state]) > 1
-        state, item = ways[state][0]
+    while state in ways:
+        several = several or state in others
+        state, item = ways[state]
         items.append(item)
     if several:
         raise LanguageError(
@@ -98,17 +106,19 @@ def only_way(
     return items[::-1]
 
 
-def pieces_of(structure: Structure, text: str | bytes) -> list[Piece]:
+def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list[Piece]:
     """The pieces of a member of a structure."""
+    checked_integer("limit_bytes", limit_bytes, least=1)
     if not isinstance(text, (str, bytes)):
         raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
     data = text_bytes(text)
     if data is None:
         raise TokenError("a text with a lone surrogate is not a member")
-    steps = Steps(structure, data)
+    steps = Steps(structure, Reader(data, limit_bytes))
     groups = only_way((0, (0, structure.opened)), steps, lambda state: state[0] > len(data))
     found = []
-    for kind, inner, section in (part for group in groups for part in group):
+    for kind, start, stop, section in (part for group in groups for part in group):
+        inner = data[start:stop]
         said = inner.decode(errors="replace")
         if section is not None:
             found.append(Piece(kind, said, structure.meaning(section, inner), section))
@@ -123,10 +133,10 @@ class Steps:
     A state is a place, the number of sections so far, and whether the text is within reasoning.
     """
 
-    def __init__(self, structure: Structure, data: bytes) -> None:
+    def __init__(self, structure: Structure, reader: Reader) -> None:
         self._structure = structure
-        self._data = data
-        self._reader = Reader(data)
+        self._reader = reader
+        self._data = reader.data
         self._triggers = [trigger.encode() for trigger in structure.triggers]
 
     def __call__(self, state: State) -> Iterator[Step[list[Part]]]:
@@ -143,7 +153,7 @@ class Steps:
         start, trigger = min((one for one in found if one[0] >= 0), default=(len(self._data), None))
         if start > at and not self._structure.free:
             return
-        parts: list[Part] = [("free", self._data[at:start], None)]
+        parts: list[Part] = [("free", at, start, None)]
         if trigger is None:
             if count >= self._structure.minimum:
                 yield (len(self._data) + 1, None), parts
@@ -156,7 +166,7 @@ class Steps:
         mark = self._structure.reasoning[1].encode()
         end = self._data.find(mark, at)
         if end >= 0:
-            part = ("reasoning", self._data[at:end], None)
+            part = ("reasoning", at, end, None)
             yield (end + len(mark), (count, False)), [*parts, part]
 
     def _sections(
@@ -170,10 +180,9 @@ class Steps:
         for section in self._structure.sections:
             if trigger is None or section.trigger.encode() != trigger:
                 continue
-            body = start + len(trigger)
+            body, closing = start + len(trigger), len(section.end.encode())
             for end in self._reader.ends(section.behind, body):
-                inner = self._data[body : end - len(section.end.encode())]
-                yield (end, (count, False)), [*parts, ("section", inner, section)]
+                yield (end, (count, False)), [*parts, ("section", body, end - closing, section)]
 
 
 def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> list[Call]:

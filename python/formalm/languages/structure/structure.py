@@ -138,11 +138,19 @@ class Structure(Combination):
         """
         return self.pieces(text)
 
-    def pieces(self, text: str | bytes) -> list[Piece]:
-        """The same as :meth:`value`."""
+    def pieces(self, text: str | bytes, *, limit_bytes: int = 1_000_000) -> list[Piece]:
+        """The pieces of a member, as in :meth:`value`.
+
+        Parameters
+        ----------
+        text
+            A text, or UTF-8 bytes.
+        limit_bytes
+            Most bytes to read in sections, for all ends that they may have.
+        """
         from formalm.languages.structure.reading import pieces_of
 
-        return pieces_of(self, text)
+        return pieces_of(self, text, limit_bytes)
 
     def meaning(self, section: Section, data: bytes) -> object:
         """What the text of a section stands for."""
