@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
     from formalm.integrations import logits_processors as logits_processors
     from formalm.integrations import pipeline as pipeline
+    from formalm.languages import Call as Call
+    from formalm.languages import CallFormat as CallFormat
     from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
     from formalm.languages import Grammar as Grammar
@@ -59,8 +61,12 @@ if TYPE_CHECKING:
     from formalm.languages import Literal as Literal
     from formalm.languages import ParseFailure as ParseFailure
     from formalm.languages import Parser as Parser
+    from formalm.languages import Piece as Piece
     from formalm.languages import PythonType as PythonType
     from formalm.languages import Regex as Regex
+    from formalm.languages import Section as Section
+    from formalm.languages import Structure as Structure
+    from formalm.languages import ToolCalls as ToolCalls
     from formalm.languages import TypeScript as TypeScript
     from formalm.models import FunctionModel as FunctionModel
     from formalm.models import TableModel as TableModel
@@ -84,8 +90,8 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Captures Choice Grammar JsonSchema Language Literal ParseFailure Parser"
-    " PythonType Regex TypeScript",
+    "languages": "Call CallFormat Captures Choice Grammar JsonSchema Language Literal ParseFailure"
+    " Parser Piece PythonType Regex Section Structure ToolCalls TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

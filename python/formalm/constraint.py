@@ -11,6 +11,7 @@ from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
+from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import token_ids
@@ -70,7 +71,7 @@ class Constraint:
     Raises
     ------
     LanguageError
-        If the language is empty.
+        If the language is empty, or a mark of a :class:`~formalm.Structure` is a special token.
     LimitError
         If a limit is too small.
     VocabularyError
@@ -116,6 +117,7 @@ class Constraint:
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
                 raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
         self.language = as_language(language)
+        check_marks(self.language, vocabulary)
         self.vocabulary = vocabulary
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self._automaton(state_limit)

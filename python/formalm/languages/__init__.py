@@ -12,9 +12,21 @@ from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.structure import (
+    Call,
+    CallFormat,
+    Piece,
+    Section,
+    Structure,
+    ToolCalls,
+    free_text,
+    until,
+)
 from formalm.languages.typescript import TypeScript
 
 __all__ = [
+    "Call",
+    "CallFormat",
     "Captures",
     "Choice",
     "Combination",
@@ -29,6 +41,7 @@ __all__ = [
     "Note",
     "ParseFailure",
     "Parser",
+    "Piece",
     "PythonType",
     "Regex",
     "Region",
@@ -36,10 +49,15 @@ __all__ = [
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "Section",
+    "Structure",
     "TokenGroup",
+    "ToolCalls",
     "TypeScript",
     "as_language",
+    "free_text",
     "from_data",
     "text_bytes",
     "to_data",
+    "until",
 ]

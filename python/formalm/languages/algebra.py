@@ -119,10 +119,11 @@ def combine(operator: str, *operands: object) -> Language:
     if operator in "|&+":
         flat: list[Language] = []
         for language in languages:
-            nested = isinstance(language, Combination) and language.operator == operator
-            flat += (
-                language.operands if isinstance(language, Combination) and nested else [language]
-            )
+            # Not of its subclasses, which know more of their texts than what they are made of.
+            if type(language) is Combination and language.operator == operator:
+                flat += language.operands
+            else:
+                flat.append(language)
         languages = flat
     return Combination(operator, *languages)
 

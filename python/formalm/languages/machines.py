@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["combined"]
 
 #: Machines in one expression.
-LETTERS = 500
+LETTERS = 2_000
 
 #: Most states of a minimal automaton that filters another language.
 FILTER_STATES = 200

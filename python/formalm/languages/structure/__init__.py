@@ -1,0 +1,20 @@
+"""Free text with constrained parts in it, and calls of tools."""
+
+from formalm.languages.structure.call_format import Call, CallFormat
+from formalm.languages.structure.free import free_text, until
+from formalm.languages.structure.marks import marks_in
+from formalm.languages.structure.section import Piece, Section
+from formalm.languages.structure.structure import Structure
+from formalm.languages.structure.tools import ToolCalls
+
+__all__ = [
+    "Call",
+    "CallFormat",
+    "Piece",
+    "Section",
+    "Structure",
+    "ToolCalls",
+    "free_text",
+    "marks_in",
+    "until",
+]

@@ -1,0 +1,104 @@
+"""Constrained parts of a text, and the pieces that a text is taken apart into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.algebra import Combination, as_language
+from formalm.languages.choice import Literal
+from formalm.languages.language import Language
+from formalm.languages.structure.free import checked_mark
+
+__all__ = ["Piece", "Section", "check_triggers", "checked_sections", "one_of"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A constrained part of a text, behind the trigger that it begins with.
+
+    Attributes
+    ----------
+    trigger
+        Where it occurs in free text, the section begins.
+    language
+        What stands behind the trigger: a language, a list of strings or a type.
+    end
+        The text that ends the section. Without one, the members of the language have to show
+        where they end, as objects of JSON do; otherwise texts may be read in several ways.
+
+    Raises
+    ------
+    LanguageError
+        For an empty trigger, and languages without a member; the machine is built to tell.
+    """
+
+    trigger: str
+    language: Language
+    end: str = ""
+
+    def __post_init__(self) -> None:
+        checked_mark("a trigger", self.trigger)
+        checked_mark("the end of a section", self.end, empty=True)
+        object.__setattr__(self, "language", as_language(self.language))
+        # A union would drop it without a word.
+        if self.language.is_empty():
+            raise LanguageError(f"the language behind {self.trigger!r} is empty: it has no text")
+
+    @cached_property
+    def behind(self) -> Language:
+        """What stands behind the trigger, the end included."""
+        return Combination("+", self.language, Literal(self.end)) if self.end else self.language
+
+
+class Piece(NamedTuple):
+    """A part of a text of a structure.
+
+    Attributes
+    ----------
+    kind
+        ``"free"``, ``"section"`` or ``"reasoning"``.
+    text
+        The text, without trigger and end.
+    value
+        What it stands for in the section's language; of other pieces the text.
+    section
+        The section; None of other pieces.
+    """
+
+    kind: str
+    text: str
+    value: object
+    section: Section | None = None
+
+
+def checked_sections(sections: object) -> tuple[Section, ...]:
+    """The sections of a structure, or an error."""
+    if isinstance(sections, (str, bytes)) or not isinstance(sections, Iterable):
+        raise ArgumentError(f"sections are a list of Section, not {type(sections).__name__}")
+    listed = tuple(sections)
+    for one in listed:
+        if not isinstance(one, Section):
+            raise ArgumentError(f"a section is a Section, not {type(one).__name__}")
+    if not listed:
+        raise ArgumentError("there are no sections", hint="free text alone is free_text()")
+    return listed
+
+
+def check_triggers(triggers: tuple[str, ...]) -> None:
+    """Refuse triggers that would not decide what comes next."""
+    for one in triggers:
+        for other in triggers:
+            if one != other and one in other:
+                raise LanguageError(
+                    f"the trigger {one!r} occurs in the trigger {other!r}, which would never come",
+                    hint="use the shorter trigger, and make the rest part of the sections",
+                )
+
+
+def one_of(languages: Sequence[Language]) -> Language:
+    """The union of languages, of which there is at least one."""
+    return languages[0] if len(languages) == 1 else Combination("|", *languages)

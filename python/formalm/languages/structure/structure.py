@@ -1,0 +1,233 @@
+"""Free text with sections in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from formalm.errors import ArgumentError
+from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
+from formalm.languages.choice import Literal
+from formalm.languages.language import Language
+from formalm.languages.structure.free import checked_mark, free_text, until
+from formalm.languages.structure.section import (
+    Piece,
+    Section,
+    check_triggers,
+    checked_sections,
+    one_of,
+)
+
+__all__ = ["Structure"]
+
+
+class Structure(Combination):
+    """Free text in which triggers begin constrained sections.
+
+    Free text has no trigger in it, so a text that reaches one is in the section from there on, and
+    is free again behind its end.
+
+    Parameters
+    ----------
+    sections
+        The sections, chosen by their triggers; several with one trigger are alternatives.
+    minimum, maximum
+        How many sections a text has; None is any number.
+    free
+        Whether there may be text around sections. If not, one begins where the last one ended.
+    reasoning
+        The marks around text that is left free, triggers included: ``("<think>", "</think>")``.
+        It may stand wherever a section may begin, any number of times, and does not count as a
+        section. Text behind the first mark has to reach the second one.
+    opened
+        Whether the prompt has already begun the reasoning: the text then begins within it.
+
+    Raises
+    ------
+    LanguageError
+        If a trigger occurs in another one, which would then never be reached.
+    ArgumentError
+        For arguments of other types, and counts that exclude each other.
+
+    Examples
+    --------
+    >>> from formalm import Regex, Section, Structure
+    >>> sums = Structure([Section("<sum>", Regex("[0-9]+[+][0-9]+"), "</sum>")], maximum=2)
+    >>> sums.matches("It is <sum>2+2</sum>, I think."), sums.matches("It is <sum>four</sum>.")
+    (True, False)
+    >>> [piece.text for piece in sums.value("It is <sum>2+2</sum>.")]
+    ['It is ', '2+2', '.']
+    """
+
+    __slots__ = ("_written",)
+
+    def __init__(
+        self,
+        sections: Iterable[Section],
+        *,
+        minimum: int = 0,
+        maximum: int | None = None,
+        free: bool = True,
+        reasoning: tuple[str, str] | None = None,
+        opened: bool = False,
+    ) -> None:
+        listed = checked_sections(sections)
+        _check_counts(minimum, maximum)
+        for name, value in (("free", free), ("opened", opened)):
+            if type(value) is not bool:
+                raise ArgumentError(f"{name} is True or False, not {value!r}")
+        marks = _checked_reasoning(reasoning)
+        if opened and marks is None:
+            raise ArgumentError("opened is about reasoning, which has no marks: pass reasoning=")
+        self._written = (listed, minimum, maximum, free, marks, opened)
+        check_triggers(self.triggers)
+        super().__init__("+", *self._row())
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections, as given."""
+        return self._written[0]
+
+    @property
+    def minimum(self) -> int:
+        """The least number of sections."""
+        return self._written[1]
+
+    @property
+    def maximum(self) -> int | None:
+        """The greatest number of sections; None is without end."""
+        return self._written[2]
+
+    @property
+    def free(self) -> bool:
+        """Whether there may be text around sections."""
+        return self._written[3]
+
+    @property
+    def reasoning(self) -> tuple[str, str] | None:
+        """The marks around reasoning."""
+        return self._written[4]
+
+    @property
+    def opened(self) -> bool:
+        """Whether a text begins within reasoning."""
+        return self._written[5]
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """What free text does not have in it: triggers, and what begins reasoning."""
+        begin = () if self.reasoning is None else self.reasoning[:1]
+        return tuple(dict.fromkeys([*(one.trigger for one in self.sections), *begin]))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The texts that the parts are told by: triggers, ends and the marks of reasoning."""
+        ends = [one.end for one in self.sections if one.end]
+        return tuple(dict.fromkeys([*self.triggers, *ends, *(self.reasoning or ())]))
+
+    def value(self, text: str | bytes) -> object:
+        """The pieces of a member, in their order; empty free ones are left out.
+
+        Raises
+        ------
+        TokenError
+            If ``text`` is not a member.
+        LanguageError
+            If it can be read in more than one way, since a section does not show where it ends.
+        LimitError
+            If that takes too long to find out.
+        """
+        return self.pieces(text)
+
+    def pieces(self, text: str | bytes, *, limit_bytes: int = 1_000_000) -> list[Piece]:
+        """The pieces of a member, as in :meth:`value`.
+
+        Parameters
+        ----------
+        text
+            A text, or UTF-8 bytes.
+        limit_bytes
+            Most bytes to read in sections, for all ends that they may have.
+        """
+        from formalm.languages.structure.reading import pieces_of
+
+        return pieces_of(self, text, limit_bytes)
+
+    def meaning(self, section: Section, data: bytes) -> object:
+        """What the text of a section stands for."""
+        return section.language.value(data)
+
+    def _row(self) -> list[Language]:
+        """The languages that a text is a row of."""
+        row: list[Language] = []
+        skipped: Language | None = None
+        if self.reasoning is not None:
+            rest = until(self.reasoning[1])
+            row += [rest] if self.opened else []
+            skipped = Combination("+", self._up_to(self.reasoning[0]), rest).star()
+        counted: list[Language] = []
+        for trigger in dict.fromkeys(one.trigger for one in self.sections):
+            behind = [one.behind for one in self.sections if one.trigger == trigger]
+            counted.append(Combination("+", self._up_to(trigger), one_of(behind)))
+        section = one_of(counted)
+        if skipped is not None:
+            section = Combination("+", skipped, section)
+        row.append(Repetition(section, self.minimum, self.maximum))
+        row += [] if skipped is None else [skipped]
+        return [*row, free_text(*self.triggers) if self.free else Literal("")]
+
+    def _up_to(self, trigger: str) -> Language:
+        others = [one for one in self.triggers if one != trigger]
+        return until(trigger, *others) if self.free else Literal(trigger)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, self._written
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, Structure)
+        return self._written == other._written
+
+    __hash__ = Combination.__hash__
+
+    def __repr__(self) -> str:
+        sections, *values = self._written
+        names = ("minimum", "maximum", "free", "reasoning", "opened")
+        usual = (0, None, True, None, False)
+        parts = [repr(list(sections))]
+        for name, value, default in zip(names, values, usual, strict=True):
+            parts += [] if value == default else [f"{name}={value!r}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _again(
+    sections: tuple[Section, ...],
+    minimum: int,
+    maximum: int | None,
+    free: bool,
+    reasoning: tuple[str, str] | None,
+    opened: bool,
+) -> Structure:
+    """A structure from its description, for pickles and copies."""
+    return Structure(
+        sections, minimum=minimum, maximum=maximum, free=free, reasoning=reasoning, opened=opened
+    )
+
+
+def _check_counts(minimum: int, maximum: int | None) -> None:
+    for name, value in (("minimum", minimum), ("maximum", maximum)):
+        if value is None and name == "maximum":
+            continue
+        if type(value) is not int or not 0 <= value <= MAX_REPETITION:
+            raise ArgumentError(f"{name} is an integer from 0 to {MAX_REPETITION:,}, not {value!r}")
+    if maximum is not None and maximum < minimum:
+        raise ArgumentError(f"between {minimum} and {maximum} sections are none")
+
+
+def _checked_reasoning(reasoning: object) -> tuple[str, str] | None:
+    if reasoning is None:
+        return None
+    if not isinstance(reasoning, (tuple, list)) or len(reasoning) != 2:
+        raise ArgumentError(f"reasoning is a pair of marks, not {reasoning!r:.60}")
+    begin, end = (checked_mark("a mark of reasoning", mark) for mark in reasoning)
+    return begin, end

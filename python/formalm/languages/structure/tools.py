@@ -1,0 +1,205 @@
+"""Calls of tools in the format of a chat, which is data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.algebra import Combination, Repetition, as_language
+from formalm.languages.choice import Literal
+from formalm.languages.language import Language
+from formalm.languages.python_types import is_type
+from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
+from formalm.languages.structure.section import Section, one_of
+from formalm.languages.structure.structure import Structure
+
+__all__ = ["ToolCalls"]
+
+
+class ToolCalls(Structure):
+    """Free text in which tools are called.
+
+    Parameters
+    ----------
+    tools
+        The languages of their arguments, by name: a :class:`~formalm.JsonSchema`,
+        :class:`~formalm.TypeScript`, a type, or any other language. Or a list of functions.
+    format
+        How calls are written.
+    minimum, maximum
+        How many calls a text has; None is any number. With a separator they stand together, in one
+        place of the text.
+    free, reasoning, opened
+        As in :class:`~formalm.Structure`.
+
+    Raises
+    ------
+    ArgumentError
+        For arguments of other types, and without tools.
+    LanguageError
+        For names with other characters than letters, digits and ``_-./``, and arguments without
+        a member; the machine is built to tell.
+
+    Examples
+    --------
+    >>> from formalm import CallFormat, ToolCalls, TypeScript
+    >>> day = TypeScript('{ day: "today" }')
+    >>> tools = ToolCalls({"weather": day}, CallFormat("{name}({arguments})", "<call>", "</call>"))
+    >>> tools.value('Well. <call>weather({"day": "today"})</call>')
+    [Call(name='weather', arguments={'day': 'today'})]
+    """
+
+    __slots__ = ("_call",)
+
+    def __init__(
+        self,
+        tools: Mapping[str, object] | Iterable[Callable[..., Any]],
+        format: CallFormat,
+        *,
+        minimum: int = 0,
+        maximum: int | None = None,
+        free: bool = True,
+        reasoning: tuple[str, str] | None = None,
+        opened: bool = False,
+    ) -> None:
+        if not isinstance(format, CallFormat):
+            raise ArgumentError(f"a format is a CallFormat, not {type(format).__name__}")
+        named = _checked_tools(tools)
+        self._call = (named, format, minimum, maximum)
+        blocks = (minimum, maximum)
+        if format.separator is not None:
+            # All calls stand in one section.
+            blocks = (min(minimum, 1), 1 if maximum is None else min(maximum, 1))
+        super().__init__(
+            [_section(named, format, minimum, maximum)],
+            minimum=blocks[0],
+            maximum=blocks[1],
+            free=free,
+            reasoning=reasoning,
+            opened=opened,
+        )
+
+    @property
+    def tools(self) -> dict[str, Language]:
+        """The languages of the tools' arguments, by name."""
+        return dict(self._call[0])
+
+    @property
+    def format(self) -> CallFormat:
+        """How calls are written."""
+        return self._call[1]
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The texts that the parts are told by: those of the format, and the marks of reasoning."""
+        format = self.format
+        texts = (*super().marks, *format.parts, format.separator or "")
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+    def value(self, text: str | bytes) -> object:
+        """The calls of a member, in their order; :meth:`pieces` has the text around them too.
+
+        Raises
+        ------
+        TokenError, LanguageError, LimitError
+            As in :meth:`Structure.value`.
+        """
+        found = [piece.value for piece in self.pieces(text) if piece.kind == "section"]
+        return [call for calls in found if isinstance(calls, list) for call in calls]
+
+    def meaning(self, section: Section, data: bytes) -> object:
+        """The calls of a section."""
+        from formalm.languages.structure.reading import calls_of
+
+        return calls_of(self.tools, self.format, data)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (*self._call, self.free, self.reasoning, self.opened)
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, ToolCalls) and self._call == other._call
+
+    __hash__ = Structure.__hash__
+
+    def __repr__(self) -> str:
+        tools, format, *counts = self._call
+        names = ("minimum", "maximum", "free", "reasoning", "opened")
+        values = (*counts, self.free, self.reasoning, self.opened)
+        parts = [repr(dict(tools)), repr(format)]
+        for name, value, default in zip(names, values, (0, None, True, None, False), strict=True):
+            parts += [] if value == default else [f"{name}={value!r}"]
+        return f"ToolCalls({', '.join(parts)})"
+
+
+def _again(
+    tools: tuple[tuple[str, Language], ...],
+    format: CallFormat,
+    minimum: int,
+    maximum: int | None,
+    free: bool,
+    reasoning: tuple[str, str] | None,
+    opened: bool,
+) -> ToolCalls:
+    """Calls from their description, for pickles and copies."""
+    return ToolCalls(
+        dict(tools),
+        format,
+        minimum=minimum,
+        maximum=maximum,
+        free=free,
+        reasoning=reasoning,
+        opened=opened,
+    )
+
+
+def _checked_tools(tools: object) -> tuple[tuple[str, Language], ...]:
+    if not isinstance(tools, Mapping):
+        if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+            raise ArgumentError(f"tools are a dictionary or functions, not {type(tools).__name__}")
+        functions = list(tools)
+        for one in functions:
+            if not callable(one) or not is_type(one) or not hasattr(one, "__name__"):
+                raise ArgumentError(
+                    f"a tool in a list is a function, not {type(one).__name__}",
+                    hint="of other tools, pass a dictionary: name to language of the arguments",
+                )
+        names = [str(one.__name__) for one in functions]
+        if len(set(names)) < len(names):
+            raise ArgumentError(f"two tools have one name: {', '.join(names)}")
+        tools = dict(zip(names, functions, strict=True))
+    if not tools:
+        raise ArgumentError("there are no tools")
+    for name in tools:
+        if not isinstance(name, str) or not name or not all(map(in_names, name)):
+            raise LanguageError(
+                f"a tool's name has letters, digits and {JOINING} only, not {name!r}"
+            )
+    return tuple((name, as_language(language)) for name, language in tools.items())
+
+
+def _section(
+    tools: tuple[tuple[str, Language], ...],
+    format: CallFormat,
+    minimum: int,
+    maximum: int | None,
+) -> Section:
+    """The section in which calls stand: one, or all of them."""
+    before, between, behind = format.parts
+    each: list[Language] = []
+    for name, arguments in tools:
+        if arguments.is_empty():
+            raise LanguageError(f"the language of the arguments of {name!r} is empty")
+        each.append(Combination("+", Literal(name + between), arguments))
+    tail = one_of(each)
+    if behind:
+        tail = Combination("+", tail, Literal(behind))
+    row = [tail]
+    if format.begin and before:
+        row.insert(0, Literal(before))
+    if format.separator is not None:
+        again = Combination("+", Literal(format.separator + before), tail)
+        most = None if maximum is None else max(maximum - 1, 0)
+        row.append(Repetition(again, max(minimum - 1, 0), most))
+    language = row[0] if len(row) == 1 else Combination("+", *row)
+    return Section(format.trigger, language, format.end)
