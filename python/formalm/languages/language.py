@@ -75,9 +75,7 @@ class Language(Combining, ABC):
             self._expression = self._build()
         return self._expression
 
-    def _described(
-        self,
-    ) -> _core.Expression | _core.Grammar | _core.JsonSchema | _core.Parser:
+    def _described(self) -> _core.Expression | _core.Grammar | _core.JsonSchema | _core.Parser:
         """What the core makes the machine of."""
         return self.expression()
 
