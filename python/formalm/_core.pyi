@@ -99,6 +99,7 @@ class JsonSchema:
         blanks: int,
         escapes: str,
         formats: bool,
+        approximate: bool,
     ) -> JsonSchema: ...
 
 @final
@@ -171,8 +172,8 @@ class Automaton:
     def notes(self) -> list[tuple[str, tuple[int, int] | None]]:
         """What to know of a grammar, and the place in its text."""
     @property
-    def remarks(self) -> list[tuple[str, str]]:
-        """What to know of a schema: JSON pointers and messages."""
+    def remarks(self) -> list[tuple[str, str, str]]:
+        """What to know of a schema: JSON pointers, messages and effects."""
     @property
     def state_count(self) -> int: ...
     @property

@@ -11,6 +11,7 @@ from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
+from formalm.languages.json_schema import SchemaNote, notes_within
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
@@ -40,10 +41,14 @@ class Report:
         Whether the masks are exactly those of the language.
     approximations
         Where they are not, and in which direction.
+    notes
+        What schemas in it mean otherwise than one may think, with their places; of those that are
+        not exact, ``approximations`` tells too.
     """
 
     exact: bool = True
     approximations: tuple[str, ...] = ()
+    notes: tuple[SchemaNote, ...] = ()
 
 
 class Constraint:
@@ -142,26 +147,26 @@ class Constraint:
 
     @property
     def report(self) -> Report:
-        """Whether the masks are exactly those of the language."""
+        """Whether the masks are exactly those of what was written, and where they are not."""
+        notes = notes_within(self.language)
+        inexact = [
+            f"{note.place}: {note.message} ({note.effect})"
+            for note in notes
+            if note.effect != "exact"
+        ]
         if not self.core.is_exact:
-            return Report(
-                exact=False,
-                approximations=(
-                    "a parser: viable means that append did not refuse, whether a member follows"
-                    " is not known, and a dead end is possible",
-                ),
+            inexact.append(
+                "a parser: viable means that append did not refuse, whether a member follows"
+                " is not known, and a dead end is possible"
             )
         undecided = self.core.undecided_count
-        if not undecided:
-            return Report()
-        what = "beginning" if undecided == 1 else "beginnings"
-        return Report(
-            exact=False,
-            approximations=(
+        if undecided:
+            what = "beginning" if undecided == 1 else "beginnings"
+            inexact.append(
                 f"{undecided} {what} in canonical tokens: a search for members that go on from"
-                " there was cut short, and they are allowed; a dead end is possible behind them",
-            ),
-        )
+                " there was cut short, and they are allowed; a dead end is possible behind them"
+            )
+        return Report(exact=not inexact, approximations=tuple(inexact), notes=notes)
 
     @property
     def width(self) -> int:

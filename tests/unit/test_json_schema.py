@@ -9,7 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formalm import ArgumentError, Constraint, JsonSchema, LanguageError, TokenError, Vocabulary
+from formalm import (
+    ArgumentError,
+    Constraint,
+    JsonSchema,
+    LanguageError,
+    LimitError,
+    Literal,
+    TokenError,
+    Vocabulary,
+)
 
 PERSON = {
     "type": "object",
@@ -147,3 +156,79 @@ def test_shortest_completions_are_those_of_the_graph() -> None:
                 least = language.to_automaton().shortest()
                 data = least.encode() if isinstance(least, str) else least
                 assert language.shortest() == data
+
+
+OBJECTS = {"type": "object", "properties": {"a": {"type": "boolean"}}}
+CLOSED = {**OBJECTS, "additionalProperties": False}
+
+
+def distinct(items: object, **more: object) -> dict[str, object]:
+    return {"type": "array", "uniqueItems": True, "items": items, **more}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        distinct({"type": "string"}),
+        {
+            "prefixItems": [{"enum": [1, 2]}, {"type": "boolean"}],
+            "items": {"type": "integer"},
+            "uniqueItems": True,
+        },
+        distinct({"enum": [1, 2, "a"]}, minItems=3),
+        distinct(OBJECTS),
+        distinct({**CLOSED, "properties": {"id": {"type": "integer", "minimum": 1}}}),
+        distinct({"type": "array", "items": {"type": "boolean"}}),
+        distinct({"type": "array", "items": {"type": "integer"}, "maxItems": 2, "minItems": 2}),
+        {"anyOf": [{"type": "null"}, distinct({"type": "string"})]},
+        {"type": "array", "uniqueItems": True},
+    ],
+)
+def test_distinct_items_that_are_exact(schema: dict[str, object]) -> None:
+    assert JsonSchema(schema).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (distinct(CLOSED), "#/uniqueItems"),
+        ({"properties": {"b": distinct({"enum": [[1], {}]})}}, "#/properties/b/uniqueItems"),
+        (
+            {"allOf": [{"uniqueItems": True}, {"items": CLOSED}], "type": "array"},
+            "#/allOf/0/uniqueItems",
+        ),
+        ({"maxLength": 1 << 40}, "#/maxLength"),
+    ],
+)
+def test_what_is_not_exact_is_refused_or_reported(schema: dict[str, object], place: str) -> None:
+    with pytest.raises(LanguageError, match=place):
+        JsonSchema(schema).automaton()
+    vocabulary = Vocabulary.from_tokens([b"[", b"]", b"{", b"}", b'"', b"<end>"], end_token_ids=[5])
+    loose = JsonSchema(schema, approximate=True)
+    for language in (loose, Literal("[") + loose):
+        report = Constraint(language, vocabulary).report
+        assert not report.exact
+        assert [note.place for note in report.notes] == [place]
+        assert report.approximations[0].startswith(place)
+    assert pickle.loads(pickle.dumps(loose)) == loose != JsonSchema(schema)  # noqa: S301
+
+
+def test_what_is_exact_otherwise_is_reported_too() -> None:
+    vocabulary = Vocabulary.from_tokens([b'"', b"<end>"], end_token_ids=[1])
+    for options, message in (({}, "not enforced"), ({"formats": False}, "annotations")):
+        report = Constraint(JsonSchema({"format": "color"}, **options), vocabulary).report
+        assert report.exact
+        assert [(note.place, note.effect) for note in report.notes] == [("#/format", "exact")]
+        assert message in report.notes[0].message
+
+
+def test_dead_ends_are_where_they_are_reported() -> None:
+    """Two values only: a third item is promised, and cannot come."""
+    schema = distinct({**CLOSED, "required": ["a"]}, minItems=3)
+    assert JsonSchema(schema, approximate=True).is_viable('[{"a":true},')
+    assert not JsonSchema(schema, approximate=True).matches('[{"a":true},{"a":false}]')
+
+
+def test_lengths_beyond_counting_are_an_error() -> None:
+    with pytest.raises(LimitError):
+        JsonSchema({"minLength": 1 << 40}).automaton()

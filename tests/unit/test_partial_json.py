@@ -60,7 +60,7 @@ def naive(text: str) -> object:
         if not in_string:
             cuts.append((at + 1, "".join(reversed(opened))))
     # A number at the end may go on, so nothing of it counts.
-    number = None if in_string else re.search(r"-?[0-9][0-9.eE+-]*$", text)
+    number = None if in_string else re.search(r"-?[0-9][0-9.eE+-]*\Z", text)
     for end, closing in reversed(cuts):
         if number and end > number.start():
             continue

@@ -236,11 +236,12 @@ impl Automaton {
         grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
     }
 
-    /// What the user should know of the schema: `(JSON pointer, message)`.
+    /// What the user should know of the schema: `(JSON pointer, message, effect)`.
     #[getter]
-    fn remarks(&self) -> Vec<(String, String)> {
+    fn remarks(&self) -> Vec<(String, String, &'static str)> {
         let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
-        schema.notes().iter().map(|note| (note.place.clone(), note.message.clone())).collect()
+        let told = schema.notes().iter();
+        told.map(|note| (note.place.clone(), note.message.clone(), note.effect.name())).collect()
     }
 
     /// Whether all members are UTF-8.

@@ -43,7 +43,8 @@ fn limits(states: Option<u64>) -> Limits {
 #[pymethods]
 impl JsonSchema {
     #[new]
-    #[pyo3(signature = (text, resources, *, order, blanks, escapes, formats))]
+    #[expect(clippy::too_many_arguments, reason = "options by name")]
+    #[pyo3(signature = (text, resources, *, order, blanks, escapes, formats, approximate))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -52,6 +53,7 @@ impl JsonSchema {
         blanks: u8,
         escapes: &str,
         formats: bool,
+        approximate: bool,
     ) -> PyResult<JsonSchema> {
         let order = match order {
             "schema" => Order::Schema,
@@ -71,7 +73,7 @@ impl JsonSchema {
                 return Err(errors::argument(py, &message, hint));
             }
         };
-        let options = Options { order, blanks, escapes, formats };
+        let options = Options { order, blanks, escapes, formats, approximate };
         let read = |text: &str| {
             Document::read(text).map_err(|error| errors::failure(py, &error, Some(text)))
         };

@@ -6,6 +6,7 @@
 //! and tells the truths that were asked for when it closes. Whether a state can be completed is
 //! asked of a small search with a theory for each type ([`solve`]).
 
+mod approximations;
 mod core;
 mod decimal;
 mod document;
@@ -25,5 +26,5 @@ mod value;
 pub use document::Document;
 pub use formalm_automata::spelling::Escapes;
 pub use machine::{SchemaAutomaton, SchemaKeys};
-pub use node::Note;
+pub use node::{Effect, Note};
 pub use options::{Limits, Options, Order};

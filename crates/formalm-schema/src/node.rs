@@ -111,6 +111,30 @@ pub struct Note {
     pub place: String,
     /// One sentence, no full stop.
     pub message: String,
+    /// What it does to the language.
+    pub effect: Effect,
+}
+
+/// How a language differs from what a schema may be taken to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// As the standard has it, or as the note says: exactly that.
+    Exact,
+    /// Instances of the schema are missing.
+    Fewer,
+    /// No text too many or too few, but beginnings that no member has may be allowed.
+    DeadEnds,
+}
+
+impl Effect {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Exact => "exact",
+            Effect::Fewer => "fewer",
+            Effect::DeadEnds => "dead ends",
+        }
+    }
 }
 
 impl Schema {

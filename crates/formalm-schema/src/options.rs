@@ -24,11 +24,19 @@ pub struct Options {
     pub escapes: Escapes,
     /// Whether known formats are enforced; otherwise they are annotations.
     pub formats: bool,
+    /// Whether what is not exact is taken, and told, rather than refused.
+    pub approximate: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { order: Order::Schema, blanks: 1, escapes: Escapes::Minimal, formats: true }
+        Options {
+            order: Order::Schema,
+            blanks: 1,
+            escapes: Escapes::Minimal,
+            formats: true,
+            approximate: false,
+        }
     }
 }
 

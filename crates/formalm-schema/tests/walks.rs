@@ -109,6 +109,7 @@ fn options() -> impl Strategy<Value = Options> {
         blanks,
         escapes,
         formats: false,
+        approximate: true,
     })
 }
 

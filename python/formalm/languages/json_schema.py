@@ -27,10 +27,15 @@ class SchemaNote(NamedTuple):
         The JSON pointer of the keyword.
     message
         One sentence.
+    effect
+        ``"exact"``: the language is what the message says. ``"fewer"``: instances of the schema
+        are missing. ``"more"``: texts that are none are allowed. ``"dead ends"``: the members are
+        exact, but beginnings that none has may be allowed.
     """
 
     place: str
     message: str
+    effect: str = "exact"
 
 
 class JsonSchema(Language):
@@ -56,6 +61,9 @@ class JsonSchema(Language):
         that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
     formats
         Whether known formats are enforced, in every draft; otherwise they are annotations.
+    approximate
+        Whether a schema is taken that is not enforced exactly; :attr:`notes` and the report of a
+        constraint say where and how. Otherwise it is refused.
     resources
         Schemas that this one may refer to, by URI. Nothing is ever fetched.
 
@@ -63,8 +71,8 @@ class JsonSchema(Language):
     ------
     LanguageError
         For what is no JSON; when the machine is built, with the JSON pointer of the place: for
-        what is no schema, references that lead nowhere, patterns that cannot be read, and schemas
-        without an instance.
+        what is no schema, references that lead nowhere, patterns that cannot be read, schemas
+        without an instance, and what is not exact.
     LimitError
         For numbers, counts and searches beyond the limits, now or at a later byte.
     ArgumentError
@@ -74,7 +82,8 @@ class JsonSchema(Language):
     -----
     Numbers are written without exponents where the schema says anything about them. Where items
     must be distinct, objects and arrays among them count as plenty, and strings and numbers as
-    plenty from 256 on: with fewer, a text may come to a dead end.
+    plenty from 256 on: with fewer, a text may come to a dead end. Where that is not shown to be
+    impossible, the schema is refused unless ``approximate``.
 
     Examples
     --------
@@ -103,20 +112,28 @@ class JsonSchema(Language):
         blanks: int = 1,
         escapes: str = "minimal",
         formats: bool = True,
+        approximate: bool = False,
         resources: Mapping[str, object] | None = None,
     ) -> None:
         if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
             raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
-        if type(formats) is not bool:
-            raise ArgumentError(f"formats is True or False, not {formats!r}")
+        for name, flag in (("formats", formats), ("approximate", approximate)):
+            if type(flag) is not bool:
+                raise ArgumentError(f"{name} is True or False, not {flag!r}")
         for name, value in (("order", order), ("escapes", escapes)):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
         text = schema_text(schema)
         others = tuple((str(uri), schema_text(one)) for uri, one in (resources or {}).items())
-        super().__init__(text, order, blanks, escapes, formats, others)
+        super().__init__(text, order, blanks, escapes, formats, approximate, others)
         self._schema = _core.JsonSchema(
-            text, others, order=order, blanks=blanks, escapes=escapes, formats=formats
+            text,
+            others,
+            order=order,
+            blanks=blanks,
+            escapes=escapes,
+            formats=formats,
+            approximate=approximate,
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -129,7 +146,7 @@ class JsonSchema(Language):
 
     @property
     def notes(self) -> tuple[SchemaNote, ...]:
-        """Formats that are not enforced, and keywords read otherwise than as the draft has them.
+        """What is not enforced, not exact, or read otherwise than as the draft has it.
 
         Examples
         --------
@@ -198,9 +215,9 @@ class JsonSchema(Language):
 
     def __repr__(self) -> str:
         parts = [self.schema]
-        names = ("order", "blanks", "escapes", "formats")
+        names = ("order", "blanks", "escapes", "formats", "approximate")
         for name, value, usual in zip(
-            names, self._arguments[1:5], ("schema", 1, "minimal", True), strict=True
+            names, self._arguments[1:6], ("schema", 1, "minimal", True, False), strict=True
         ):
             if value != usual:
                 parts.append(f"{name}={value!r}")
@@ -213,6 +230,7 @@ def _again(
     blanks: int,
     escapes: str,
     formats: bool,
+    approximate: bool,
     resources: tuple[tuple[str, str], ...],
 ) -> JsonSchema:
     """A schema from its description, for pickles and copies."""
@@ -222,8 +240,20 @@ def _again(
         blanks=blanks,
         escapes=escapes,
         formats=formats,
+        approximate=approximate,
         resources=dict(resources),
     )
+
+
+def notes_within(language: object) -> tuple[SchemaNote, ...]:
+    """The notes of a schema, or of the schemas that a language is made of."""
+    if isinstance(language, JsonSchema):
+        return language.notes
+    if isinstance(language, Language):
+        language = language._arguments
+    if isinstance(language, tuple):
+        return tuple(note for part in language for note in notes_within(part))
+    return ()
 
 
 def schema_text(schema: object) -> str:

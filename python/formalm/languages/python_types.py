@@ -89,7 +89,7 @@ class PythonType(JsonSchema):
 
         Texts of the language may then be refused by :meth:`value`.
         """
-        return (*(SchemaNote("#", remark) for remark in self._remarks), *super().notes)
+        return (*(SchemaNote("#", remark, "more") for remark in self._remarks), *super().notes)
 
     def value(self, text: str | bytes) -> object:
         """The value of a member, made and checked by Pydantic.

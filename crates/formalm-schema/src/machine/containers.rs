@@ -7,11 +7,8 @@ use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
 use crate::formula::{Atom, Form};
 use crate::node::Type;
-use crate::solve::Rest;
+use crate::solve::{FEW_VALUES, Rest};
 use crate::value::ValueId;
-
-/// Values of an item that are tried one by one where items must be distinct.
-const MAX_TRIED: usize = 64;
 
 impl Grown {
     /// Closes a value: the frame below learns the truths it asked for.
@@ -269,7 +266,7 @@ impl Grown {
         });
         let Some(taken) = taken else { return Ok(()) };
         let must = child.formulas[0];
-        let Some(values) = self.core.list_values(must, MAX_TRIED, &taken)? else { return Ok(()) };
+        let Some(values) = self.core.list_values(must, FEW_VALUES, &taken)? else { return Ok(()) };
         let mut good = Vec::new();
         for value in values {
             let after = self.core.after_child(array, &[], &[], Some(value))?;

@@ -119,7 +119,7 @@ impl Grown {
 impl Core {
     /// Whether there is certainly no end of values of a type that satisfy a formula over its
     /// atoms; where it is not certain, no.
-    fn is_endless(&mut self, id: F, of: Type, depth: usize) -> Result<bool, Error> {
+    pub(crate) fn is_endless(&mut self, id: F, of: Type, depth: usize) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE && !matches!(of, Type::Null | Type::Bool));
         }
@@ -128,6 +128,10 @@ impl Core {
                 Some(language) => self.is_endless_text(language),
                 None => Ok(false),
             },
+            // A number itself is recorded digit by digit, and an array item by item: here only
+            // those within objects are asked for.
+            Type::Number if depth > 0 => self.is_endless_number(id),
+            Type::Array if 0 < depth && depth < MAX_DEPTH => self.is_endless_array(id, depth),
             Type::Object if depth < MAX_DEPTH => self.is_endless_object(id, depth),
             _ => Ok(false),
         }

@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use crate::core::{Core, TextId};
 use crate::document::Document;
 use crate::formula::TRUE;
-use crate::node::{NodeId, Note};
+use crate::node::{Effect, NodeId, Note};
 use crate::options::{Limits, Options};
 use crate::read;
 use frame::{DONE, Frame, FrameId, Owes, Place, Table};
@@ -105,12 +105,18 @@ impl SchemaAutomaton {
         limits: Limits,
     ) -> Result<Option<SchemaAutomaton>, Error> {
         let schema = read::read(schema, resources, options)?;
-        let notes = schema.notes.clone();
+        let mut notes = schema.notes.clone();
         let root = schema.root.unwrap_or(NodeId(0));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
         if !core.some_value(must)? {
             return Ok(None);
+        }
+        core.steps = 0;
+        notes.extend(core.undecided_items()?);
+        core.steps = 0;
+        if !options.approximate {
+            exact(&notes)?;
         }
         let mut grown = Grown {
             core,
@@ -157,6 +163,17 @@ impl SchemaAutomaton {
     fn lock(&self) -> MutexGuard<'_, Grown> {
         // A panic while the lock was held leaves at worst something half remembered.
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Refuses what is not exact.
+fn exact(notes: &[Note]) -> Result<(), Error> {
+    match notes.iter().find(|note| note.effect != Effect::Exact) {
+        None => Ok(()),
+        Some(note) => {
+            let hint = "approximate=True takes it, and the report tells of it";
+            Err(read::refuse(&note.place, &note.message, Some(hint)))
+        }
     }
 }
 

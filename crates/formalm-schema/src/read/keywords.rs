@@ -1,15 +1,18 @@
 //! Keyword by keyword: what a schema object asserts.
 
 use formalm_automata::syntax::{Dialect, Pattern};
-use formalm_automata::{Error, Expression};
+use formalm_automata::{Error, Expression, Resource};
 use referencing::Draft;
 use serde_json::Value as Json;
 
 use super::fields::{count, list, number, object, text, truth};
 use super::{Fields, Place, Reader, refuse};
 use crate::formula::Which;
-use crate::node::{NodeId, RegexId, Rule, Type};
+use crate::node::{Effect, NodeId, RegexId, Rule, Type};
 use crate::{formats, pattern};
+
+/// Characters counted in a text.
+const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
 
 impl<'r> Reader<'r> {
     pub(super) fn keywords(
@@ -139,7 +142,15 @@ impl<'r> Reader<'r> {
         let min = count(map, "minLength", at)?.unwrap_or(0);
         let max = count(map, "maxLength", at)?;
         if min > 0 || max.is_some() {
-            let cut = |length: u64| u32::try_from(length).unwrap_or(u32::MAX - 2).min(u32::MAX - 2);
+            if min > MAX_LENGTH {
+                let (needed, allowed) = (min, MAX_LENGTH);
+                return Err(Error::Limit { resource: Resource::Repetition, needed, allowed });
+            }
+            if max.is_some_and(|max| max > MAX_LENGTH) {
+                let message = format!("texts longer than {MAX_LENGTH} characters are left out");
+                self.tell(&at.below(&["maxLength"]).pointer, message, Effect::Fewer);
+            }
+            let cut = |length: u64| length.min(MAX_LENGTH) as u32;
             if max.is_some_and(|max| max < min) {
                 rules.push(Rule::Text(self.schema.texts(Vec::new())));
             } else {
@@ -177,6 +188,7 @@ impl<'r> Reader<'r> {
         let Some(Json::String(name)) = map.get("format") else { return Ok(()) };
         let key = format!("f{name}");
         if !self.options.formats {
+            self.note(&at.below(&["format"]).pointer, "formats are annotations");
             return Ok(());
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use crate::document::Document;
-use crate::node::{Node, NodeId, Note, Rule, Schema};
+use crate::node::{Effect, Node, NodeId, Note, Rule, Schema};
 use crate::options::Options;
 
 /// The URI of schemas that have none.
@@ -179,7 +179,13 @@ impl<'r> Place<'r> {
 
 impl<'r> Reader<'r> {
     pub(super) fn note(&mut self, place: &str, message: impl Into<String>) {
-        self.schema.notes.push(Note { place: place.to_owned(), message: message.into() });
+        self.tell(place, message, Effect::Exact);
+    }
+
+    /// The same of what may not be exact.
+    pub(super) fn tell(&mut self, place: &str, message: impl Into<String>, effect: Effect) {
+        let note = Note { place: place.to_owned(), message: message.into(), effect };
+        self.schema.notes.push(note);
     }
 
     /// The node of a part of a schema, which is read later.

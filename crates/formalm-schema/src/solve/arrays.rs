@@ -59,7 +59,7 @@ impl Core {
     }
 
     /// The same for a conjunction of atoms and negated atoms.
-    pub(super) fn array_fits(&mut self, literals: &[F]) -> Result<bool, Error> {
+    pub(crate) fn array_fits(&mut self, literals: &[F]) -> Result<bool, Error> {
         let mut plan = Plan::default();
         for &literal in literals {
             match self.formulas.get(literal) {

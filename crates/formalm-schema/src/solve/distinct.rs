@@ -9,7 +9,10 @@ use crate::solve::Interval;
 use crate::value::{Value, ValueId};
 
 /// Values listed of one item; items with more count as having enough.
-const MAX_LISTED: usize = 256;
+pub(crate) const MAX_LISTED: usize = 256;
+
+/// Fewer values than these are tried one by one where an item must be distinct from later ones.
+pub(crate) const FEW_VALUES: usize = 64;
 
 impl Core {
     /// Whether values of their own can be found for all items, none of them taken.

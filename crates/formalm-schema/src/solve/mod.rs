@@ -20,6 +20,7 @@ use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::Type;
 
+pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
 pub(crate) use fresh::fresh_member;
 pub(crate) use numbers::{Interval, Scale, holds_for};
 pub(crate) use project::Rest;

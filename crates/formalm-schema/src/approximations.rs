@@ -1,0 +1,253 @@
+//! Where a machine may show a beginning that no member has: items that must be distinct.
+//!
+//! The theory of arrays lists the values of scalars and takes objects and arrays to be plenty.
+//! What is shown here to need no more than that is exact; everything else is told.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::core::Core;
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::node::{Effect, NodeId, Note, Rule, Type};
+use crate::solve::{FEW_VALUES, Interval, MAX_LISTED, Scale};
+
+const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
+
+impl Core {
+    /// A note for each array of distinct items that is not shown to be exact.
+    pub(crate) fn undecided_items(&mut self) -> Result<Vec<Note>, Error> {
+        let nodes = self.schema.nodes.len() as u32;
+        let unique: Vec<NodeId> = (0..nodes)
+            .map(NodeId)
+            .filter(|&id| {
+                self.schema.node(id).rules.iter().any(|rule| matches!(rule, Rule::Unique))
+            })
+            .collect();
+        let mut notes = Vec::new();
+        if unique.is_empty() {
+            return Ok(notes);
+        }
+        let mixed = self.mixed_nodes()?;
+        for id in unique {
+            if mixed.contains(&id) || !self.soon_shown(id)? {
+                let place = format!("{}/uniqueItems", self.schema.node(id).place);
+                let effect = Effect::DeadEnds;
+                notes.push(Note { place, message: MESSAGE.to_owned(), effect });
+            }
+        }
+        notes.sort_by(|one, other| one.place.cmp(&other.place));
+        notes.dedup();
+        Ok(notes)
+    }
+
+    /// Whether the items of a node are shown to be exact within the limits of a search.
+    fn soon_shown(&mut self, id: NodeId) -> Result<bool, Error> {
+        self.steps = 0;
+        match self.always_distinct(id) {
+            Err(Error::Limit { .. }) => {
+                self.answers.abandon();
+                Ok(false)
+            }
+            shown => shown,
+        }
+    }
+
+    /// Nodes beside which other nodes may speak of the same array.
+    fn mixed_nodes(&mut self) -> Result<FxHashSet<NodeId>, Error> {
+        let mut mixed = FxHashSet::default();
+        for at in 0..self.schema.nodes.len() {
+            let rules: Vec<Rule> = self.schema.nodes[at].rules.clone();
+            let alone = rules.iter().filter(|rule| speaks_of_arrays(rule)).count() == 1;
+            for rule in &rules {
+                let (inside, plain): (Vec<NodeId>, bool) = match rule {
+                    Rule::All(list) | Rule::Any(list) | Rule::One(list) => (list.clone(), alone),
+                    Rule::Not(one) => (vec![*one], false),
+                    Rule::If { condition, then, other } => {
+                        ([Some(*condition), *then, *other].into_iter().flatten().collect(), false)
+                    }
+                    _ => continue,
+                };
+                let mut of_arrays = Vec::with_capacity(inside.len());
+                for one in inside {
+                    if self.expand(one, Type::Array)? != FALSE {
+                        of_arrays.push(one);
+                    }
+                }
+                if !plain || of_arrays.len() > 1 {
+                    mixed.extend(of_arrays);
+                }
+            }
+        }
+        Ok(self.spread(mixed))
+    }
+
+    /// What nodes in place hold is mixed where they are.
+    fn spread(&self, mut mixed: FxHashSet<NodeId>) -> FxHashSet<NodeId> {
+        let mut open: Vec<NodeId> = mixed.iter().copied().collect();
+        while let Some(id) = open.pop() {
+            for rule in &self.schema.node(id).rules {
+                if let Rule::All(list) | Rule::Any(list) | Rule::One(list) = rule {
+                    open.extend(list.iter().filter(|&&one| mixed.insert(one)));
+                }
+            }
+        }
+        mixed
+    }
+
+    /// Whether listing scalars is enough for the distinct items of a node.
+    fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
+        let rules = self.schema.node(id).rules.clone();
+        let (mut least, mut ranges): (u64, &[(u32, u32, NodeId)]) = (1, &[]);
+        for rule in &rules {
+            match rule {
+                Rule::Items(all) => ranges = all,
+                Rule::MinItems(min) => least = *min,
+                Rule::Contains { min: 0 | 1, max: None, .. }
+                | Rule::Unique
+                | Rule::Types { .. }
+                | Rule::MaxItems(_)
+                | Rule::MinMembers(_)
+                | Rule::MaxMembers(_)
+                | Rule::Members(_)
+                | Rule::Required(_)
+                | Rule::Names(_)
+                | Rule::Text(_) => {}
+                _ => return Ok(false),
+            }
+        }
+        // Of an item with few values, those are kept to after which the others can be distinct.
+        let mut at = 0;
+        while at < ranges.len() && self.is_scalar(ranges[at].2)? {
+            let item = self.child(ranges[at].2);
+            if self.list_values(item, FEW_VALUES, &[])?.is_none() {
+                break;
+            }
+            at += 1;
+        }
+        // Items all alike can take each other's values.
+        if let [(_, u32::MAX, alike)] = ranges[at..]
+            && least <= MAX_LISTED as u64
+            && self.is_scalar(alike)?
+        {
+            return Ok(true);
+        }
+        for &(_, _, node) in &ranges[at..] {
+            if !self.has_no_end(node)? {
+                return Ok(false);
+            }
+        }
+        Ok(least <= MAX_LISTED as u64 || at == 0)
+    }
+
+    /// Whether no object and no array satisfies a node.
+    fn is_scalar(&mut self, id: NodeId) -> Result<bool, Error> {
+        for of in [Type::Array, Type::Object] {
+            let formula = self.expand(id, of)?;
+            if self.some_of_type(formula, of)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a node is shown to have no end of values.
+    fn has_no_end(&mut self, id: NodeId) -> Result<bool, Error> {
+        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let formula = self.expand(id, of)?;
+            let endless = match of {
+                Type::Number => self.is_endless_number(formula)?,
+                Type::Array => self.is_endless_array(formula, 0)?,
+                _ => self.is_endless(formula, of, 0)?,
+            };
+            if endless {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether arrays that satisfy a formula are shown to have no end: items of any number, or a
+    /// first item of which there is no end.
+    pub(crate) fn is_endless_array(&mut self, id: F, depth: usize) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
+            core.has_endless_items(literals, depth)
+        })
+    }
+
+    fn has_endless_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+        let (mut first, mut alike, mut is_bounded) = (Vec::new(), 0, false);
+        for &part in literals {
+            let (form, positive) = match self.formulas.get(part) {
+                Form::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match form.clone() {
+                Form::Atom(Atom::Items(ranges, read)) if positive => {
+                    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                    let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                    alike = alike.max(u64::from(last));
+                    first.push(self.ranges_at(&ranges, u64::from(read)));
+                }
+                Form::Atom(Atom::MoreItems(count)) if positive => alike = alike.max(count),
+                Form::Atom(Atom::MoreItems(_)) => is_bounded = true,
+                _ => return Ok(false),
+            }
+        }
+        let longer = |core: &mut Core, count: u64| {
+            let more = core.formulas.atom(Atom::MoreItems(count));
+            core.array_fits(&[literals, &[more]].concat())
+        };
+        if !is_bounded && alike < MAX_LISTED as u64 && longer(self, alike + 1)? {
+            return Ok(true);
+        }
+        if !longer(self, 1)? {
+            return Ok(false);
+        }
+        let first = self.formulas.and(first);
+        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let item = self.of_type(first, of)?;
+            if self.is_endless(item, of, depth + 1)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether some number beyond all bounds satisfies a formula; multiples come again and again.
+    pub(crate) fn is_endless_number(&mut self, id: F) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        let above = Decimal::new(Scale::new(&self.atoms(id)).above, 0);
+        let beyond = Interval { low: Some((above, false)), high: None };
+        for within in [beyond.clone(), beyond.mirrored()] {
+            if self.number_within(id, &within)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether a rule beside another one says more of an array, its type aside.
+fn speaks_of_arrays(rule: &Rule) -> bool {
+    matches!(
+        rule,
+        Rule::Values(_)
+            | Rule::Items(_)
+            | Rule::Contains { .. }
+            | Rule::MinItems(_)
+            | Rule::MaxItems(_)
+            | Rule::Unique
+            | Rule::All(_)
+            | Rule::Any(_)
+            | Rule::One(_)
+            | Rule::Not(_)
+            | Rule::If { .. }
+            | Rule::RestOfItems(_)
+    )
+}
