@@ -1,4 +1,4 @@
-"""The command line: ``formalm generate | search | mask | automaton | tokenize | doctor``."""
+"""The command line: ``formalm generate | search | mass | sample | … | doctor``."""
 
 from __future__ import annotations
 

@@ -23,12 +23,13 @@ from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]
 
-HELP = """Formal languages for language models.
-
-Exit codes: 0 done, 1 an error of the input, 2 wrong usage or a wrong value of an option, 3 nothing
-found, a text cut short or a relation that does not hold, 130 interrupted (what was found until then
-is printed). Those of `formalm suite` are in its own help.
-"""
+# One line a paragraph: the lines are kept as they are.
+HELP = (
+    "Formal languages for language models.\n\n"
+    "Exit codes: 0 done, 1 an error of the input, 2 wrong usage or a wrong value of an option,"
+    " 3 nothing found, a text cut short or a relation that does not hold, 130 interrupted (what was"
+    " found until then is printed). Those of `formalm suite` are in its own help."
+)
 
 app = typer.Typer(
     help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False

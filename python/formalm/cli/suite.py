@@ -20,11 +20,12 @@ __all__ = ["suite"]
 VERDICTS = {"pass": 0, "fail": 1, "inconclusive": 3}
 ERROR = 2
 
-HELP = """Suites of questions, as files.
-
-Exit codes: 0 what was demanded holds, 1 it does not, 2 an error, 3 inconclusive (the bounds leave
-it open, or items have no answer yet), 130 interrupted (what was answered is kept).
-"""
+# One line a paragraph: the lines are kept as they are.
+HELP = (
+    "Suites of questions, as files.\n\n"
+    "Exit codes: 0 what was demanded holds, 1 it does not, 2 an error, 3 inconclusive (the bounds"
+    " leave it open, or items have no answer yet), 130 interrupted (what was answered is kept)."
+)
 
 suite = typer.Typer(help=HELP, no_args_is_help=True)
 Directory = Annotated[Path, typer.Argument(help="The directory of the run.", show_default=False)]
