@@ -8,13 +8,16 @@ import pytest
 
 from formalm import (
     ArgumentError,
+    Choice,
     Edits,
     LanguageError,
+    Limits,
     Query,
     Record,
     Regex,
     TableModel,
     Vocabulary,
+    mass,
     mass_table,
     sample,
     search,
@@ -46,6 +49,18 @@ def test_odds_of_small_masses_do_not_underflow() -> None:
     low, high = table.odds_ratio({"x": "a"}, {"y": "a"})
     assert low <= wanted <= high
     assert high - low < 1e-7
+
+
+def test_what_no_tokens_spell_is_in_no_output() -> None:
+    for texts in (["z"], ["ab", "zz"], ["az"]):
+        possible = texts == ["ab", "zz"]
+        found = mass(MODEL, Query(Choice(texts), event="contains"), limits=Limits(forwards=300))
+        never = mass(MODEL, Query(Choice(texts), event="never"), limits=Limits(forwards=300))
+        if possible:
+            assert 0 < found.low <= found.high < 1
+        else:
+            assert (found.low, found.high, found.forwards) == (0, pytest.approx(0), 0)
+            assert (never.low, never.high) == (pytest.approx(1), 1)
 
 
 def test_a_name_is_no_list_of_names() -> None:

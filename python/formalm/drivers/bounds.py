@@ -29,6 +29,8 @@ from formalm.query.prefixes import anything
 __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
 
 EPSILON = 2.0**-52
+LOOKED_AT = 5_000
+"""Steps of tokens that are looked at to tell whether an event is possible at all."""
 Classify = Callable[[bytes], object]
 
 
@@ -107,6 +109,8 @@ class Bounds:
         self._parked_error = 0.0
         self.hidden = False
         for node in self.frontier.root_nodes:
+            if event == "contains" and _is_out_of_reach(self.frontier, node):
+                continue  # else all that the model may write would stay open
             self._gain(math.exp(self.frontier.trie.logprob[node]))
             self.frontier.queue.push(node)
 
@@ -225,6 +229,26 @@ class Bounds:
         mass = math.exp(logprob)
         self._open -= mass
         self._open_error += 8 * EPSILON * (mass + abs(self._open))
+
+
+def _is_out_of_reach(frontier: Frontier, node: int) -> bool:
+    """Whether no tokens lead to a member, where a short look at all there are can tell."""
+    states, start = frontier.states, frontier.state(node)
+    if states.accepting[start]:
+        return False
+    seen, waiting, steps = {start}, [start], 0
+    while waiting:
+        state = waiting.pop()
+        ids = states.allowed(state).tolist()
+        steps += len(ids)
+        if steps > LOOKED_AT:
+            return False
+        for after in {states.step(state, token_id) for token_id in ids} - seen:
+            if states.accepting[after]:
+                return False
+            seen.add(after)
+            waiting.append(after)
+    return True
 
 
 def _relative_error(logprob: float, depth: int) -> float:
