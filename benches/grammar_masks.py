@@ -190,8 +190,8 @@ def markdown(record: dict[str, Any]) -> str:
         f"Load averages: {about['load_average']} before, {about['load_average_after']} after.",
         "",
         "Times in µs of the thread's own CPU, the clock's call among them (about 0.3 µs). The same",
-        "Lark text, tokens and order for both, but that llguidance refuses priorities of terminals and",
-        "gets none; *new* are fills at states new to the constraint.",
+        "Lark text, tokens and order for both, but that llguidance refuses priorities of terminals",
+        "and gets none; *new* are fills at states new to the constraint.",
         "",
     ]
     for name, case in record["grammars"].items():
