@@ -125,7 +125,7 @@ def test_what_was_let_go_is_asked_for_again() -> None:
         task = Task(session, constraint, roots, Decoding(), False, True, 4, None, limits)
         driver = Strings(task)
         if budget is not None:
-            driver.readings._budget = budget
+            driver.readings._kept.budget_bytes = budget
         return [found for found in driver.run() if found is not None]
 
     assert strings(1) == strings(None)

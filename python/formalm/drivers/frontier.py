@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from formalm.drivers.positions import STATE_BYTES, Positions
 from formalm.drivers.queue import Queue
+from formalm.drivers.recent import Recent, children_bytes
 from formalm.drivers.roots import Root
 from formalm.drivers.task import Task, Truncated
 from formalm.drivers.trie import END, UNKNOWN, Trie
@@ -58,8 +58,7 @@ class Frontier:
         tokens = task.session.vocabulary.tokens()
         self.unseen: dict[int, float] = {}
         self.best_unseen = -np.inf
-        self._recent: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
-        self._recent_bytes = 0
+        self._recent: Recent[tuple[Ids, Floats]] = Recent(RECENT_BYTES, children_bytes)
         self._bytes = [b"" if token is None else token for token in tokens]
 
     @property
@@ -114,7 +113,7 @@ class Frontier:
         if len(ids):
             self.trie.list_children(node, ids, totals)
             if len(ids) <= FEW and self.trie.more(node):
-                self._remember(node, ids, totals)
+                self._recent.keep(node, (ids, totals))
             self.queue_next(node)
 
     def queue_next(self, parent: int) -> None:
@@ -133,15 +132,8 @@ class Frontier:
         if not self.positions.has(node):
             self.room()
         ids, totals, _ = self.follow(node, self.positions.recall(node), again=True)
-        self._remember(node, ids, totals)
+        self._recent.keep(node, (ids, totals))
         return ids, totals
-
-    def _remember(self, node: int, ids: Ids, totals: Floats) -> None:
-        self._recent[node] = (ids, totals)
-        self._recent_bytes += ids.nbytes + totals.nbytes
-        while self._recent_bytes > RECENT_BYTES and len(self._recent) > 1:
-            _, (old, values) = self._recent.popitem(last=False)
-            self._recent_bytes -= old.nbytes + values.nbytes
 
     def follow(
         self, node: int, position: Position, *, again: bool = False

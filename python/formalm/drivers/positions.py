@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from formalm.drivers.recent import Recent
 from formalm.drivers.trie import Trie
 from formalm.models import Position, Session
 
@@ -55,16 +56,16 @@ class Positions:
         self.reread = 0
         self._trie = trie
         self._prefixes = prefixes
-        self._budget = budget_bytes // 2
         self._roots: dict[int, Position] = {}
-        self._answers: OrderedDict[int, Position] = OrderedDict()
-        self._answer_bytes = 0
+        self._answers: Recent[Position] = Recent(
+            budget_bytes // 2, lambda answer: answer.logprobs.nbytes
+        )
         self._states = _States(budget_bytes // 2)
 
     @property
     def memory_bytes(self) -> int:
         """Memory of the answers and states that are kept, roots aside."""
-        return self._answer_bytes + self._states.memory_bytes
+        return self._answers.memory_bytes + self._states.memory_bytes
 
     def evaluate(self, nodes: Sequence[int]) -> list[Position]:
         """Evaluate nodes: in one call, those aside above which nothing was evaluated."""
@@ -94,7 +95,6 @@ class Positions:
         if answer is None:
             self.recomputed += 1
             return self.evaluate([node])[0]
-        self._answers.move_to_end(node)
         return answer
 
     def token_ids(self, node: int) -> tuple[int, ...]:
@@ -128,13 +128,7 @@ class Positions:
         if self._trie.parent[node] < 0:
             self._roots[node] = position
             return
-        self._answer_bytes += 0 if node in self._answers else position.logprobs.nbytes
-        self._answers[node] = replace(position, state=None)
-        self._answers.move_to_end(node)
-        # The newest stays whatever its size: its children come next.
-        while self._answer_bytes > self._budget and len(self._answers) > 1:
-            _, oldest = self._answers.popitem(last=False)
-            self._answer_bytes -= oldest.logprobs.nbytes
+        self._answers.keep(node, replace(position, state=None))
         if position.state is not None:
             self._states.keep(node, self._nearest(node), position)
 

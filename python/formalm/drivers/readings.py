@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.frontier import Frontier
+from formalm.drivers.recent import Recent, children_bytes
 from formalm.drivers.spelling import Spelling
 
 __all__ = ["Fan", "Readings", "String", "log_sum"]
@@ -88,9 +88,7 @@ class Readings:
         self.length = array("i", [0] * len(frontier.trie))
         self.ends: dict[int, float] = {}
         self._children: dict[tuple[int, int], int] = {}
-        self._kept: OrderedDict[int, tuple[Ids, Floats]] = OrderedDict()
-        self._bytes = 0
-        self._budget = budget_bytes
+        self._kept: Recent[tuple[Ids, Floats]] = Recent(budget_bytes, children_bytes)
 
     @property
     def memory_bytes(self) -> int:
@@ -106,12 +104,11 @@ class Readings:
     def rows(self, node: int) -> tuple[Ids, Floats]:
         """The ranks of the tokens after an evaluated reading, rising, and the totals with them."""
         known = self._kept.get(node)
-        if known is None:
-            position = self.frontier.positions.recall(node)
-            ids, totals, _ = self.frontier.follow(node, position, again=True)
-            return self._keep(node, ids, totals)
-        self._kept.move_to_end(node)
-        return known
+        if known is not None:
+            return known
+        position = self.frontier.positions.recall(node)
+        ids, totals, _ = self.frontier.follow(node, position, again=True)
+        return self._keep(node, ids, totals)
 
     def slice(self, fan: Fan) -> tuple[Ids, Floats, int, int]:
         """The rows of a fan's reading, and where the fan's own begin and end."""
@@ -146,11 +143,7 @@ class Readings:
         ranks = self.spelling.ranks(ids)
         order = np.argsort(ranks)
         rows = ranks[order], totals[order]
-        self._kept[node] = rows
-        self._bytes += rows[0].nbytes + rows[1].nbytes
-        while self._bytes > self._budget and len(self._kept) > 1:
-            _, (old, values) = self._kept.popitem(last=False)
-            self._bytes -= old.nbytes + values.nbytes
+        self._kept.keep(node, rows)
         return rows
 
 

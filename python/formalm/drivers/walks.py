@@ -7,13 +7,13 @@ one is there for all.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.frontier import Frontier
+from formalm.drivers.recent import Recent, children_bytes
 from formalm.drivers.task import Task
 
 __all__ = ["Step", "Walks"]
@@ -44,10 +44,9 @@ class Walks:
         self.frontier = Frontier(task)
         self.alive: dict[int, float] = {}
         self._children: dict[int, dict[int, int]] = {}
-        self._steps: OrderedDict[int, Step] = OrderedDict()
+        self._steps: Recent[Step] = Recent(STEP_BYTES, lambda step: children_bytes(step[:2]))
         self._ended: dict[int, float] = {}
         self._kept: dict[int, float] = {}
-        self._bytes = 0
 
     def child(self, node: int, token_id: int) -> int:
         """The node behind a token."""
@@ -82,7 +81,7 @@ class Walks:
             if self._is_decided(node):
                 kept = self._keeps(node)
                 self.alive[node] = kept
-                self._steps[node] = (NO_IDS, NO_MASSES, kept)
+                self._steps.keep(node, (NO_IDS, NO_MASSES, kept))
             else:
                 wanted.append(node)
         while wanted:
@@ -100,7 +99,6 @@ class Walks:
         if step is None:
             position = self.frontier.positions.recall(node)
             return self._remember(node, *self.frontier.follow(node, position, again=True))
-        self._steps.move_to_end(node)
         return step
 
     def _is_decided(self, node: int) -> bool:
@@ -145,11 +143,7 @@ class Walks:
         before = self.frontier.trie.logprob[node]
         ended = math.exp(end - before)
         step = (ids, np.exp(totals - before), ended * self._keeps(node) if ended else 0.0)
-        self._steps[node] = step
-        self._bytes += step[0].nbytes + step[1].nbytes
-        while self._bytes > STEP_BYTES and len(self._steps) > 1:
-            _, old = self._steps.popitem(last=False)
-            self._bytes -= old[0].nbytes + old[1].nbytes
+        self._steps.keep(node, step)
         return step
 
 
