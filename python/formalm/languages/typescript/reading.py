@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 from formalm.errors import LimitError
@@ -34,25 +35,26 @@ def read_type(cursor: Cursor) -> tree.Node:
 
 
 def _union(cursor: Cursor) -> tree.Node:
-    start = cursor.look().span[0]
-    cursor.took("|")
-    options = [_intersection(cursor)]
-    while cursor.took("|"):
-        options.append(_intersection(cursor))
-    if len(options) == 1:
-        return options[0]
-    return tree.Union(cursor.since(start), tuple(options))
+    return _joined(cursor, "|", _intersection, tree.Union)
 
 
 def _intersection(cursor: Cursor) -> tree.Node:
+    return _joined(cursor, "&", _operand, tree.Intersection)
+
+
+def _joined(
+    cursor: Cursor,
+    sign: str,
+    part: Callable[[Cursor], tree.Node],
+    whole: type[tree.Union | tree.Intersection],
+) -> tree.Node:
+    """Parts with a sign between them, perhaps in front as well; a single one is itself."""
     start = cursor.look().span[0]
-    cursor.took("&")
-    parts = [_operand(cursor)]
-    while cursor.took("&"):
-        parts.append(_operand(cursor))
-    if len(parts) == 1:
-        return parts[0]
-    return tree.Intersection(cursor.since(start), tuple(parts))
+    cursor.took(sign)
+    parts = [part(cursor)]
+    while cursor.took(sign):
+        parts.append(part(cursor))
+    return parts[0] if len(parts) == 1 else whole(cursor.since(start), tuple(parts))
 
 
 def _operand(cursor: Cursor) -> tree.Node:
