@@ -210,84 +210,51 @@ impl AnyKeys {
     }
 }
 
-impl Keys for PlainKeys {
-    type Machine = AnyMachine;
+/// Keys that hand everything on to one of several kinds.
+macro_rules! hand_on {
+    ($keys:ty, $on:ident) => {
+        impl Keys for $keys {
+            type Machine = AnyMachine;
 
-    fn machine(&self) -> &Arc<AnyMachine> {
-        &self.machine
-    }
+            fn machine(&self) -> &Arc<AnyMachine> {
+                &self.machine
+            }
 
-    #[inline]
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        on_plain!(&self.kind, one => one.key(state))
-    }
+            #[inline]
+            fn key(&self, state: StateId) -> Result<KeyId, Error> {
+                $on!(&self.kind, one => one.key(state))
+            }
 
-    #[inline]
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
-        on_plain!(&self.kind, one => one.known_key(state))
-    }
+            #[inline]
+            fn known_key(&self, state: StateId) -> Option<KeyId> {
+                $on!(&self.kind, one => one.known_key(state))
+            }
 
-    #[inline]
-    fn is_unsure(&self, state: StateId) -> bool {
-        on_plain!(&self.kind, one => one.is_unsure(state))
-    }
+            #[inline]
+            fn is_unsure(&self, state: StateId) -> bool {
+                $on!(&self.kind, one => one.is_unsure(state))
+            }
 
-    #[inline]
-    fn read_token(
-        &self,
-        state: StateId,
-        token_id: u32,
-        bytes: &[u8],
-    ) -> Result<Result<StateId, usize>, Error> {
-        on_plain!(&self.kind, one => one.read_token(state, token_id, bytes))
-    }
+            #[inline]
+            fn read_token(
+                &self,
+                state: StateId,
+                token_id: u32,
+                bytes: &[u8],
+            ) -> Result<Result<StateId, usize>, Error> {
+                $on!(&self.kind, one => one.read_token(state, token_id, bytes))
+            }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        on_plain!(&self.kind, one => one.read(purpose))
-    }
+            fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+                $on!(&self.kind, one => one.read(purpose))
+            }
 
-    fn memory_bytes(&self) -> usize {
-        on_plain!(&self.kind, one => one.memory_bytes())
-    }
+            fn memory_bytes(&self) -> usize {
+                $on!(&self.kind, one => one.memory_bytes())
+            }
+        }
+    };
 }
 
-impl Keys for AnyKeys {
-    type Machine = AnyMachine;
-
-    fn machine(&self) -> &Arc<AnyMachine> {
-        &self.machine
-    }
-
-    #[inline]
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        on_kind!(&self.kind, one => one.key(state))
-    }
-
-    #[inline]
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
-        on_kind!(&self.kind, one => one.known_key(state))
-    }
-
-    #[inline]
-    fn is_unsure(&self, state: StateId) -> bool {
-        on_kind!(&self.kind, one => one.is_unsure(state))
-    }
-
-    #[inline]
-    fn read_token(
-        &self,
-        state: StateId,
-        token_id: u32,
-        bytes: &[u8],
-    ) -> Result<Result<StateId, usize>, Error> {
-        on_kind!(&self.kind, one => one.read_token(state, token_id, bytes))
-    }
-
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        on_kind!(&self.kind, one => one.read(purpose))
-    }
-
-    fn memory_bytes(&self) -> usize {
-        on_kind!(&self.kind, one => one.memory_bytes())
-    }
-}
+hand_on!(PlainKeys, on_plain);
+hand_on!(AnyKeys, on_kind);
