@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import os
 import random
 import sys
 import tempfile
 from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
 from statistics import mean, median
 from time import thread_time_ns
@@ -24,6 +22,7 @@ import numpy as np
 
 from benches.documents import CALLS, PATTERN, call, document
 from benches.machine import ONE_THREAD, ROOT, describe
+from benches.writing import origin, write
 
 NAMES = [
     *("gpt2-50k", "cl100k", "o200k", "llama3-128k", "tekken-240911-131k"),
@@ -156,30 +155,21 @@ def main() -> None:
             sys.stderr.write(f"left out, not there: {path}\n")
             continue
         record["tokenizers"][name] = measure(gzip.decompress(path.read_bytes()))
-        write(record, options.output)
+        # What was measured so far.
+        record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
+        write(options.output, "canonical", record, page(record), indent=1)
         sys.stderr.write(f"{name} done\n")
     if record["tokenizers"]:
         sys.stdout.write(page(record))
 
 
-def write(record: dict[str, Any], folder: Path) -> None:
-    """Write what was measured so far."""
-    record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
-    stem = folder / f"canonical-{datetime.now(timezone.utc):%Y-%m-%d}"
-    stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
-    stem.with_suffix(".md").write_text(page(record))
-
-
 def page(record: dict[str, Any]) -> str:
     """Return the record as a page."""
     about = record["about"]
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
     lines = [
         "# Canonical tokens",
         "",
-        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
-        f"{versions}; formalm at {about['commit']}.",
-        f"Load averages: {about['load_average']} before, {about['load_average_after']} after.",
+        *origin(about, about["load_average_after"]),
         "",
         "One thread; processor time of that thread. *Relation*: the tokenizer taken apart,",
         "from its file. *Check*: comparison with its own library, which had read the file.",

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
 from time import thread_time_ns
 from typing import Any
@@ -27,6 +25,7 @@ from benches.cases import load_vocabulary
 from benches.engines import Formalm, Llguidance
 from benches.grammar_documents import json_instances, statements
 from benches.machine import ROOT, describe
+from benches.writing import write
 
 #: Highest ratios to llguidance that are asked for: of the mean, the median, the 99th percentile.
 TARGETS = {"mean": 1 / 15, "median": 1 / 20, "p99": 1 / 2}
@@ -67,10 +66,8 @@ def main() -> None:
         tokens = [tokenizer.encode(one, add_special_tokens=False).ids for one in documents]
         record["grammars"][name] = measured(engines, text, tokens)
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
-    day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     page = markdown(record)
-    (arguments.output / f"grammar_masks-{day}.json").write_text(json.dumps(record) + "\n")
-    (arguments.output / f"grammar_masks-{day}.md").write_text(page)
+    write(arguments.output, "grammar_masks", record, page)
     sys.stdout.write(page)
 
 

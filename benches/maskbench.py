@@ -18,7 +18,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
 from time import thread_time_ns
@@ -30,6 +29,7 @@ from tokenizers import Tokenizer
 from benches.cases import load_vocabulary
 from benches.engines import Formalm, Llguidance
 from benches.machine import ROOT, describe
+from benches.writing import write
 
 #: Highest ratios to llguidance that are asked for.
 TARGETS = {
@@ -87,10 +87,8 @@ def main() -> None:
     runs = [run(engines, tokenizer, arguments) for _ in range(arguments.runs)]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     record = {"about": about, "runs": runs}
-    day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     page = markdown(record)
-    (arguments.output / f"maskbench-{day}.json").write_text(json.dumps(record) + "\n")
-    (arguments.output / f"maskbench-{day}.md").write_text(page)
+    write(arguments.output, "maskbench", record, page)
     sys.stdout.write(page)
 
 

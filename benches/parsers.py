@@ -12,7 +12,6 @@ import argparse
 import json
 import random
 import sys
-from datetime import datetime, timezone
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter, thread_time
@@ -22,6 +21,7 @@ import numpy as np
 
 from benches.machine import ROOT, describe
 from benches.schema_parser import ARTICLE, SchemaParser
+from benches.writing import origin, write
 from formalm import Constraint, ParseFailure, Parser, Vocabulary
 
 TOKENIZERS = ROOT / ".." / "shared" / "tokenizers"
@@ -88,10 +88,8 @@ def main() -> None:
     for path in paths:
         record["results"][path.name.split(".")[0]] = measure(path, texts)
     record["load_after"] = describe()["load_average"]
-    stem = given.output / f"parsers-{datetime.now(timezone.utc):%Y-%m-%d}"
-    stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
     text = page(record)
-    stem.with_suffix(".md").write_text(text)
+    write(given.output, "parsers", record, text, indent=1)
     sys.stdout.write(text)
 
 
@@ -179,13 +177,10 @@ def timed(times: list[float], ask: Any) -> Any:
 def page(record: dict[str, Any]) -> str:
     """Return the record as a page."""
     about = record["about"]
-    versions = ", ".join(f"{name} {v}" for name, v in about["versions"].items() if v)
     lines = [
         "# Masks of a Python parser",
         "",
-        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
-        f"{versions}; formalm at {about['commit']}.",
-        f"Load averages: {about['load_average']} before, {record['load_after']} after.",
+        *origin(about, record["load_after"]),
         "",
         f"The JSON example of the article, {len(record['texts'])} random members, a mask at every",
         "token; microseconds of the thread. Masks that were found before are copies and count too,",

@@ -16,6 +16,7 @@ from typing import Any
 
 from benches import query_canary, query_frontier
 from benches.machine import ONE_THREAD, ROOT, describe
+from benches.writing import origin
 
 TOKENIZER = ROOT / ".." / "shared" / "tokenizers" / "gpt2-50k.json.gz"
 FORWARDS = 2000
@@ -72,18 +73,12 @@ def page(record: dict[str, Any]) -> str:
     }
     for name, make in makers.items():
         if name in record:
-            lines += [*make(record[name]["result"]), *_origin(record[name]), ""]
+            lines += [
+                *make(record[name]["result"]),
+                *origin(record[name]["about"], record[name]["load_after"]),
+                "",
+            ]
     return "\n".join(lines)
-
-
-def _origin(part: dict[str, Any]) -> list[str]:
-    about = part["about"]
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
-    return [
-        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
-        f"{versions}; formalm at {about['commit']}.",
-        f"Load averages: {about['load_average']} before, {part['load_after']} after.",
-    ]
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from benches.engines import ENGINES, version
 from benches.machine import ONE_THREAD, ROOT, describe
 from benches.report import markdown
+from benches.writing import write
 
 VOCABULARIES = ["gpt2-50k", "llama3-128k", "o200k"]
 
@@ -42,7 +42,10 @@ def main() -> None:
             memory = {one: worker([*options, "--memory-of", one]) for one in engines}
             record["vocabularies"][name] = {"timings": timings, "memory": memory}
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
-    write(record, arguments.output)
+    table = markdown(record)
+    arguments.output.mkdir(exist_ok=True)
+    write(arguments.output, "regex_masks", record, table)
+    sys.stdout.write(table)
 
 
 def parse() -> argparse.Namespace:
@@ -100,16 +103,6 @@ def worker(options: list[str]) -> Any:
         check=True,
     )
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def write(record: dict[str, Any], folder: Path) -> None:
-    """Write the record and its table, named after the day."""
-    folder.mkdir(exist_ok=True)
-    day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    table = markdown(record)
-    (folder / f"regex_masks-{day}.json").write_text(json.dumps(record) + "\n")
-    (folder / f"regex_masks-{day}.md").write_text(table)
-    sys.stdout.write(table)
 
 
 def say(line: str) -> None:

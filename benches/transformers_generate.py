@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import sys
 from collections.abc import Callable
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -20,6 +18,7 @@ from time import perf_counter, process_time, thread_time
 from typing import Any
 
 from benches.machine import ROOT, describe
+from benches.writing import origin, write
 
 TOKENIZER = ROOT / ".." / "shared" / "tokenizers" / "gpt2-50k.json.gz"
 END = 50256
@@ -62,12 +61,9 @@ def main() -> None:
     model, tokenizer = gpt2(options.tokenizer)
     before = describe()
     results = measure(model, tokenizer, options.runs, options.tokens)
-    day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     record = {"about": before, "load_after": describe()["load_average"], "results": results}
-    stem = options.output / f"transformers_generate-{day}"
-    stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
     text = page(record, options.runs, options.tokens)
-    stem.with_suffix(".md").write_text(text)
+    write(options.output, "transformers_generate", record, text, indent=1)
     sys.stdout.write(text)
 
 
@@ -140,13 +136,10 @@ def _constrained(model: Any, tokenizer: Any, inputs: Any, language: Any) -> list
 def page(record: dict[str, Any], runs: int, tokens: int) -> str:
     """Return the record as a page."""
     about, results = record["about"], record["results"]
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
     lines = [
         "# A constraint in `generate` of transformers",
         "",
-        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
-        f"{versions}; formalm at {about['commit']}.",
-        f"Load averages: {about['load_average']} before, {record['load_after']} after.",
+        *origin(about, record["load_after"]),
         "",
         "Random GPT-2 (2 layers, width 64, 4 heads), GPT-2's vocabulary of 50,257 tokens, one",
         f"thread, sampling, {tokens} tokens in every run, {runs} runs of each way taking turns, a",
