@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edges::{is_lazy, looks_out, prefers_longest};
 use super::leaves::{Leaf, language};
+use super::levels::Levels;
 use super::order::{self, Kind, Ranked};
 use super::scanner::refusal;
 use super::shape::{self, Shape};
@@ -24,7 +25,9 @@ pub(super) const PARTS: u64 = 1_000_000;
 
 pub(super) struct Build<'a> {
     text: &'a str,
-    source: &'a Source,
+    pub(super) source: &'a Source,
+    /// How indentation is told, if it is.
+    pub(super) levels: Option<&'a Levels>,
     pub(super) lexing: Lexing,
     defined: FxHashMap<&'a str, &'a TerminalSource>,
     /// Declared terminals that are languages.
@@ -53,10 +56,12 @@ pub(super) fn grammar(
     lexing: Lexing,
     start: &str,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Grammar, Error> {
     let mut build = Build {
         text,
         source: &source,
+        levels,
         lexing,
         defined: FxHashMap::default(),
         given: languages.iter().map(|(name, language)| (name.as_str(), language)).collect(),
@@ -74,6 +79,7 @@ pub(super) fn grammar(
         parts: Cell::new(0),
     };
     build.names(languages)?;
+    build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start) else {
         return Err(Error::Language {
@@ -105,6 +111,7 @@ pub(super) fn grammar(
                        words may touch where blanks are ignored";
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
+    let indentation = build.indentation()?;
     let Build { terminals, rules, notes, .. } = build;
     order::ordered(
         terminals,
@@ -115,12 +122,17 @@ pub(super) fn grammar(
             start,
             lexing,
             replaced: Vec::new(),
+            indentation,
             notes,
         },
     )
 }
 
 impl<'a> Build<'a> {
+    pub(super) fn has_terminal(&self, name: &str) -> bool {
+        self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
     pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
         refusal(self.text, span, message, hint)
     }
@@ -198,13 +210,15 @@ impl<'a> Build<'a> {
                 if let Some(at) = rule.parameters.iter().position(|one| one == name) {
                     return self.body(&given[at], &PLAIN, &[]);
                 }
-                let name_is = name.as_str();
-                if self.defined.contains_key(name_is) || self.given.contains_key(name_is) {
+                if self.has_terminal(name) {
                     return Ok(Node::Terminal(self.named(name, *span)?));
                 }
                 let mut list = Vec::with_capacity(arguments.len());
                 for one in arguments {
                     list.push(substituted(one, rule, given));
+                }
+                if let Some(at) = self.level(name) {
+                    return Ok(Node::Terminal(at));
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let message = format!("the terminal {name} is declared and has no pattern");

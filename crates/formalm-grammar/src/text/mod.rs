@@ -8,6 +8,7 @@ mod except;
 mod gbnf;
 mod lark;
 mod leaves;
+mod levels;
 mod order;
 mod regular;
 mod repeats;
@@ -19,6 +20,7 @@ use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use leaves::Leaf;
+pub use levels::Levels;
 
 /// In which syntax a grammar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,11 +55,11 @@ pub fn parse(
     lexing: Option<Lexing>,
     start: Option<&str>,
 ) -> Result<Grammar, Error> {
-    parse_with(text, syntax, lexing, start, &[])
+    parse_with(text, syntax, lexing, start, &[], None)
 }
 
 /// Reads a text of Lark whose declared terminals are given as languages. They compete as patterns
-/// without end that are written where they first occur.
+/// without end that are written where they first occur. With `levels`, columns tell two of them.
 ///
 /// # Errors
 ///
@@ -69,7 +71,15 @@ pub fn parse_with(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Grammar, Error> {
+    if levels.is_some() && syntax != Syntax::Lark {
+        return Err(Error::Language {
+            message: "indentation is told in Lark text, whose terminals have names".to_owned(),
+            span: None,
+            hint: Some("write the grammar in the syntax of Lark".to_owned()),
+        });
+    }
     if !languages.is_empty() && (syntax != Syntax::Lark || lexing == Some(Lexing::First)) {
         return Err(Error::Language {
             message: "languages are terminals of Lark text whose lexemes are the longest, or read \
@@ -99,7 +109,7 @@ pub fn parse_with(
         Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    let grammar = build::grammar(text, source, lexing, &start, languages)?;
+    let grammar = build::grammar(text, source, lexing, &start, languages, levels)?;
     Ok(regular::merged(grammar))
 }
 
