@@ -33,6 +33,9 @@ struct Thread {
     state: StateId,
     /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
     column: u32,
+    accepting: bool,
+    /// Whether its machine can read more, once it was asked.
+    goes_on: Option<bool>,
 }
 
 /// The lexer states built so far.
@@ -59,8 +62,8 @@ pub(crate) struct Lexer {
     completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
-/// Whether a terminal's machine can read more.
-fn goes_on(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
+/// Whether a machine can read anything from a state.
+fn reads_more(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
     for &byte in automaton.class_starts() {
         if automaton.step(state, byte)?.is_some() {
             return Ok(true);
@@ -115,9 +118,11 @@ impl Lexer {
     }
 
     fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
-        let threads = &mut self.threads;
+        let (threads, automata) = (&mut self.threads, &self.automata);
         *self.thread_ids.entry((terminal, state.number(), column)).or_insert_with(|| {
-            threads.push(Thread { terminal, state, column });
+            let automaton = automata[terminal as usize].as_ref();
+            let accepting = automaton.is_some_and(|one| one.is_accepting(state));
+            threads.push(Thread { terminal, state, column, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
     }
@@ -165,16 +170,14 @@ impl Lexer {
         let (mut next, mut matches, mut at) = (Vec::new(), Vec::new(), PLAIN);
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
-            let Thread { terminal, state, column } = self.threads[thread as usize];
-            let Some(automaton) = self.automata[terminal as usize].clone() else { continue };
-            let Some(state) = automaton.step(state, byte)? else { continue };
-            let column = self.counted(column, byte);
-            if automaton.is_accepting(state) {
+            let Some(thread) = self.step_thread(thread, byte)? else { continue };
+            let Thread { terminal, column, accepting, .. } = self.threads[thread as usize];
+            if accepting {
                 matches.push(terminal);
                 at = at.min(column);
             }
-            if goes_on(&automaton, state)? {
-                next.push(self.thread(terminal, state, column));
+            if self.goes_on(thread)? {
+                next.push(thread);
             }
         }
         next.sort_unstable();
@@ -229,8 +232,32 @@ impl Lexer {
 
     /// Whether what a thread read matches.
     pub(crate) fn has_matched(&self, thread: u32) -> bool {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
-        self.automata[terminal as usize].as_ref().is_some_and(|one| one.is_accepting(state))
+        self.threads[thread as usize].accepting
+    }
+
+    /// A thread after a byte, if its machine reads it.
+    pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let Thread { terminal, state, column, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
+        let next = automaton.step(state, byte)?;
+        let column = self.counted(column, byte);
+        Ok(next.map(|state| self.thread(terminal, state, column)))
+    }
+
+    /// Whether a thread can read more. All states of its machine are live, so only those that
+    /// match have to be asked.
+    fn goes_on(&mut self, thread: u32) -> Result<bool, Error> {
+        let Thread { terminal, state, accepting, goes_on, .. } = self.threads[thread as usize];
+        if let Some(known) = goes_on {
+            return Ok(known);
+        }
+        let automaton = self.automata[terminal as usize].as_ref();
+        let more = match automaton {
+            Some(automaton) if accepting => reads_more(automaton, state)?,
+            other => other.is_some(),
+        };
+        self.threads[thread as usize].goes_on = Some(more);
+        Ok(more)
     }
 
     /// Terminals of the threads of a set, with the bytes each still needs at least.
