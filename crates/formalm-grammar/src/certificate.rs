@@ -281,7 +281,15 @@ impl Core {
         if self.is_within(forbidden, separator.ignored) {
             return Ok(true);
         }
-        for text in &*separator.texts {
+        // Where a comment was read, the end of a line may follow.
+        let threads = self.lexer.lists.get(forbidden);
+        let is_comment = |one: &u32| {
+            let terminal = self.lexer.terminal(*one);
+            self.layout.as_ref().is_some_and(|layout| layout.comments.contains(&terminal))
+        };
+        let line: &[Vec<u8>] =
+            if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
+        for text in separator.texts.iter().chain(line) {
             let mut forbidden = forbidden;
             for &byte in text {
                 let outcome = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;

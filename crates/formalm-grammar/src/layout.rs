@@ -35,6 +35,8 @@ pub(crate) struct Layout {
     pub(crate) need: Option<u32>,
     /// Threads of the end of a line that may go on although it has ended.
     pub(crate) left: u32,
+    /// What is ignored and ends where lines do, as comments: read where a line may end.
+    pub(crate) comments: Vec<u32>,
 }
 
 /// A place taken apart.
@@ -67,6 +69,7 @@ impl Layout {
             places: Lists::default(),
             need: None,
             left: NOTHING,
+            comments: Vec::new(),
         })
     }
 
