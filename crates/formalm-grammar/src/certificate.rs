@@ -416,7 +416,10 @@ impl Core {
                 Some(wanted) => wanted == one.terminal,
                 None => !self.is_lost(one.terminal),
             };
-            ended |= fits && self.is_gone(one.left, separator)?;
+            // What the end of a line leaves hinders nothing that can be spelled.
+            let line = self.layout.as_ref().filter(|layout| layout.newline == one.terminal);
+            let line = line.is_some_and(|layout| self.is_within(one.left, layout.left));
+            ended |= fits && (line || self.is_gone(one.left, separator)?);
         }
         let alive = outcome.on != NOTHING || outcome.endings != NOTHING;
         let next = self.scans.pair(outcome.on);
