@@ -65,8 +65,21 @@ pub(crate) struct Core {
     pub(crate) viable: FxHashMap<Reading, bool>,
     /// Whether the certificate settles what follows on some stacks, where it was asked.
     pub(crate) settled: FxHashMap<u32, bool>,
-    /// Number of states and what was learnt since [`Core::remember`].
-    mark: Option<(usize, Vec<Reading>, Vec<u32>)>,
+    mark: Option<Mark>,
+    /// Memory of stacks that were met ahead of texts only.
+    seen_bytes: usize,
+}
+
+/// What stacks that were met ahead of texts only may take.
+const SEEN_BYTES: usize = 4 << 20;
+
+/// What there was at [`Core::remember`], and what was learnt since.
+#[derive(Debug, Default)]
+struct Mark {
+    states: usize,
+    bytes: usize,
+    learnt: Vec<Reading>,
+    settled: Vec<u32>,
 }
 
 impl Core {
@@ -114,6 +127,7 @@ impl Core {
             viable: FxHashMap::default(),
             settled: FxHashMap::default(),
             mark: None,
+            seen_bytes: 0,
         };
         if core.lexing != Lexing::Any {
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
@@ -146,34 +160,43 @@ impl Core {
     /// Keeps what a search found out.
     pub(crate) fn learn(&mut self, reading: Reading, viable: bool) {
         self.viable.insert(reading, viable);
-        if let Some((_, learnt, _)) = &mut self.mark {
-            learnt.push(reading);
+        if let Some(mark) = &mut self.mark {
+            mark.learnt.push(reading);
         }
     }
 
     /// Keeps whether stacks are settled.
     pub(crate) fn note_settled(&mut self, stacks: u32, settled: bool) {
         self.settled.insert(stacks, settled);
-        if let Some((.., noted)) = &mut self.mark {
-            noted.push(stacks);
+        if let Some(mark) = &mut self.mark {
+            mark.settled.push(stacks);
         }
     }
 
     /// Begins to note what is made, so that [`Core::forget`] can drop it: looking ahead meets
     /// many states that no text will ever be in.
     pub(crate) fn remember(&mut self) {
-        self.mark = Some((self.states.len(), Vec::new(), Vec::new()));
+        let Core { stacks, states, .. } = self;
+        let bytes = stacks.memory_bytes();
+        self.mark = Some(Mark { states: states.len(), bytes, ..Mark::default() });
         self.stacks.remember();
     }
 
-    /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay.
+    /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay. Stacks stay
+    /// too as long as there is room for them: what is seen ahead of a text is nearly always seen
+    /// again from its next places.
     pub(crate) fn forget(&mut self) {
-        let Some((states, learnt, settled)) = self.mark.take() else { return };
-        self.states.truncate(states);
-        for reading in learnt {
+        let Some(mark) = self.mark.take() else { return };
+        let seen = self.stacks.memory_bytes().saturating_sub(mark.bytes);
+        if self.states.len() == mark.states && self.seen_bytes + seen <= SEEN_BYTES {
+            self.seen_bytes += seen;
+            return self.stacks.keep();
+        }
+        self.states.truncate(mark.states);
+        for reading in mark.learnt {
             self.viable.remove(&reading);
         }
-        for stacks in settled {
+        for stacks in mark.settled {
             self.settled.remove(&stacks);
         }
         self.stacks.forget();
