@@ -23,6 +23,7 @@ mod machine;
 mod near;
 mod partition;
 mod prefixed;
+mod recognized;
 pub mod spelling;
 pub mod syntax;
 mod table;
@@ -45,6 +46,7 @@ pub use loops::loops_of;
 pub use machine::{EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, exact_only};
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
+pub use recognized::Recognizer;
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 
