@@ -167,7 +167,11 @@ def test_shortest_completions_are_those_of_the_graph() -> None:
         ({"additionalProperties": {"type": "string"}, "type": "object"}, '{"a":"",', '"":""}'),
         ({"minProperties": 3}, "{", '" ":0,"!":0,"":0}'),
         ({"minProperties": 12}, '{"zz', None),
-        ({"additionalProperties": {"required": ["name"], "type": "object"}}, '{"é', '":{"name":0}}'),
+        (
+            {"additionalProperties": {"required": ["name"], "type": "object"}},
+            '{"é',
+            '":{"name":0}}',
+        ),
         ({"minLength": 3000}, '"', " " * 3000 + '"'),
         ({"patternProperties": {"^x-": {"type": "string"}}}, '{"x-', '":""}'),
     ],
