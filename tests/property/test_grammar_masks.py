@@ -1,4 +1,4 @@
-"""Masks of random grammars are the definition on first visits, repeats, forks and after eviction."""
+"""Masks of random grammars are the definition, also after forks and after masks were let go."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Grammars at their worst: deep, long and ambiguous texts end, bombs end in a limit, in CPU time."""
+"""Grammars at their worst: long and ambiguous texts end, bombs end in a limit, in CPU time."""
 
 from time import thread_time
 
