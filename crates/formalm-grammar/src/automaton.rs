@@ -232,6 +232,10 @@ impl Machine for GrammarAutomaton {
         Ok(grown.core.bound(state.number() - 1)? as usize)
     }
 
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.least_bytes(state)
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.core.memory_bytes()

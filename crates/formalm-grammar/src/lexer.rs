@@ -27,6 +27,9 @@ pub(crate) const DEAD: Outcome = Outcome { next: NOTHING, matches: NOTHING };
 struct Thread {
     terminal: u32,
     state: StateId,
+    accepting: bool,
+    /// Whether its machine can read more, once it was asked.
+    goes_on: Option<bool>,
 }
 
 /// The lexer states built so far.
@@ -51,8 +54,8 @@ pub(crate) struct Lexer {
     completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
-/// Whether a terminal's machine can read more.
-fn goes_on(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
+/// Whether a machine can read anything from a state.
+fn reads_more(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
     for &byte in automaton.class_starts() {
         if automaton.step(state, byte)?.is_some() {
             return Ok(true);
@@ -102,9 +105,11 @@ impl Lexer {
     }
 
     fn thread(&mut self, terminal: u32, state: StateId) -> u32 {
-        let threads = &mut self.threads;
+        let (threads, automata) = (&mut self.threads, &self.automata);
         *self.thread_ids.entry((terminal, state.number())).or_insert_with(|| {
-            threads.push(Thread { terminal, state });
+            let automaton = automata[terminal as usize].as_ref();
+            let accepting = automaton.is_some_and(|one| one.is_accepting(state));
+            threads.push(Thread { terminal, state, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
     }
@@ -142,14 +147,13 @@ impl Lexer {
         let (mut next, mut matches) = (Vec::new(), Vec::new());
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
-            let Thread { terminal, state } = self.threads[thread as usize];
-            let Some(automaton) = self.automata[terminal as usize].clone() else { continue };
-            let Some(state) = automaton.step(state, byte)? else { continue };
-            if automaton.is_accepting(state) {
+            let Some(thread) = self.step_thread(thread, byte)? else { continue };
+            let Thread { terminal, accepting, .. } = self.threads[thread as usize];
+            if accepting {
                 matches.push(terminal);
             }
-            if goes_on(&automaton, state)? {
-                next.push(self.thread(terminal, state));
+            if self.goes_on(thread)? {
+                next.push(thread);
             }
         }
         next.sort_unstable();
@@ -170,6 +174,30 @@ impl Lexer {
         let row = self.rows[set as usize].get_or_insert_with(|| vec![0; classes].into());
         row[class] = id;
         Ok(outcome)
+    }
+
+    /// A thread after a byte, if its machine reads it.
+    pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
+        let next = automaton.step(state, byte)?;
+        Ok(next.map(|state| self.thread(terminal, state)))
+    }
+
+    /// Whether a thread can read more. All states of its machine are live, so only those that
+    /// match have to be asked.
+    fn goes_on(&mut self, thread: u32) -> Result<bool, Error> {
+        let Thread { terminal, state, accepting, goes_on } = self.threads[thread as usize];
+        if let Some(known) = goes_on {
+            return Ok(known);
+        }
+        let automaton = self.automata[terminal as usize].as_ref();
+        let more = match automaton {
+            Some(automaton) if accepting => reads_more(automaton, state)?,
+            other => other.is_some(),
+        };
+        self.threads[thread as usize].goes_on = Some(more);
+        Ok(more)
     }
 
     /// Terminals of the threads of a set, with the bytes each still needs at least.
@@ -203,7 +231,7 @@ impl Lexer {
     }
 
     fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
-        let Thread { terminal, state } = self.threads[thread as usize];
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
         if !automaton.is_accepting(state) {
             return automaton.shortest(state);
