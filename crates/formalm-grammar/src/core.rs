@@ -216,7 +216,9 @@ impl Core {
 
 /// The machines of the terminals, `None` for those without a text, and which match nothing.
 #[expect(clippy::type_complexity, reason = "two lists that belong together")]
-fn terminals(grammar: &Grammar) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool>), Error> {
+pub(crate) fn terminals(
+    grammar: &Grammar,
+) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool>), Error> {
     let mut automata = Vec::with_capacity(grammar.terminals.len());
     let mut nullable = Vec::with_capacity(grammar.terminals.len());
     for one in &grammar.terminals {
@@ -250,7 +252,7 @@ fn used(prepared: &Prepared) -> Vec<bool> {
     used
 }
 
-fn ignored(grammar: &Grammar) -> Vec<u32> {
+pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
     let mut ignored: Vec<u32> = grammar.ignored.iter().map(|&at| at as u32).collect();
     ignored.sort_unstable();
     ignored.dedup();

@@ -22,6 +22,7 @@ from formalm.languages.structure import (
     free_text,
     until,
 )
+from formalm.languages.trees import Lexeme, Tree
 from formalm.languages.typescript import TypeScript
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Group",
     "JsonSchema",
     "Language",
+    "Lexeme",
     "Literal",
     "Note",
     "ParseFailure",
@@ -53,6 +55,7 @@ __all__ = [
     "Structure",
     "TokenGroup",
     "ToolCalls",
+    "Tree",
     "TypeScript",
     "as_language",
     "free_text",

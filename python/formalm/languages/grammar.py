@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
+from formalm.languages.derivations import Derivations, Written
 from formalm.languages.language import Language
 from formalm.languages.lark import description
 
@@ -32,7 +33,7 @@ class Note(NamedTuple):
     span: tuple[int, int] | None
 
 
-class Grammar(Language):
+class Grammar(Derivations):
     r"""The texts that a context-free grammar derives.
 
     Left, right, hidden and mutual recursion, ambiguity and rules for the empty text are all read
@@ -116,8 +117,7 @@ class Grammar(Language):
             raise LanguageError(message, source=text, span=span) from None
         given = named_languages(languages)
         super().__init__(text, syntax, lexing, start, *(part for pair in given for part in pair))
-        parts = [(name, language.expression()) for name, language in given]
-        self._grammar = _core.Grammar(text, syntax, lexing, start, parts)
+        self._grammar = _core.Grammar(*self._written())
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -203,6 +203,18 @@ class Grammar(Language):
     def is_regular(self) -> bool:
         """False: a grammar is read by a machine of its own."""
         return False
+
+    def _written(self) -> Written:
+        parts = [(name, language.expression()) for name, language in self.languages.items()]
+        start = self._arguments[3]
+        reading = self._arguments[2]
+        return (
+            self.text,
+            self.syntax,
+            None if reading is None else str(reading),
+            None if start is None else str(start),
+            parts,
+        )
 
     def _described(self) -> _core.Grammar:
         return self._grammar

@@ -6,8 +6,10 @@ mod ebnf;
 mod edges;
 mod except;
 mod gbnf;
+mod ignored;
 mod lark;
 mod leaves;
+mod marks;
 mod order;
 mod regular;
 mod repeats;
@@ -18,6 +20,7 @@ mod trees;
 use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
+use crate::shown::{Shaped, Shown};
 use leaves::Leaf;
 
 /// In which syntax a grammar is written.
@@ -70,6 +73,35 @@ pub fn parse_with(
     start: Option<&str>,
     languages: &[(String, Expression)],
 ) -> Result<Grammar, Error> {
+    let (grammar, _) = read(text, syntax, lexing, start, languages, false)?;
+    Ok(regular::merged(grammar))
+}
+
+/// Reads a text with what it says of trees. All parts stay as they are written, where a machine
+/// would read regular ones as one symbol.
+///
+/// # Errors
+///
+/// As [`parse_with`].
+pub fn parse_shaped(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+) -> Result<Shaped, Error> {
+    let (grammar, shown) = read(text, syntax, lexing, start, languages, true)?;
+    Ok(Shaped { grammar, shown })
+}
+
+fn read(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+    shaped: bool,
+) -> Result<(Grammar, Vec<Shown>), Error> {
     if !languages.is_empty() && (syntax != Syntax::Lark || lexing == Some(Lexing::First)) {
         return Err(Error::Language {
             message: "languages are terminals of Lark text whose lexemes are the longest, or read \
@@ -99,8 +131,7 @@ pub fn parse_with(
         Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    let grammar = build::grammar(text, source, lexing, &start, languages)?;
-    Ok(regular::merged(grammar))
+    build::grammar(text, source, lexing, &start, languages, shaped)
 }
 
 /// A right-hand side as written.
@@ -111,6 +142,8 @@ enum Tree {
     Sequence(Vec<Tree>),
     Choice(Vec<Tree>),
     Repeat(Box<Tree>, u32, Option<u32>),
+    /// An optional part that leaves a mark in trees where it is not there.
+    Maybe(Box<Tree>),
     /// What is in the first and not in the second; both are regular.
     Except(Box<Tree>, Box<Tree>, Span),
 }
@@ -122,6 +155,7 @@ struct RuleSource {
     parameters: Vec<String>,
     body: Tree,
     span: Span,
+    shown: Shown,
 }
 
 /// A definition of a terminal.
