@@ -52,8 +52,8 @@ class Matcher:
     two at once are a :class:`~formalm.ConcurrencyError`. The calls of a decoding loop go straight
     to the core: ``fill_bitmask(out, row=0)`` (writes the mask into a row of an int32 array or CPU
     tensor), ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()`` (bool
-    array ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how many
-    were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
+    array ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how
+    many were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
     ``forced_token_ids()``.
     Where tokens must be canonical, ``advance_bytes`` always refuses: bytes have no tokens.
     ``advance`` and ``advance_bytes`` raise :class:`~formalm.TokenError` for what is not allowed and
