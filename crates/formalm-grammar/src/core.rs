@@ -68,8 +68,22 @@ pub(crate) struct Core {
     pub(crate) viable: FxHashMap<Reading, bool>,
     /// Whether the certificate settles what follows on some stacks, where it was asked.
     pub(crate) settled: FxHashMap<u32, bool>,
-    /// Number of states and what was learnt since [`Core::remember`].
-    mark: Option<(usize, usize, Vec<Reading>, Vec<u32>)>,
+    mark: Option<Mark>,
+    /// Memory of stacks that were met ahead of texts only.
+    seen_bytes: usize,
+}
+
+/// What stacks that were met ahead of texts only may take.
+const SEEN_BYTES: usize = 4 << 20;
+
+/// What there was at [`Core::remember`], and what was learnt since.
+#[derive(Debug, Default)]
+struct Mark {
+    states: usize,
+    places: usize,
+    bytes: usize,
+    learnt: Vec<Reading>,
+    settled: Vec<u32>,
 }
 
 impl Core {
@@ -122,6 +136,7 @@ impl Core {
             viable: FxHashMap::default(),
             settled: FxHashMap::default(),
             mark: None,
+            seen_bytes: 0,
         };
         if core.lexing != Lexing::Any {
             core.look_at_lines(&prepared)?;
@@ -155,35 +170,44 @@ impl Core {
     /// Keeps what a search found out.
     pub(crate) fn learn(&mut self, reading: Reading, viable: bool) {
         self.viable.insert(reading, viable);
-        if let Some((.., learnt, _)) = &mut self.mark {
-            learnt.push(reading);
+        if let Some(mark) = &mut self.mark {
+            mark.learnt.push(reading);
         }
     }
 
     /// Keeps whether stacks are settled.
     pub(crate) fn note_settled(&mut self, stacks: u32, settled: bool) {
         self.settled.insert(stacks, settled);
-        if let Some((.., noted)) = &mut self.mark {
-            noted.push(stacks);
+        if let Some(mark) = &mut self.mark {
+            mark.settled.push(stacks);
         }
     }
 
     /// Begins to note what is made, so that [`Core::forget`] can drop it: looking ahead meets
     /// many states that no text will ever be in.
     pub(crate) fn remember(&mut self) {
-        self.mark = Some((self.states.len(), self.place_count(), Vec::new(), Vec::new()));
+        let (states, places) = (self.states.len(), self.place_count());
+        let bytes = self.stacks.memory_bytes();
+        self.mark = Some(Mark { states, places, bytes, ..Mark::default() });
         self.stacks.remember();
     }
 
-    /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay.
+    /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay. Stacks stay
+    /// too as long as there is room for them: what is seen ahead of a text is nearly always seen
+    /// again from its next places.
     pub(crate) fn forget(&mut self) {
-        let Some((states, places, learnt, settled)) = self.mark.take() else { return };
-        self.states.truncate(states);
-        self.forget_places(places);
-        for reading in learnt {
+        let Some(mark) = self.mark.take() else { return };
+        let seen = self.stacks.memory_bytes().saturating_sub(mark.bytes);
+        if self.states.len() == mark.states && self.seen_bytes + seen <= SEEN_BYTES {
+            self.seen_bytes += seen;
+            return self.stacks.keep();
+        }
+        self.states.truncate(mark.states);
+        self.forget_places(mark.places);
+        for reading in mark.learnt {
             self.viable.remove(&reading);
         }
-        for stacks in settled {
+        for stacks in mark.settled {
             self.settled.remove(&stacks);
         }
         self.stacks.forget();
@@ -204,7 +228,9 @@ impl Core {
 
 /// The machines of the terminals, `None` for those without a text, and which match nothing.
 #[expect(clippy::type_complexity, reason = "two lists that belong together")]
-fn terminals(grammar: &Grammar) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool>), Error> {
+pub(crate) fn terminals(
+    grammar: &Grammar,
+) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool>), Error> {
     let mut automata = Vec::with_capacity(grammar.terminals.len());
     let mut nullable = Vec::with_capacity(grammar.terminals.len());
     for one in &grammar.terminals {
@@ -238,7 +264,7 @@ fn used(prepared: &Prepared) -> Vec<bool> {
     used
 }
 
-fn ignored(grammar: &Grammar) -> Vec<u32> {
+pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
     let mut ignored: Vec<u32> = grammar.ignored.iter().map(|&at| at as u32).collect();
     ignored.sort_unstable();
     ignored.dedup();

@@ -25,9 +25,11 @@ mod readings;
 mod scans;
 mod search;
 mod settled;
+mod shown;
 mod stacks;
 mod tables;
 mod text;
+mod trees;
 mod units;
 
 pub use automaton::GrammarAutomaton;
@@ -35,7 +37,9 @@ pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
-pub use text::{Levels, Syntax, parse, parse_with};
+pub use shown::{Kind, Shaped, Shown};
+pub use text::{Levels, Syntax, parse, parse_shaped, parse_with};
+pub use trees::{Branch, Parse, Part, Trees};
 
 #[cfg(test)]
 mod reference;

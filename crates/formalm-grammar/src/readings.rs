@@ -41,6 +41,26 @@ impl Core {
         byte: u8,
         next: &mut Vec<Reading>,
     ) -> Result<(), Error> {
+        self.read_each(reading, byte, |reading, _| next.push(reading))
+    }
+
+    /// What one reading becomes, each with the terminal whose lexeme ends there, if one does.
+    pub(crate) fn read_ending(
+        &mut self,
+        reading: Reading,
+        byte: u8,
+        next: &mut Vec<(Reading, Option<u32>)>,
+    ) -> Result<(), Error> {
+        self.read_each(reading, byte, |reading, ended| next.push((reading, ended)))
+    }
+
+    #[inline]
+    fn read_each(
+        &mut self,
+        reading: Reading,
+        byte: u8,
+        mut next: impl FnMut(Reading, Option<u32>),
+    ) -> Result<(), Error> {
         let Reading { mut lexeme, place, forbidden } = reading;
         if reading.is_between() {
             lexeme = self.context(place)?;
@@ -51,13 +71,13 @@ impl Core {
             for ending in &*self.scans.endings(outcome.endings) {
                 let place = self.after(place, ending.terminal)?;
                 if place != NOTHING {
-                    next.push(Reading::between(place, ending.left));
+                    next(Reading::between(place, ending.left), Some(ending.terminal));
                 }
             }
         }
         if outcome.on != NOTHING {
             let (lexeme, forbidden) = self.scans.pair(outcome.on);
-            next.push(Reading { lexeme, place, forbidden });
+            next(Reading { lexeme, place, forbidden }, None);
         }
         self.stacks.meter.spend(1)
     }

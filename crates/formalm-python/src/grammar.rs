@@ -1,5 +1,6 @@
 //! Grammars.
 
+use formalm_automata::Expression as Language;
 use formalm_grammar::{Grammar as Inner, Levels, Lexing, Rules, Syntax, parse_with};
 use pyo3::prelude::*;
 
@@ -51,32 +52,7 @@ impl Grammar {
         languages: Vec<(String, PyRef<'_, Expression>)>,
         levels: Option<PyRef<'_, IndentationLevels>>,
     ) -> PyResult<Grammar> {
-        let syntax = match syntax {
-            "lark" => Syntax::Lark,
-            "gbnf" => Syntax::Gbnf,
-            "ebnf" => Syntax::Ebnf,
-            other => {
-                let message = format!("there is no syntax {other:?}");
-                return Err(errors::argument(
-                    py,
-                    &message,
-                    Some("use \"lark\", \"gbnf\" or \"ebnf\""),
-                ));
-            }
-        };
-        let lexing = match lexing {
-            None => None,
-            Some("any") => Some(Lexing::Any),
-            Some("longest") => Some(Lexing::Longest),
-            Some("first") => Some(Lexing::First),
-            Some(other) => {
-                let message = format!("there is no reading {other:?} of lexemes");
-                let hint = Some("use \"any\", \"longest\" or \"first\"");
-                return Err(errors::argument(py, &message, hint));
-            }
-        };
-        let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
-        let languages: Vec<_> = languages.collect();
+        let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
         let levels = levels.map(|levels| levels.inner.clone());
         let read = || parse_with(text, syntax, lexing, start, &languages, levels.as_ref());
         match py.detach(read) {
@@ -93,4 +69,36 @@ impl Grammar {
             Lexing::First => "first",
         }
     }
+}
+
+/// Options as the core has them.
+#[expect(clippy::type_complexity, reason = "three options that belong together")]
+pub(crate) fn options(
+    py: Python<'_>,
+    syntax: &str,
+    lexing: Option<&str>,
+    languages: Vec<(String, PyRef<'_, Expression>)>,
+) -> PyResult<(Syntax, Option<Lexing>, Vec<(String, Language)>)> {
+    let syntax = match syntax {
+        "lark" => Syntax::Lark,
+        "gbnf" => Syntax::Gbnf,
+        "ebnf" => Syntax::Ebnf,
+        other => {
+            let message = format!("there is no syntax {other:?}");
+            return Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")));
+        }
+    };
+    let lexing = match lexing {
+        None => None,
+        Some("any") => Some(Lexing::Any),
+        Some("longest") => Some(Lexing::Longest),
+        Some("first") => Some(Lexing::First),
+        Some(other) => {
+            let message = format!("there is no reading {other:?} of lexemes");
+            let hint = Some("use \"any\", \"longest\" or \"first\"");
+            return Err(errors::argument(py, &message, hint));
+        }
+    };
+    let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
+    Ok((syntax, lexing, languages.collect()))
 }

@@ -16,6 +16,7 @@ mod matcher;
 mod parser;
 mod patient;
 mod schema;
+mod trees;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -47,6 +48,8 @@ mod _core {
     use super::parser::Parser;
     #[pymodule_export]
     use super::schema::JsonSchema;
+    #[pymodule_export]
+    use super::trees::Trees;
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

@@ -23,6 +23,7 @@ from formalm.languages.structure import (
     free_text,
     until,
 )
+from formalm.languages.trees import Lexeme, Tree
 from formalm.languages.typescript import TypeScript
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Group",
     "JsonSchema",
     "Language",
+    "Lexeme",
     "Literal",
     "Note",
     "ParseFailure",
@@ -55,6 +57,7 @@ __all__ = [
     "Structure",
     "TokenGroup",
     "ToolCalls",
+    "Tree",
     "TypeScript",
     "as_language",
     "free_text",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
+from formalm.languages.derivations import Derivations, Written
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
@@ -33,7 +34,7 @@ class Note(NamedTuple):
     span: tuple[int, int] | None
 
 
-class Grammar(Language):
+class Grammar(Derivations):
     r"""The texts that a context-free grammar derives.
 
     Left, right, hidden and mutual recursion, ambiguity and rules for the empty text are all read
@@ -126,9 +127,8 @@ class Grammar(Language):
         given = named_languages(languages)
         flat = (part for pair in given for part in pair)
         super().__init__(text, syntax, lexing, start, indentation, *flat)
-        parts = [(name, language.expression()) for name, language in given]
         levels = None if indentation is None else indentation.described()
-        self._grammar = _core.Grammar(text, syntax, lexing, start, parts, levels)
+        self._grammar = _core.Grammar(*self._written(), levels)
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -215,6 +215,26 @@ class Grammar(Language):
         """False: a grammar is read by a machine of its own."""
         return False
 
+    def _core_trees(self) -> _core.Trees:
+        if self.indentation is not None:
+            raise LanguageError(
+                "trees of grammars with indentation are not made: lines and blocks have no text",
+                hint="parse the text with a parser of its language",
+            )
+        return super()._core_trees()
+
+    def _written(self) -> Written:
+        parts = [(name, language.expression()) for name, language in self._given()]
+        start = self._arguments[3]
+        reading = self._arguments[2]
+        return (
+            self.text,
+            self.syntax,
+            None if reading is None else str(reading),
+            None if start is None else str(start),
+            parts,
+        )
+
     def _described(self) -> _core.Grammar:
         return self._grammar
 
@@ -233,12 +253,16 @@ class Grammar(Language):
     @property
     def languages(self) -> dict[str, Language]:
         """The terminals that are languages, by name."""
+        return dict(self._given())
+
+    def _given(self) -> list[tuple[str, Language]]:
+        """Names and languages as they were given, where a name may stand twice."""
         given = iter(self._arguments[5:])
-        return {
-            str(name): language
+        return [
+            (str(name), language)
             for name, language in zip(given, given, strict=True)
             if isinstance(language, Language)
-        }
+        ]
 
     def __reduce__(self) -> tuple[object, ...]:
         languages = tuple(self.languages.items())

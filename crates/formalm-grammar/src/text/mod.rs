@@ -6,9 +6,11 @@ mod ebnf;
 mod edges;
 mod except;
 mod gbnf;
+mod ignored;
 mod lark;
 mod leaves;
 mod levels;
+mod marks;
 mod order;
 mod regular;
 mod repeats;
@@ -19,6 +21,7 @@ mod trees;
 use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
+use crate::shown::{Shaped, Shown};
 use leaves::Leaf;
 pub use levels::Levels;
 
@@ -73,6 +76,36 @@ pub fn parse_with(
     languages: &[(String, Expression)],
     levels: Option<&Levels>,
 ) -> Result<Grammar, Error> {
+    let (grammar, _) = read(text, syntax, lexing, start, languages, levels, false)?;
+    Ok(regular::merged(grammar))
+}
+
+/// Reads a text with what it says of trees. All parts stay as they are written, where a machine
+/// would read regular ones as one symbol.
+///
+/// # Errors
+///
+/// As [`parse_with`].
+pub fn parse_shaped(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+) -> Result<Shaped, Error> {
+    let (grammar, shown) = read(text, syntax, lexing, start, languages, None, true)?;
+    Ok(Shaped { grammar, shown })
+}
+
+fn read(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+    levels: Option<&Levels>,
+    shaped: bool,
+) -> Result<(Grammar, Vec<Shown>), Error> {
     if levels.is_some() && syntax != Syntax::Lark {
         return Err(Error::Language {
             message: "indentation is told in Lark text, whose terminals have names".to_owned(),
@@ -109,8 +142,7 @@ pub fn parse_with(
         Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    let grammar = build::grammar(text, source, lexing, &start, languages, levels)?;
-    Ok(regular::merged(grammar))
+    build::grammar(text, source, lexing, &start, languages, levels, shaped)
 }
 
 /// A right-hand side as written.
@@ -121,6 +153,8 @@ enum Tree {
     Sequence(Vec<Tree>),
     Choice(Vec<Tree>),
     Repeat(Box<Tree>, u32, Option<u32>),
+    /// An optional part that leaves a mark in trees where it is not there.
+    Maybe(Box<Tree>),
     /// What is in the first and not in the second; both are regular.
     Except(Box<Tree>, Box<Tree>, Span),
 }
@@ -132,6 +166,7 @@ struct RuleSource {
     parameters: Vec<String>,
     body: Tree,
     span: Span,
+    shown: Shown,
 }
 
 /// A definition of a terminal.
