@@ -12,6 +12,7 @@ __all__ = [
     "Encoder",
     "Expression",
     "Grammar",
+    "IndentationLevels",
     "Graph",
     "Grouping",
     "JsonSchema",
@@ -72,6 +73,18 @@ class Expression:
     def reverse(self) -> Expression: ...
 
 @final
+class IndentationLevels:
+    """How indentation is told, by the names of terminals."""
+
+    def __new__(
+        cls,
+        names: Sequence[str],
+        brackets: Sequence[Sequence[str]],
+        is_python: bool,
+        numbers: Sequence[int],
+    ) -> IndentationLevels: ...
+
+@final
 class Grammar:
     """A grammar that was read from a text; no machine yet."""
 
@@ -82,6 +95,7 @@ class Grammar:
         lexing: str | None = None,
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
+        levels: IndentationLevels | None = None,
     ) -> Grammar: ...
     @property
     def lexing(self) -> str: ...

@@ -6,6 +6,7 @@ from formalm.languages.choice import Choice, Literal
 from formalm.languages.data import from_data, to_data
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
+from formalm.languages.indentation import Indentation
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
@@ -35,6 +36,7 @@ __all__ = [
     "EditScript",
     "Edited",
     "Grammar",
+    "Indentation",
     "Group",
     "JsonSchema",
     "Language",
