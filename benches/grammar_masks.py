@@ -242,7 +242,7 @@ def markdown(record: dict[str, Any]) -> str:
         "xgrammar refuse priorities of terminals and get none, and xgrammar's JSON is the grammar",
         "it ships: along Lark text a mask takes it up to seconds, so of SQL it reads one document.",
         "*New* are fills at states new to the constraint. Where nothing is done, the clock and a",
-        f"call take {empty['median']:.2f} in the median and {empty['mean']:.2f} in the mean: part of",
+        f"call take {empty['median']:.2f} (median) and {empty['mean']:.2f} (mean): part of",
         "all figures, but taken off before engines are compared.",
         "",
     ]
