@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use formalm_automata::StateId;
+use formalm_automata::{ByteSet, StateId};
 use rustc_hash::FxHashMap;
 
 use super::bounds::Shape;
-use super::frame::TruthsId;
 use super::frame::{AskedId, Digits, DigitsId, GoneId, NamingId, OrderId, Owes, OwesId, Table};
+use super::frame::{Place, TruthsId};
 use super::numbers::Plan;
 use crate::core::TextId;
 use crate::names::NameId;
@@ -113,6 +113,10 @@ pub(super) struct Known {
     pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
     /// Whether there is no end of an array's items of a type.
     pub(super) forgets: FxHashMap<(OwesId, Type), bool>,
+    /// The first byte of the smallest of the shortest values, while it is not known none.
+    pub(super) first_bytes: FxHashMap<OwesId, Option<u8>>,
+    /// Bytes that go on alike from a place.
+    pub(super) ways: FxHashMap<Place, Arc<[ByteSet]>>,
 }
 
 impl Known {
@@ -130,7 +134,9 @@ impl Known {
             + self.namings.len()
             + 4 * (self.numbers.len() + self.alike.len())
             + self.classes.len()
-            + self.forgets.len();
+            + self.forgets.len()
+            + self.first_bytes.len()
+            + 12 * self.ways.len();
         small * 32
     }
 }
