@@ -7,10 +7,13 @@ use formalm_automata::{ByteSet, StateId};
 use rustc_hash::FxHashMap;
 
 use super::bounds::Shape;
-use super::frame::{AskedId, Digits, DigitsId, GoneId, NamingId, OrderId, Owes, OwesId, Table};
+use super::frame::{
+    AskedId, Digits, DigitsId, FrameId, GoneId, NamingId, OrderId, Owes, OwesId, Table,
+};
 use super::frame::{Place, TruthsId};
 use super::numbers::Plan;
 use crate::core::TextId;
+use crate::formula::F;
 use crate::names::NameId;
 use crate::node::Type;
 
@@ -101,6 +104,8 @@ pub(super) struct Known {
     /// What a container owes once a child without a value of its own has closed.
     pub(super) closed: FxHashMap<(OwesId, TruthsId), OwesId>,
     pub(super) ended: FxHashMap<OwesId, Option<TruthsId>>,
+    /// Bytes that a value has at least.
+    pub(super) least: FxHashMap<F, usize>,
     pub(super) unique: FxHashMap<OwesId, bool>,
     /// A number after a byte; `None` before its first one.
     pub(super) digits: FxHashMap<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,
@@ -111,10 +116,10 @@ pub(super) struct Known {
     pub(super) namings: FxHashMap<(OwesId, GoneId, OrderId), NamingId>,
     /// Whether members of a class of names may come next in an object.
     pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
-    /// Whether there is no end of an array's items of a type.
-    pub(super) forgets: FxHashMap<(OwesId, Type), bool>,
-    /// The first byte of the smallest of the shortest values, while it is not known none.
-    pub(super) first_bytes: FxHashMap<OwesId, Option<u8>>,
+    /// Where an array does not run out of items of a type, or of any: what it owes at its first.
+    pub(super) forgets: FxHashMap<(OwesId, Option<Type>), Option<OwesId>>,
+    /// Frames without the items that came before.
+    pub(super) without_items: FxHashMap<FrameId, FrameId>,
     /// Bytes that go on alike from a place.
     pub(super) ways: FxHashMap<Place, Arc<[ByteSet]>>,
 }
@@ -135,7 +140,7 @@ impl Known {
             + 4 * (self.numbers.len() + self.alike.len())
             + self.classes.len()
             + self.forgets.len()
-            + self.first_bytes.len()
+            + self.without_items.len()
             + 12 * self.ways.len();
         small * 32
     }

@@ -63,8 +63,6 @@ pub(crate) struct Grown {
     /// Bytes of the longest token.
     horizon: usize,
     lengths: FxHashMap<TextId, Option<Box<Viability>>>,
-    /// Values within values whose shortest texts are being looked for.
-    looking_for_values: usize,
 }
 
 /// The lazy deterministic automaton of a schema; shared freely between threads.
@@ -146,7 +144,6 @@ impl SchemaAutomaton {
             tells_names: false,
             horizon: 0,
             lengths: FxHashMap::default(),
-            looking_for_values: 0,
         };
         grown.frames.intern(Frame::Done);
         grown.records.intern((0, 0, 0));
@@ -241,6 +238,10 @@ impl Machine for SchemaAutomaton {
         self.lock().shortest(state.number())
     }
 
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.lock().open_frames(state.number()))
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.bytes()
@@ -269,6 +270,27 @@ impl Grown {
             + self.parts.bytes()
             + self.known.bytes()
             + self.namings.len() * 200
+    }
+
+    /// Objects, arrays and texts that are not closed yet.
+    fn open_frames(&self, state: u32) -> usize {
+        let (mut frame, mut open) = (self.states.get(state).frame, 0);
+        loop {
+            let below = match frame {
+                Frame::Done => return open,
+                Frame::Name { object, .. } => object,
+                Frame::Object { below, .. }
+                | Frame::Array { below, .. }
+                | Frame::Text { below, .. } => below,
+                Frame::Value { below, .. }
+                | Frame::Number { below, .. }
+                | Frame::Word { below, .. } => {
+                    frame = *self.frames.get(below.0);
+                    continue;
+                }
+            };
+            (frame, open) = (*self.frames.get(below.0), open + 1);
+        }
     }
 
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
@@ -310,7 +332,12 @@ impl Grown {
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {
-        match self.states.get(state).frame {
+        self.is_end(self.states.get(state).frame)
+    }
+
+    /// Whether a text that has come to a frame is an instance.
+    fn is_end(&mut self, frame: Frame) -> bool {
+        match frame {
             Frame::Done => true,
             Frame::Number { owes, digits, below: DONE } => self.number_end(owes, digits).is_some(),
             _ => false,
