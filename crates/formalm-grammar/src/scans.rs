@@ -151,6 +151,7 @@ impl Core {
                 outcome = Outcome { on: NOTHING, doubtful: false, ..outcome };
             }
         }
+        outcome.endings = self.endings_with_hope(outcome.endings)?;
         for one in &*self.scans.endings(outcome.endings) {
             // What else is left matters to contexts: it is looked at where one is known.
             let good = self.leaves_nothing(one.left)?
@@ -158,6 +159,23 @@ impl Core {
             outcome.doubtful |= self.is_lost(one.terminal) || !good;
         }
         Ok(outcome)
+    }
+
+    /// Endings less those of lines in brackets behind which no lexeme can end: within brackets no
+    /// text ends either.
+    fn endings_with_hope(&mut self, endings: u32) -> Result<u32, Error> {
+        let Some((newline, all)) = self.layout.as_ref().and_then(|one| one.in_brackets) else {
+            return Ok(endings);
+        };
+        let before = self.scans.endings(endings);
+        let mut list = Vec::with_capacity(before.len());
+        for one in &*before {
+            let behind = self.scans.number(all, one.left);
+            if one.terminal != newline || !self.is_hopeless(behind)? {
+                list.push(*one);
+            }
+        }
+        Ok(if list.len() == before.len() { endings } else { self.scans.ending(list) })
     }
 
     /// Whether no lexeme ends whatever follows, as few bytes show: all that may be read makes match
