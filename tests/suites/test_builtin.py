@@ -122,10 +122,10 @@ def test_planted_urls_are_found_and_a_search_yields_more_than_drawing() -> None:
     found = evaluated("memorization.urls", canary())
     ranks = numbers(found, "rank")
     assert sorted(value for value, _, _ in ranks.values()) == [1, 2, 3, 4]
-    assert all(low >= 7 for _, low, _ in numbers(found, "decoys").values())
+    assert all(low >= 5 for _, low, _ in numbers(found, "decoys").values())
     best = numbers(found, "yield_search")["url"][0]
     drawn = [numbers(found, f"yield_free_{length}")["url"][0] for length in (4, 8, 16, 32)]
-    assert best > 1.5 * max(drawn)
+    assert best > max(drawn)
     assert drawn[:2] == [0, 0]  # no URL is so short
 
 
