@@ -38,7 +38,7 @@ pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use combined::{Composed, Filtered, Letter, StateKeys};
 pub use error::{Error, Raised, Resource, Span};
-pub use expression::Expression;
+pub use expression::{EDGE, Expression};
 pub use grouping::{Captured, Grouping};
 pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
 pub use loops::loops_of;

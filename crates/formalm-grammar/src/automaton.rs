@@ -47,7 +47,7 @@ impl Empty {
                 ("no text is a member", "every way through the start rule comes back to it")
             }
             Empty::Lexemes => {
-                ("no text is cut into lexemes as it asks", "some longer lexeme always comes first")
+                ("no text is cut into lexemes as it asks", "some longer lexeme always comes first, or what one looks ahead for never follows")
             }
         };
         Error::Language {
@@ -106,7 +106,10 @@ impl GrammarAutomaton {
             start: StateId::from_number(start + 1),
             limits,
             notes,
-            text: grammar.terminals.iter().all(|one| one.language.is_text()),
+            text: grammar.terminals.iter().all(|one| {
+                // The lexemes of a pattern are texts.
+                one.language.is_text() || one.language.is_lexeme()
+            }),
             grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
         };
         automaton.flag(&mut automaton.lock(), start)?;
@@ -160,7 +163,7 @@ impl Core {
     /// The state before anything was read; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
         let reading = crate::core::Reading::between(self.stacks.start(), NOTHING);
-        let viable = self.lexing == crate::grammar::Lexing::Any || self.is_viable(reading)?;
+        let viable = !self.checked || self.is_viable(reading)?;
         Ok(if viable { self.state(&[reading]) } else { NOTHING })
     }
 

@@ -17,6 +17,7 @@ use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
+use crate::lexer::Kind;
 use crate::lists::NOTHING;
 
 /// Pairs of lexer states looked at before a lexeme is given up.
@@ -261,14 +262,11 @@ impl Core {
         for text in &*separator.texts {
             let mut forbidden = forbidden;
             for &byte in text {
-                let outcome = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
-                if outcome == crate::lexer::DEAD {
-                    return Ok(true);
+                match self.pending(forbidden, byte)? {
+                    None => break,
+                    Some(NOTHING) => return Ok(true),
+                    Some(left) => forbidden = left,
                 }
-                if outcome.matches != NOTHING {
-                    break;
-                }
-                forbidden = outcome.next;
             }
         }
         Ok(false)
@@ -320,7 +318,8 @@ impl Core {
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
         for &thread in &*self.lexer.lists.share(from.0) {
-            if wanted.is_some_and(|wanted| self.lexer.terminal(thread) != wanted) {
+            let is_other = |wanted| self.lexer.terminal(thread) != wanted;
+            if self.lexer.kind(thread) != Kind::Lexeme || wanted.is_some_and(is_other) {
                 continue;
             }
             let mut pair = from;

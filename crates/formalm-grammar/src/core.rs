@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Limits as TerminalLimits, Machine};
+use formalm_automata::{Automaton, EDGE, Error, Limits as TerminalLimits, Machine};
 use rustc_hash::FxHashMap;
 
 use crate::certificate::Certificate;
@@ -49,6 +49,8 @@ pub(crate) struct Core {
     pub(crate) lexer: Lexer,
     pub(crate) scans: Scans,
     pub(crate) lexing: Lexing,
+    /// What the stacks allow may have no text: lexemes are ordered, or some look beyond themselves.
+    pub(crate) checked: bool,
     pub(crate) limits: Limits,
     /// States of the machine: lists of readings, three numbers each.
     pub(crate) states: Lists,
@@ -96,7 +98,11 @@ impl Core {
             .collect();
         // What became a terminal is watched by a thread of its own.
         let twice = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
-        let mut lexer = Lexer::new([automata, twice].concat());
+        let mut ahead: Vec<bool> =
+            grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
+        let looks = (0..).zip(&automata).any(|(at, one): (usize, _)| one.is_some() && ahead[at]);
+        ahead.resize(automata.len() + twice.len(), false);
+        let mut lexer = Lexer::new([automata, twice].concat(), ahead);
         let shortest = shortest(&mut lexer, &prepared)?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
         let mut core = Core {
@@ -104,6 +110,7 @@ impl Core {
             lexer,
             scans: Scans::default(),
             lexing: grammar.lexing,
+            checked: ordered || looks,
             limits,
             states: Lists::default(),
             ignored,
@@ -115,7 +122,7 @@ impl Core {
             settled: FxHashMap::default(),
             mark: None,
         };
-        if core.lexing != Lexing::Any {
+        if core.checked {
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
             core.certify(&all.collect::<Vec<u32>>())?;
         }
@@ -202,8 +209,13 @@ fn terminals(grammar: &Grammar) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool
             Err(Error::Language { .. }) => None,
             Err(limit) => return Err(limit),
         };
-        let empty = automaton.as_ref().is_some_and(|one| one.is_accepting(one.start()));
-        if empty && grammar.lexing != Lexing::Any {
+        let ahead = one.language.is_lexeme();
+        let empty = match &automaton {
+            Some(one) if ahead => one.step(one.start(), EDGE)?.is_some(),
+            Some(one) => one.is_accepting(one.start()),
+            None => false,
+        };
+        if empty && (ahead || grammar.lexing != Lexing::Any) {
             return Err(Error::Language {
                 message: format!("the terminal {} matches the empty text", one.name),
                 span: one.span,

@@ -59,7 +59,7 @@ pub struct Note {
 pub struct Terminal {
     /// What it is called in messages.
     pub name: String,
-    /// The texts.
+    /// The texts; an [`Expression::lexeme`] if it looks ahead.
     pub language: Expression,
     /// Where it is written.
     pub span: Option<Span>,

@@ -14,17 +14,17 @@ impl Core {
         for reading in readings {
             self.read(reading, byte, &mut next)?;
         }
-        match self.lexing {
-            Lexing::Any => self.unite(&mut next),
-            Lexing::Longest | Lexing::First => {
-                let mut kept = Vec::with_capacity(next.len());
-                for reading in next {
-                    if self.is_viable(reading)? {
-                        kept.push(reading);
-                    }
+        if self.checked {
+            let mut kept = Vec::with_capacity(next.len());
+            for reading in next {
+                if self.is_viable(reading)? {
+                    kept.push(reading);
                 }
-                next = kept;
             }
+            next = kept;
+        }
+        if self.lexing == Lexing::Any {
+            self.unite(&mut next);
         }
         next.sort_unstable();
         next.dedup();
@@ -61,11 +61,13 @@ impl Core {
 
     /// Joins readings with the same lexeme under way: their stacks become one set.
     fn unite(&mut self, readings: &mut Vec<Reading>) {
-        readings.sort_unstable();
+        readings.sort_unstable_by_key(|one| (one.lexeme, one.forbidden));
         let mut united: Vec<Reading> = Vec::with_capacity(readings.len());
         for &reading in &*readings {
             match united.last_mut() {
-                Some(last) if last.lexeme == reading.lexeme => {
+                Some(last)
+                    if (last.lexeme, last.forbidden) == (reading.lexeme, reading.forbidden) =>
+                {
                     last.stacks = self.stacks.united(last.stacks, reading.stacks);
                 }
                 _ => united.push(reading),
@@ -76,7 +78,9 @@ impl Core {
 
     /// Whether the text may end in a reading.
     pub(crate) fn accepts(&mut self, reading: Reading) -> Result<bool, Error> {
-        Ok(reading.is_between() && self.stacks.is_accepting(reading.stacks)?)
+        Ok(reading.is_between()
+            && self.lexer.may_end(reading.forbidden)
+            && self.stacks.is_accepting(reading.stacks)?)
     }
 
     /// Bytes that a reading needs at least to become a member; exact where lexemes are free.

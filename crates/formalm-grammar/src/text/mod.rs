@@ -113,6 +113,10 @@ enum Tree {
     Repeat(Box<Tree>, u32, Option<u32>),
     /// What is in the first and not in the second; both are regular.
     Except(Box<Tree>, Box<Tree>, Span),
+    /// What is in all of them; they are regular.
+    Both(Vec<Tree>, Span),
+    /// The texts that are not in it; it is regular.
+    Outside(Box<Tree>, Span),
 }
 
 /// A definition of a rule or, in Lark, of a template.
