@@ -152,7 +152,11 @@ def test_looking_ahead_is_the_definition(seed: int, lexing: str) -> None:
             allowed = matcher.fork()
             for letter in text:
                 allowed.advance(LETTERS.index(letter))
-            check_mask(grammar, allowed.mask().tolist(), text)
+            try:
+                check_mask(grammar, allowed.mask().tolist(), text)
+            except LimitError:
+                # The search for a member was given up.
+                return
 
 
 def check_mask(grammar: Grammar, mask: list[bool], text: str) -> None:

@@ -6,6 +6,7 @@ use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
 use crate::lower;
+use crate::recognized::Recognizer;
 use crate::syntax::{self, Group, Pattern};
 use crate::term::{TermId, Terms, UNBOUNDED};
 use crate::transduce::Edits;
@@ -28,6 +29,7 @@ pub(crate) enum Node {
     Pattern(Pattern),
     Lexeme(Pattern),
     Texts(Vec<Vec<u8>>),
+    Recognized(Arc<dyn Recognizer>),
     Union(Vec<Expression>),
     Concat(Vec<Expression>),
     Repeat(Expression, u32, u32),
@@ -59,6 +61,11 @@ impl Expression {
     /// The given texts and no others; any bytes are allowed.
     pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
         Expression { node: Arc::new(Node::Texts(texts)), depth: 1 }
+    }
+
+    /// The texts that a recognizer accepts; there has to be one.
+    pub fn recognized(recognizer: Arc<dyn Recognizer>) -> Expression {
+        Expression { node: Arc::new(Node::Recognized(recognizer)), depth: 1 }
     }
 
     /// Members of any of the languages.
@@ -130,7 +137,7 @@ impl Expression {
     /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
     pub fn is_text(&self) -> bool {
         match &*self.node {
-            Node::Pattern(_) | Node::Complement(_) => true,
+            Node::Pattern(_) | Node::Recognized(_) | Node::Complement(_) => true,
             Node::Lexeme(_) => false,
             Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
             Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
@@ -186,6 +193,7 @@ impl Expression {
             Node::Repeat(one, ..) | Node::Difference(one, _) => one.add_groups(groups),
             Node::Lexeme(_)
             | Node::Texts(_)
+            | Node::Recognized(_)
             | Node::Complement(_)
             | Node::Edits(..)
             | Node::Rewrite { .. } => {}
@@ -198,7 +206,7 @@ impl Expression {
 
     pub(crate) fn over(node: Node) -> Result<Expression, Error> {
         let below = match &node {
-            Node::Pattern(_) | Node::Lexeme(_) | Node::Texts(_) => 0,
+            Node::Pattern(_) | Node::Lexeme(_) | Node::Texts(_) | Node::Recognized(_) => 0,
             Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
                 list.iter().map(|one| one.depth).max().unwrap_or(0)
             }
@@ -228,6 +236,7 @@ impl Expression {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
             Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
             Node::Texts(list) => lower::texts(terms, list.clone()),
+            Node::Recognized(recognizer) => terms.recognized(recognizer),
             Node::Union(list) => {
                 let list = lower_all(list, terms, work)?;
                 terms.alt(list)

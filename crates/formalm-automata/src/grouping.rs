@@ -143,6 +143,7 @@ fn prepared(expression: &Expression, limits: Limits, groups: &mut usize) -> Resu
         Node::Difference(left, _) => Form::All(vec![prepared(left, limits, groups)?]),
         Node::Lexeme(_)
         | Node::Texts(_)
+        | Node::Recognized(_)
         | Node::Complement(_)
         | Node::Edits(..)
         | Node::Rewrite { .. } => Form::Plain,

@@ -66,9 +66,8 @@ pub(crate) fn edited_pattern(
     edits: EditsId,
     work: &mut Work,
 ) -> Result<TermId, Exhausted> {
-    let region = Region { groups: pattern.groups_named(name), edits, work, spent: None };
-    let (region, edge) = (Some(region), Edge::Missing);
-    let mut lowering = Lowering { terms, behinds: Vec::new(), region, edge };
+    let region = Some(Region { groups: pattern.groups_named(name), edits, work, spent: None });
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region, edge: Edge::Missing };
     let body = lowering.node(&pattern.root, false);
     if let Some(spent) = lowering.region.and_then(|region| region.spent) {
         return Err(spent);
@@ -236,11 +235,15 @@ impl Lowering<'_> {
     /// A node that is read over the edge of the lexeme, if there is one: it looks ahead, or says
     /// what is preferred.
     fn beyond(&mut self, node: &Node, ordered: bool) -> TermId {
+        self.past_the_edge(|it| it.node(node, ordered))
+    }
+
+    fn past_the_edge(&mut self, read: impl FnOnce(&mut Self) -> TermId) -> TermId {
         let before = self.edge;
         if before == Edge::Ahead {
             self.edge = Edge::Passed;
         }
-        let body = self.node(node, ordered);
+        let body = read(self);
         self.edge = before;
         body
     }
@@ -349,12 +352,7 @@ impl Lowering<'_> {
         let word = class(self.terms, word);
         let after = self.behind(word, false);
         let not_after = self.behind(word, true);
-        let before = self.edge;
-        if before == Edge::Ahead {
-            self.edge = Edge::Passed;
-        }
-        let ahead = self.passing(word);
-        self.edge = before;
+        let ahead = self.past_the_edge(|it| it.passing(word));
         let rest = self.terms.cat(ahead, FULL);
         let before = self.terms.assert(rest);
         let rest = self.terms.not(rest);

@@ -46,9 +46,10 @@ impl Empty {
             Empty::Rules => {
                 ("no text is a member", "every way through the start rule comes back to it")
             }
-            Empty::Lexemes => {
-                ("no text is cut into lexemes as it asks", "some longer lexeme always comes first, or what one looks ahead for never follows")
-            }
+            Empty::Lexemes => (
+                "no text is cut into lexemes as it asks",
+                "some longer lexeme always comes first, or what one looks ahead for never follows",
+            ),
         };
         Error::Language {
             message: format!("the grammar is empty: {message}"),
@@ -233,6 +234,10 @@ impl Machine for GrammarAutomaton {
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();
         Ok(grown.core.bound(state.number() - 1)? as usize)
+    }
+
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.least_bytes(state)
     }
 
     fn memory_bytes(&self) -> usize {

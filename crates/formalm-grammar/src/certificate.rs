@@ -88,9 +88,10 @@ impl Core {
             let ignored = self.lexer.lists.intern(&ignored);
             let separator = Separator { texts, left, ignored };
             let mut brittle = Vec::new();
+            let start = self.start_of_all(terminals, &[]);
             for &terminal in terminals {
                 self.stacks.meter.reset();
-                if !self.is_spelled(terminals, terminal, &separator)? {
+                if !self.is_spelled((terminals, start), terminal, &separator)? {
                     brittle.push(terminal);
                 }
             }
@@ -131,6 +132,8 @@ impl Core {
                 found.extend(left.map(|left| (text, left)));
             }
         }
+        // Behind a separator the text may end, whatever was looked ahead for.
+        found.retain(|one| self.lexer.may_end(one.1));
         Ok(found)
     }
 
@@ -165,7 +168,7 @@ impl Core {
     /// stand, and as the first of them that may wherever some may.
     fn is_spelled(
         &mut self,
-        terminals: &[u32],
+        (terminals, start): (&[u32], u32),
         wanted: u32,
         separator: &Separator,
     ) -> Result<bool, Error> {
@@ -182,7 +185,10 @@ impl Core {
                 return Ok(false);
             }
         }
-        let start = self.start_of_all(terminals, &patterns);
+        let start = match patterns.is_empty() {
+            true => start,
+            false => self.start_of_all(terminals, &patterns),
+        };
         self.ends((start, separator.left), separator, Some(wanted))
     }
 
@@ -288,7 +294,7 @@ impl Core {
         let mut at = 0;
         let most = if wanted.is_some() { TRIALS } else { PAIRS };
         while at < queue.len() && queue.len() < most {
-            for byte in self.lexer.representatives().to_vec() {
+            for byte in self.bytes_towards(queue[at].0, wanted)? {
                 let Some((ended, next)) = self.trial(queue[at], byte, separator, wanted)? else {
                     continue;
                 };
@@ -308,6 +314,29 @@ impl Core {
     fn may_be(&self, lexeme: u32, wanted: Option<u32>) -> bool {
         let mut threads = self.lexer.lists.get(lexeme).iter();
         wanted.is_none_or(|wanted| threads.any(|&one| self.lexer.terminal(one) == wanted))
+    }
+
+    /// Bytes, one of each class, that a thread of the terminal asked for reads; all of them if none
+    /// is asked for.
+    fn bytes_towards(&mut self, lexeme: u32, wanted: Option<u32>) -> Result<Vec<u8>, Error> {
+        let mut bytes = self.lexer.representatives().to_vec();
+        let Some(wanted) = wanted else { return Ok(bytes) };
+        let threads = self.lexer.lists.share(lexeme);
+        let is_wanted = |one: &u32| {
+            self.lexer.terminal(*one) == wanted && self.lexer.kind(*one) == Kind::Lexeme
+        };
+        let threads: Vec<u32> = threads.iter().copied().filter(is_wanted).collect();
+        let mut read = Vec::with_capacity(bytes.len());
+        for &byte in &bytes {
+            let mut reads = false;
+            for &thread in &threads {
+                reads |= self.lexer.step_thread(thread, byte)?.is_some();
+            }
+            read.push(reads);
+        }
+        let mut read = read.into_iter();
+        bytes.retain(|_| read.next() == Some(true));
+        Ok(bytes)
     }
 
     /// The same along the shortest texts of the threads: nearly always enough.

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    ByteSet, Context, Ending, Error, KeyId, Keys, Lexemes, Place, Progress, Purpose, Repetition,
-    Scan, StateId, Steps, loops_of,
+    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Place, Progress,
+    Purpose, Repetition, Scan, StateId, Steps, loops_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -22,6 +22,12 @@ impl GrammarKeys {
     /// Keys of a machine.
     pub fn new(automaton: Arc<GrammarAutomaton>) -> GrammarKeys {
         GrammarKeys { automaton }
+    }
+
+    fn ahead(&self) -> Ahead<'_> {
+        let mut grown = self.automaton.lock();
+        grown.core.remember();
+        Ahead { looking: RefCell::new(Looking { grown, rows: FxHashMap::default() }) }
     }
 }
 
@@ -42,10 +48,11 @@ impl Keys for GrammarKeys {
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        let mut grown = self.automaton.lock();
-        grown.core.remember();
-        let looking = RefCell::new(Looking { grown, rows: FxHashMap::default() });
-        purpose.read(&Ahead { looking })
+        purpose.read(&self.ahead())
+    }
+
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        Ok(purpose.read(&self.ahead(), KeyId::from_number(state.number())))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -70,6 +77,14 @@ struct Looking<'a> {
 impl Drop for Ahead<'_> {
     fn drop(&mut self) {
         self.looking.get_mut().grown.core.forget();
+    }
+}
+
+impl EndSteps for Ahead<'_> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        core.is_accepting(key.number() - 1)
     }
 }
 

@@ -56,6 +56,9 @@ struct Thread {
     terminal: u32,
     state: StateId,
     kind: Kind,
+    accepting: bool,
+    /// Whether its machine can read more, once it was asked.
+    goes_on: Option<bool>,
 }
 
 /// What the threads of a set come to with a byte.
@@ -93,8 +96,8 @@ pub(crate) struct Lexer {
     completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
-/// Whether a terminal's machine can read more of a lexeme.
-fn goes_on(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool, Error> {
+/// Whether a machine can read anything from a state; the edge of a lexeme aside, if it knows one.
+fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool, Error> {
     for &byte in automaton.class_starts() {
         if !(ahead && byte == EDGE) && automaton.step(state, byte)?.is_some() {
             return Ok(true);
@@ -155,9 +158,11 @@ impl Lexer {
     }
 
     fn thread(&mut self, terminal: u32, state: StateId, kind: Kind) -> u32 {
-        let threads = &mut self.threads;
+        let (threads, automata) = (&mut self.threads, &self.automata);
         *self.thread_ids.entry((terminal, state.number(), kind)).or_insert_with(|| {
-            threads.push(Thread { terminal, state, kind });
+            let automaton = automata[terminal as usize].as_ref();
+            let accepting = automaton.is_some_and(|one| one.is_accepting(state));
+            threads.push(Thread { terminal, state, kind, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
     }
@@ -180,12 +185,10 @@ impl Lexer {
     /// Whether the text may end: nothing is asked of what follows that the empty text is not.
     pub(crate) fn may_end(&self, set: u32) -> bool {
         self.lists.get(set).iter().all(|&one| {
-            let Thread { terminal, state, kind } = self.threads[one as usize];
-            let automaton = self.automata[terminal as usize].as_ref();
-            let ends = automaton.is_some_and(|one| one.is_accepting(state));
+            let Thread { kind, accepting, .. } = self.threads[one as usize];
             match kind {
-                Kind::Must => ends,
-                Kind::MustNot => !ends,
+                Kind::Must => accepting,
+                Kind::MustNot => !accepting,
                 Kind::Lexeme | Kind::Guard => true,
             }
         })
@@ -238,8 +241,7 @@ impl Lexer {
         let mut found = Found::default();
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
-            let thread = self.threads[thread as usize];
-            match thread.kind {
+            match self.kind(thread) {
                 Kind::Lexeme => self.read_lexeme(thread, byte, &mut found)?,
                 _ => self.read_behind(thread, byte, &mut found)?,
             }
@@ -272,33 +274,29 @@ impl Lexer {
         Outcome { next, matches, conditions, settled: settled.unwrap_or(UNSETTLED) }
     }
 
-    fn read_lexeme(&mut self, thread: Thread, byte: u8, found: &mut Found) -> Result<(), Error> {
-        let Thread { terminal, state, kind } = thread;
-        let Some(automaton) = self.automata[terminal as usize].clone() else { return Ok(()) };
-        let ahead = self.ahead[terminal as usize];
-        if ahead && byte == EDGE {
-            return Ok(());
-        }
-        let Some(state) = automaton.step(state, byte)? else { return Ok(()) };
-        if !ahead && automaton.is_accepting(state) {
-            found.matches.push(terminal);
-        }
-        if ahead && let Some(rest) = automaton.step(state, EDGE)? {
+    fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
+        let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
+        let Thread { terminal, state, accepting, .. } = self.threads[next as usize];
+        if !self.ahead[terminal as usize] {
+            found.matches.extend(accepting.then_some(terminal));
+        } else if let Some(automaton) = &self.automata[terminal as usize]
+            && let Some(rest) = automaton.step(state, EDGE)?
+        {
             match self.is_full(terminal, rest)? {
                 true => found.matches.push(terminal),
                 false => found.conditions.push([terminal, rest.number()]),
             }
         }
-        if goes_on(&automaton, ahead, state)? {
-            found.next.push(self.thread(terminal, state, kind));
+        if self.goes_on(next)? {
+            found.next.push(next);
         }
         Ok(())
     }
 
     /// Reads on behind a lexeme that looked ahead.
-    fn read_behind(&mut self, thread: Thread, byte: u8, found: &mut Found) -> Result<(), Error> {
-        let Thread { terminal, state, kind } = thread;
-        let Some(automaton) = self.automata[terminal as usize].clone() else { return Ok(()) };
+    fn read_behind(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
+        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(()) };
         let state = automaton.step(state, behind(byte))?;
         let holds = match state {
             None => false,
@@ -317,6 +315,34 @@ impl Lexer {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A thread of a lexeme after a byte, if its machine reads it.
+    pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
+        if byte == EDGE && self.ahead[terminal as usize] {
+            return Ok(None);
+        }
+        let next = automaton.step(state, byte)?;
+        Ok(next.map(|state| self.thread(terminal, state, kind)))
+    }
+
+    /// Whether a thread can read more. All states of its machine are live, so only those that
+    /// match have to be asked.
+    fn goes_on(&mut self, thread: u32) -> Result<bool, Error> {
+        let Thread { terminal, state, accepting, goes_on, .. } = self.threads[thread as usize];
+        if let Some(known) = goes_on {
+            return Ok(known);
+        }
+        let ahead = self.ahead[terminal as usize];
+        let automaton = self.automata[terminal as usize].as_ref();
+        let more = match automaton {
+            Some(automaton) if accepting || ahead => reads_more(automaton, ahead, state)?,
+            other => other.is_some(),
+        };
+        self.threads[thread as usize].goes_on = Some(more);
+        Ok(more)
     }
 
     /// Terminals of the lexemes of a set, with the bytes each still needs at least.

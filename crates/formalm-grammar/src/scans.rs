@@ -177,7 +177,10 @@ impl Core {
             let mut all = Vec::with_capacity(matches.len());
             for one in matches {
                 let asked = one.condition(&mut self.lexer, Kind::Must);
-                all.push(Ending { terminal: one.terminal, left: self.with_thread(forbidden, asked) });
+                all.push(Ending {
+                    terminal: one.terminal,
+                    left: self.with_thread(forbidden, asked),
+                });
             }
             let endings = self.scans.ending(all);
             let on = self.going_on(read.next, forbidden);
@@ -216,8 +219,7 @@ impl Core {
     /// Everything that matches, in order of preference.
     fn matches(&self, read: crate::lexer::Outcome) -> Vec<Match> {
         let plain = self.lexer.lists.get(read.matches).iter();
-        let mut all: Vec<Match> =
-            plain.map(|&terminal| Match { terminal, asks: None }).collect();
+        let mut all: Vec<Match> = plain.map(|&terminal| Match { terminal, asks: None }).collect();
         let asking = self.lexer.lists.get(read.conditions).chunks_exact(2);
         all.extend(asking.map(|one| Match { terminal: one[0], asks: Some(one[1]) }));
         // Those behind a match that was in question are beaten, but for what only watches.
@@ -247,7 +249,7 @@ impl Core {
             // The lexeme ends here only if nothing that could go on matches later.
             let rest = self.read_ones(ahead);
             let mut left = self.union_of(unless, rest);
-            for guard in self.guards(next, one.terminal) {
+            for guard in self.guards(read.next, one.terminal) {
                 let no = self.lexer.turned(guard, Kind::MustNot);
                 left = self.with_thread(left, Some(no));
             }

@@ -116,7 +116,8 @@ fn what_is_not_read_is_refused_with_its_line() {
 
 #[test]
 fn terminals_are_put_together_as_languages() {
-    let words = "start: (WORD | KEY)+\nKEY: \"if\" | \"else\"\nWORD: /[a-z]+/ & ~KEY\n%ignore \" \"";
+    let words =
+        "start: (WORD | KEY)+\nKEY: \"if\" | \"else\"\nWORD: /[a-z]+/ & ~KEY\n%ignore \" \"";
     check(words, Syntax::Lark, &["if x", "iffy else", "a b"], &["", "1"]);
     let only = "start: WORD\nWORD: /[a-z]+/\n  & ~(\"if\" | \"else\") & /..+/ | \"0\"~2";
     check(only, Syntax::Lark, &["ab", "iff", "00"], &["if", "a", "else", "0"]);

@@ -79,13 +79,16 @@ impl Expression {
         };
         match self.node() {
             Node::Pattern(pattern) => Ok(Expression::pattern(reversed_pattern(pattern)?)),
-            Node::Lexeme(_) => Err(refused(
-                "what looks beyond a lexeme cannot be reversed",
-                "reverse the pattern",
-            )),
+            Node::Lexeme(_) => {
+                Err(refused("what looks beyond a lexeme cannot be reversed", "reverse the pattern"))
+            }
             Node::Texts(list) => {
                 Ok(Expression::texts(list.iter().map(|text| reversed_text(text)).collect()))
             }
+            Node::Recognized(_) => Err(refused(
+                "a language that is read by rules of its own reads in one direction only",
+                "reverse the other parts before combining them with it",
+            )),
             Node::Union(list) => Expression::over(Node::Union(all(list)?)),
             Node::Concat(list) => {
                 let list: Result<Vec<_>, _> = list.iter().rev().map(Expression::reverse).collect();

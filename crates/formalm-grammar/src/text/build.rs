@@ -234,7 +234,8 @@ impl<'a> Build<'a> {
                 Node::Terminal(self.difference(first, second, *span)?)
             }
             Tree::Both(_, span) | Tree::Outside(_, span) => {
-                let message = "& and ~ are of terminals: what a rule derives may have no complement";
+                let message =
+                    "& and ~ are of terminals: what a rule derives may have no complement";
                 let hint = Some("give this part the name of a terminal, in capitals");
                 return Err(self.refuse(*span, message, hint));
             }
@@ -356,7 +357,11 @@ impl<'a> Build<'a> {
                 Some(source) => self.pattern(&source.body, depth - 1, *place)?,
                 None => {
                     let message = format!("{name} is not a terminal that is defined");
-                    return Err(self.refuse(*place, &message, Some("terminals are made of terminals")));
+                    return Err(self.refuse(
+                        *place,
+                        &message,
+                        Some("terminals are made of terminals"),
+                    ));
                 }
             },
             Tree::Sequence(list) => syntax::Node::Concat(all(list)?),

@@ -59,7 +59,9 @@ impl Build<'_> {
                 let name = name.as_str();
                 self.algebra.contains(name) || self.given.contains_key(name)
             }
-            Tree::Sequence(list) | Tree::Choice(list) => list.iter().any(|one| self.is_algebra(one)),
+            Tree::Sequence(list) | Tree::Choice(list) => {
+                list.iter().any(|one| self.is_algebra(one))
+            }
             Tree::Repeat(one, ..) => self.is_algebra(one),
             Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => true,
         }
@@ -79,9 +81,15 @@ impl Build<'_> {
     }
 
     /// A part as a regular language.
-    pub(super) fn regular(&self, tree: &Tree, depth: usize, span: Span) -> Result<Expression, Error> {
+    pub(super) fn regular(
+        &self,
+        tree: &Tree,
+        depth: usize,
+        span: Span,
+    ) -> Result<Expression, Error> {
         if depth == 0 {
-            let message = "what is put together as languages has parts that come back to themselves";
+            let message =
+                "what is put together as languages has parts that come back to themselves";
             let hint = Some("what stands beside -, & or ~ has to be regular: without recursion");
             return Err(self.refuse(span, message, hint));
         }
@@ -102,7 +110,8 @@ impl Build<'_> {
                 }
                 match self.templates.get(name) {
                     Some(_) if !self.rules_within => {
-                        let message = format!("{name} is a rule, and terminals are made of terminals");
+                        let message =
+                            format!("{name} is a rule, and terminals are made of terminals");
                         Err(self.refuse(*place, &message, None))
                     }
                     Some(source) => self.regular(&source.body, depth - 1, *place),

@@ -39,9 +39,7 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
             Tree::Except(part(first), part(second), *span)
         }
         Tree::Both(list, span) => Tree::Both(all(list), *span),
-        Tree::Outside(one, span) => {
-            Tree::Outside(Box::new(substituted(one, rule, given)), *span)
-        }
+        Tree::Outside(one, span) => Tree::Outside(Box::new(substituted(one, rule, given)), *span),
     }
 }
 

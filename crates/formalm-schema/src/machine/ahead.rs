@@ -5,8 +5,8 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Machine, NoLexemes, Repetition, Steps, WIDE_PARTS,
-    loops_of,
+    ByteSet, CharSet, Cover, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps,
+    WIDE_PARTS, loops_of,
 };
 
 use super::frame::{Frame, Mode, Place, Reach, Table};
@@ -279,6 +279,14 @@ enum Found {
     Nothing,
     /// To be found out by reading.
     Unknown(KeyId),
+}
+
+impl EndSteps for Ahead<'_> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        let looking = &mut *self.looking.borrow_mut();
+        let frame = looking.place(key).frame;
+        Ok(looking.grown.is_end(frame))
+    }
 }
 
 impl Steps for Ahead<'_> {
