@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from itertools import product
@@ -17,7 +16,9 @@ from lark.utils import TextSlice
 
 from formalm import ArgumentError, Grammar, LanguageError, LimitError
 
-CASES = int(os.environ.get("FORMALM_CASES", "60"))
+CASES = 60
+#: Those that are looked at with the slow tests, so many at a time.
+MORE, AT_A_TIME = 5_000, 100
 
 #: Texts and patterns that overlap in every way there is, over three letters.
 PIECES = [
@@ -141,7 +142,14 @@ def made(text: str, **options: Any) -> lark.Lark | None:
 
 @pytest.mark.parametrize("seed", range(CASES))
 def test_first_is_larks_order_of_terminals(seed: int) -> None:
-    check(seed, PIECES)
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(CASES, MORE, AT_A_TIME))
+def test_first_is_larks_order_of_many_terminals(first: int) -> None:
+    for seed in range(first, first + AT_A_TIME):
+        check(seed)
 
 
 #: Patterns that see what stands behind the lexeme, beside some that do not.
@@ -167,7 +175,8 @@ def test_first_looks_ahead_as_lark_does(seed: int) -> None:
     check(seed, AHEAD)
 
 
-def check(seed: int, pieces: Sequence[str]) -> None:
+def check(seed: int, pieces: Sequence[str] = tuple(PIECES)) -> None:
+    """Compare the machine of a random grammar with the reader that Lark's lexer makes."""
     try:
         case = Case(seed, pieces)
         case.sequences.automaton()

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, EDGE, Error, Machine, Resource, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::indentation::{Columns, NONE, PLAIN};
 use crate::limits::{Meter, check};
 use crate::lists::{Lists, NOTHING};
 
@@ -26,6 +27,9 @@ pub(crate) struct Outcome {
     /// The first terminal whose match was in question and is none any more: those behind it are
     /// beaten. [`UNSETTLED`] if there is none.
     pub(crate) settled: u32,
+    /// The column at which a line begins, if the terminal of line breaks matches where lines
+    /// matter; [`PLAIN`] otherwise.
+    pub(crate) column: u32,
 }
 
 /// No terminal's match was settled.
@@ -35,8 +39,13 @@ pub(crate) const UNSETTLED: u32 = u32::MAX;
 const BROKEN: u32 = u32::MAX;
 
 /// The outcome of a byte that no thread reads.
-pub(crate) const DEAD: Outcome =
-    Outcome { next: NOTHING, matches: NOTHING, conditions: NOTHING, settled: UNSETTLED };
+pub(crate) const DEAD: Outcome = Outcome {
+    next: NOTHING,
+    matches: NOTHING,
+    conditions: NOTHING,
+    settled: UNSETTLED,
+    column: PLAIN,
+};
 
 /// What a thread reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +65,8 @@ struct Thread {
     terminal: u32,
     state: StateId,
     kind: Kind,
+    /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
+    column: u32,
     accepting: bool,
     /// Whether its machine can read more, once it was asked.
     goes_on: Option<bool>,
@@ -68,6 +79,7 @@ struct Found {
     matches: Vec<u32>,
     conditions: Vec<[u32; 2]>,
     settled: Option<u32>,
+    column: Option<u32>,
 }
 
 /// The lexer states built so far.
@@ -78,9 +90,11 @@ pub(crate) struct Lexer {
     /// Whether a terminal looks ahead.
     ahead: Vec<bool>,
     threads: Vec<Thread>,
-    thread_ids: FxHashMap<(u32, u32, Kind), u32>,
+    thread_ids: FxHashMap<(u32, u32, u32, Kind), u32>,
     /// Whether every text may follow, per terminal and state of what follows a lexeme.
     full: FxHashMap<(u32, u32), bool>,
+    /// How columns are counted.
+    pub(crate) columns: Option<Columns>,
     /// Sets of threads and lists of terminals.
     pub(crate) lists: Lists,
     /// Classes of bytes that no terminal tells apart.
@@ -107,7 +121,7 @@ fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool
 }
 
 /// A byte behind a lexeme as the machine knows it, which takes this one for the edge.
-fn behind(byte: u8) -> u8 {
+pub(crate) fn behind(byte: u8) -> u8 {
     if byte == EDGE { EDGE - 1 } else { byte }
 }
 
@@ -115,9 +129,17 @@ fn behind(byte: u8) -> u8 {
 const NEAR: u64 = 20_000;
 
 impl Lexer {
-    /// A lexer of some machines, given which of them look ahead.
-    pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>, ahead: Vec<bool>) -> Lexer {
+    /// A lexer of some machines, given which of them look ahead, and how columns are counted.
+    pub(crate) fn new(
+        automata: Vec<Option<Arc<Automaton>>>,
+        ahead: Vec<bool>,
+        columns: Option<Columns>,
+    ) -> Lexer {
         let mut starts = [false; 256];
+        for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
+            starts[usize::from(*byte)] = true;
+            starts[usize::from(*byte) + 1] = true;
+        }
         for one in automata.iter().flatten() {
             for &byte in one.class_starts() {
                 starts[usize::from(byte)] = true;
@@ -137,6 +159,7 @@ impl Lexer {
             threads: Vec::new(),
             thread_ids: FxHashMap::default(),
             full: FxHashMap::default(),
+            columns,
             lists: Lists::default(),
             classes,
             representatives,
@@ -157,25 +180,29 @@ impl Lexer {
         &self.representatives
     }
 
-    fn thread(&mut self, terminal: u32, state: StateId, kind: Kind) -> u32 {
+    fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
+        self.thread_of(terminal, state, (column, Kind::Lexeme))
+    }
+
+    fn thread_of(&mut self, terminal: u32, state: StateId, (column, kind): (u32, Kind)) -> u32 {
         let (threads, automata) = (&mut self.threads, &self.automata);
-        *self.thread_ids.entry((terminal, state.number(), kind)).or_insert_with(|| {
+        *self.thread_ids.entry((terminal, state.number(), column, kind)).or_insert_with(|| {
             let automaton = automata[terminal as usize].as_ref();
             let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(Thread { terminal, state, kind, accepting, goes_on: None });
+            threads.push(Thread { terminal, state, kind, column, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
     }
 
     /// The thread that reads what follows a match of a terminal, from a state of its machine.
     pub(crate) fn asking(&mut self, terminal: u32, state: u32, kind: Kind) -> u32 {
-        self.thread(terminal, StateId::from_number(state), kind)
+        self.thread_of(terminal, StateId::from_number(state), (PLAIN, kind))
     }
 
     /// The thread of another kind at the same place.
     pub(crate) fn turned(&mut self, thread: u32, kind: Kind) -> u32 {
         let Thread { terminal, state, .. } = self.threads[thread as usize];
-        self.thread(terminal, state, kind)
+        self.thread_of(terminal, state, (PLAIN, kind))
     }
 
     pub(crate) fn kind(&self, thread: u32) -> Kind {
@@ -210,11 +237,21 @@ impl Lexer {
 
     /// The lexer state in front of a lexeme of one of these terminals.
     pub(crate) fn start(&mut self, terminals: impl Iterator<Item = u32>) -> u32 {
+        self.start_of_lines(terminals, None)
+    }
+
+    /// The same, with columns counted by one of them.
+    pub(crate) fn start_of_lines(
+        &mut self,
+        terminals: impl Iterator<Item = u32>,
+        newline: Option<u32>,
+    ) -> u32 {
         let mut threads = Vec::new();
         for terminal in terminals {
             let automaton = self.automata[terminal as usize].as_ref();
             if let Some(start) = automaton.map(|automaton| automaton.start()) {
-                threads.push(self.thread(terminal, start, Kind::Lexeme));
+                let column = if newline == Some(terminal) { NONE } else { PLAIN };
+                threads.push(self.thread(terminal, start, column));
             }
         }
         threads.sort_unstable();
@@ -262,7 +299,7 @@ impl Lexer {
     }
 
     fn outcome(&mut self, found: Found) -> Outcome {
-        let Found { mut next, mut matches, mut conditions, settled } = found;
+        let Found { mut next, mut matches, mut conditions, settled, column } = found;
         next.sort_unstable();
         matches.sort_unstable();
         matches.dedup();
@@ -271,14 +308,18 @@ impl Lexer {
         let next = self.lists.intern(&next);
         let matches = self.lists.intern(&matches);
         let conditions = self.lists.intern(&conditions);
-        Outcome { next, matches, conditions, settled: settled.unwrap_or(UNSETTLED) }
+        let settled = settled.unwrap_or(UNSETTLED);
+        Outcome { next, matches, conditions, settled, column: column.unwrap_or(PLAIN) }
     }
 
     fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
         let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
-        let Thread { terminal, state, accepting, .. } = self.threads[next as usize];
+        let Thread { terminal, state, column, accepting, .. } = self.threads[next as usize];
         if !self.ahead[terminal as usize] {
-            found.matches.extend(accepting.then_some(terminal));
+            if accepting {
+                found.matches.push(terminal);
+                found.column = Some(found.column.unwrap_or(PLAIN).min(column));
+            }
         } else if let Some(automaton) = &self.automata[terminal as usize]
             && let Some(rest) = automaton.step(state, EDGE)?
         {
@@ -302,7 +343,7 @@ impl Lexer {
             None => false,
             Some(state) if self.is_full(terminal, state)? => true,
             Some(state) => {
-                found.next.push(self.thread(terminal, state, kind));
+                found.next.push(self.thread_of(terminal, state, (PLAIN, kind)));
                 return Ok(());
             }
         };
@@ -317,15 +358,51 @@ impl Lexer {
         Ok(())
     }
 
+    fn counted(&self, column: u32, byte: u8) -> u32 {
+        match self.columns {
+            Some(columns) if column != PLAIN => columns.step(column, byte),
+            _ => PLAIN,
+        }
+    }
+
+    /// The threads of a set, their columns forgotten.
+    pub(crate) fn plain(&mut self, set: u32) -> u32 {
+        let threads = self.lists.share(set);
+        if threads.iter().all(|&one| self.column(one) == PLAIN) {
+            return set;
+        }
+        let mut plain: Vec<u32> = threads.iter().map(|&one| self.plain_thread(one)).collect();
+        plain.sort_unstable();
+        plain.dedup();
+        self.lists.intern(&plain)
+    }
+
+    /// A thread without its column.
+    pub(crate) fn plain_thread(&mut self, thread: u32) -> u32 {
+        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        self.thread_of(terminal, state, (PLAIN, kind))
+    }
+
+    /// The column of a thread of the terminal of line breaks; [`PLAIN`] of others.
+    pub(crate) fn column(&self, thread: u32) -> u32 {
+        self.threads[thread as usize].column
+    }
+
+    /// Whether what a thread read matches.
+    pub(crate) fn has_matched(&self, thread: u32) -> bool {
+        self.threads[thread as usize].accepting
+    }
+
     /// A thread of a lexeme after a byte, if its machine reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        let Thread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
         if byte == EDGE && self.ahead[terminal as usize] {
             return Ok(None);
         }
         let next = automaton.step(state, byte)?;
-        Ok(next.map(|state| self.thread(terminal, state, kind)))
+        let column = self.counted(column, byte);
+        Ok(next.map(|state| self.thread(terminal, state, column)))
     }
 
     /// Whether a thread can read more. All states of its machine are live, so only those that

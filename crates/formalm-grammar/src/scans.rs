@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::grammar::Lexing;
+use crate::indentation::PLAIN;
 use crate::lexer::{Kind, Lexer};
 use crate::lists::{NOTHING, union};
 
@@ -193,6 +194,10 @@ impl Core {
         if lexeme != next && self.lexing == Lexing::First {
             lexeme = self.cut(lexeme, self.terminals);
         }
+        let is_read = |&one: &u32| !self.is_whole(self.lexer.terminal(one));
+        if !self.whole.is_empty() && !self.lexer.lists.get(lexeme).iter().any(is_read) {
+            lexeme = NOTHING;
+        }
         outcome.on = self.going_on(lexeme, forbidden);
         Ok(outcome)
     }
@@ -245,9 +250,13 @@ impl Core {
         let mut unless = forbidden;
         let terminals = self.terminals;
         for one in matches.iter().filter(|one| one.terminal < terminals) {
+            if self.is_whole(one.terminal) {
+                break;
+            }
             let ahead = if first { self.cut(next, one.terminal) } else { next };
             // The lexeme ends here only if nothing that could go on matches later.
             let rest = self.read_ones(ahead);
+            let rest = self.lexer.plain(rest);
             let mut left = self.union_of(unless, rest);
             for guard in self.guards(read.next, one.terminal) {
                 let no = self.lexer.turned(guard, Kind::MustNot);
@@ -255,8 +264,8 @@ impl Core {
             }
             let asked = one.condition(&mut self.lexer, Kind::Must);
             left = self.with_thread(left, asked);
-            let terminal = self.becomes(one.terminal, read.matches);
-            endings.push(Ending { terminal, left });
+            let terminal = self.becomes(one.terminal, read);
+            endings.extend(terminal.map(|terminal| Ending { terminal, left }));
             if one.asks.is_none() {
                 next = ahead;
                 break;
@@ -323,15 +332,22 @@ impl Core {
         self.lexer.lists.intern(&kept)
     }
 
-    /// What a lexeme becomes, given everything that matches it.
-    fn becomes(&self, winner: u32, matches: u32) -> u32 {
+    /// What a lexeme becomes, given everything that matches it; `None` for the end of a line that
+    /// leads to none.
+    fn becomes(&self, winner: u32, read: crate::lexer::Outcome) -> Option<u32> {
+        if let Some(layout) = &self.layout
+            && winner == layout.newline
+            && read.column != PLAIN
+        {
+            return layout.line(read.column);
+        }
         if self.lexing != Lexing::First || self.is_ignored(winner) {
-            return winner;
+            return Some(winner);
         }
         let pairs = self.replaced.iter().filter(|one| one.pattern as u32 == winner);
-        let matches = self.lexer.lists.get(matches);
+        let matches = self.lexer.lists.get(read.matches);
         let mut texts = pairs.map(|one| self.became(one.text as u32));
-        texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner)
+        Some(texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner))
     }
 
     fn with_thread(&mut self, set: u32, thread: Option<u32>) -> u32 {
@@ -360,9 +376,8 @@ impl Core {
             return set;
         }
         let other = self.lexer.lists.share(other);
-        let kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
-        let kept: Vec<u32> =
-            kept.into_iter().filter(|one| other.binary_search(one).is_err()).collect();
+        let mut kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
+        kept.retain(|&one| other.binary_search(&self.lexer.plain_thread(one)).is_err());
         self.lexer.lists.intern(&kept)
     }
 }

@@ -124,6 +124,20 @@ fn terminals_are_put_together_as_languages() {
 }
 
 #[test]
+fn what_is_whole_is_not_cut() {
+    let words = "start: \"do\" \"it\" NUMBER?\nNUMBER: /[0-9]+/\nWORD: /[a-z_][a-z_0-9]*/\n\
+                 %ignore \" \"\n%whole WORD\n%whole NUMBER WORD";
+    check(
+        words,
+        Syntax::Lark,
+        &["do it", "do it 12", " do  it"],
+        &["doit", "do it12", "do it_", "do it 1a"],
+    );
+    let any = parse(words, Syntax::Lark, Some(Lexing::Any), None);
+    assert!(matches!(any, Err(Error::Language { .. })));
+}
+
+#[test]
 fn what_a_terminal_sees_ahead_is_read() {
     let words = "start: (IF | NAME)+\nIF: /if\\b/\nNAME: /[a-z]+/\n%ignore \" \"";
     check(words, Syntax::Lark, &["if", "iff", "if a"], &["", "if1"]);

@@ -62,7 +62,7 @@ impl Build<'_> {
             Tree::Sequence(list) | Tree::Choice(list) => {
                 list.iter().any(|one| self.is_algebra(one))
             }
-            Tree::Repeat(one, ..) => self.is_algebra(one),
+            Tree::Maybe(one) | Tree::Repeat(one, ..) => self.is_algebra(one),
             Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => true,
         }
     }
@@ -122,6 +122,7 @@ impl Build<'_> {
             Tree::Sequence(list) => Expression::concat(all(list)?),
             Tree::Choice(list) => Expression::union(all(list)?),
             Tree::Repeat(one, min, max) => self.regular(one, depth - 1, span)?.repeat(*min, *max),
+            Tree::Maybe(one) => self.regular(one, depth - 1, span)?.repeat(0, Some(1)),
             Tree::Except(first, second, span) => {
                 let whole = self.regular(first, depth - 1, *span)?;
                 whole.difference(self.regular(second, depth - 1, *span)?)
