@@ -41,7 +41,7 @@ pub use chunks::Chunks;
 pub use combined::{Composed, Filtered, Letter, Plainly, StateKeys};
 pub use drawing::random_member;
 pub use error::{Error, Raised, Resource, Span};
-pub use expression::Expression;
+pub use expression::{EDGE, Expression};
 pub use grouping::{Captured, Grouping};
 pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
 pub use loops::loops_of;

@@ -11,6 +11,7 @@ mod known;
 mod lengths;
 mod names;
 mod naming;
+mod needs;
 mod numbers;
 mod runs;
 mod scalars;
