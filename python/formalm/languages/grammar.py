@@ -224,7 +224,7 @@ class Grammar(Derivations):
         return super()._core_trees()
 
     def _written(self) -> Written:
-        parts = [(name, language.expression()) for name, language in self.languages.items()]
+        parts = [(name, language.expression()) for name, language in self._given()]
         start = self._arguments[3]
         reading = self._arguments[2]
         return (
@@ -253,12 +253,16 @@ class Grammar(Derivations):
     @property
     def languages(self) -> dict[str, Language]:
         """The terminals that are languages, by name."""
+        return dict(self._given())
+
+    def _given(self) -> list[tuple[str, Language]]:
+        """Names and languages as they were given, where a name may stand twice."""
         given = iter(self._arguments[5:])
-        return {
-            str(name): language
+        return [
+            (str(name), language)
             for name, language in zip(given, given, strict=True)
             if isinstance(language, Language)
-        }
+        ]
 
     def __reduce__(self) -> tuple[object, ...]:
         languages = tuple(self.languages.items())
