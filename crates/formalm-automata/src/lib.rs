@@ -42,7 +42,7 @@ pub use expression::Expression;
 pub use grouping::{Captured, Grouping};
 pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
 pub use loops::loops_of;
-pub use machine::{Keys, Machine, Purpose, Steps, exact_only};
+pub use machine::{Keys, Machine, Purpose, Steps, Texts, exact_only};
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use transduce::{Edits, Operations, Script};

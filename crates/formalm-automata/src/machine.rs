@@ -199,6 +199,22 @@ pub trait Steps {
         Ok(None)
     }
 
+    /// Texts behind which alone a key differs from its reference: a token that begins with none of
+    /// them is allowed by both or by neither. Without a reference, tokens begin with one of them,
+    /// or are the beginning of one. `None` where such texts are not known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn texts(&self, _key: KeyId, _reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        Ok(None)
+    }
+
+    /// The key under which a mask may be kept, for one that looking ahead met.
+    fn kept(&self, _key: KeyId) -> Option<KeyId> {
+        None
+    }
+
     /// Bytes that two keys may read differently, where they are few and known without reading.
     ///
     /// # Errors
@@ -206,6 +222,27 @@ pub trait Steps {
     /// [`Error::Limit`].
     fn differing(&self, _first: KeyId, _second: KeyId) -> Result<Option<ByteSet>, Error> {
         Ok(None)
+    }
+}
+
+/// A list of texts. Those with a common beginning stand together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Adds a text, given in parts.
+    pub fn push(&mut self, parts: [&[u8]; 2]) {
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The texts in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
 }
 

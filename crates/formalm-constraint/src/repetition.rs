@@ -167,12 +167,5 @@ impl<K: Steps> Making<'_, K> {
 
 /// Whether bytes are viable from a key.
 pub(crate) fn reads(keys: &impl Steps, key: KeyId, bytes: &[u8]) -> Result<bool, Error> {
-    let mut key = key;
-    for &byte in bytes {
-        match keys.step(key, byte)? {
-            Some(next) => key = next,
-            None => return Ok(false),
-        }
-    }
-    Ok(true)
+    Ok(walk::read(keys, key, bytes)?.is_some())
 }

@@ -16,8 +16,13 @@ pub(crate) fn mask(
     let fits = |one: &&Ending| one.characters >= min && max.is_none_or(|max| one.characters <= max);
     let mut add: Vec<u32> = Vec::new();
     let closed = exit.map_or(Ok(None), |exit| keys.step(exit, b'"'))?;
+    let mut base = strings.stay(max);
     if let Some(closed) = closed {
-        add.extend(strings.ends().iter().filter(fits).map(|one| one.token));
+        if (min, max) == (0, None) {
+            base = strings.stay_or_end();
+        } else {
+            add.extend(strings.ends().iter().filter(fits).map(|one| one.token));
+        }
         let live = match keys.few(closed)? {
             Some(few) => few,
             None => keys.live_bytes(closed)?,
@@ -28,5 +33,5 @@ pub(crate) fn mask(
             })?;
         }
     }
-    Ok(Mask::patched(strings.stay(max), add, Vec::new()))
+    Ok(Mask::patched(base, add, Vec::new()))
 }

@@ -1,6 +1,6 @@
 //! Walks of a machine along the trie of the vocabulary.
 
-use formalm_automata::{ByteSet, Cover, Error, KeyId, Machine, Repetition, StateId, Steps};
+use formalm_automata::{ByteSet, Cover, Error, KeyId, Machine, Repetition, StateId, Steps, Texts};
 use formalm_vocabulary::{Node, Trie};
 use rustc_hash::FxHashMap;
 
@@ -44,7 +44,7 @@ impl<'a, K: Steps> Walk<'a, K> {
     }
 
     /// Tokens at and below `node`, which has just been read, ending in `key`.
-    fn subtree(
+    pub(crate) fn subtree(
         &mut self,
         node: u32,
         key: KeyId,
@@ -161,11 +161,13 @@ pub(crate) fn words<K: Steps>(
     Ok(())
 }
 
-/// Walks two keys together: tokens that only the first or only the second allows.
+/// Walks two keys together: tokens that only the first or only the second allows, at and below a
+/// node that has just been read, or anywhere.
 pub(crate) fn difference<K: Steps>(
     keys: &K,
     trie: &Trie,
-    pair: (KeyId, KeyId),
+    root: Option<u32>,
+    pair: (Option<KeyId>, Option<KeyId>),
     only_first: &mut Vec<u32>,
     only_second: &mut Vec<u32>,
 ) -> Result<(), Error> {
@@ -176,12 +178,25 @@ pub(crate) fn difference<K: Steps>(
         (None, None) => Ok(None),
     };
     let nodes = trie.nodes();
-    let start = (Some(pair.0), Some(pair.1));
-    let mut stack = vec![(start, differing(start)?)];
-    let mut at = 0;
-    while (at as usize) < nodes.len() {
+    let (top, mut at, end) = match root {
+        Some(root) => {
+            let here = nodes[root as usize];
+            match pair {
+                (Some(_), None) => only_first.extend_from_slice(trie.tokens_at(root)),
+                (None, Some(_)) => only_second.extend_from_slice(trie.tokens_at(root)),
+                _ => {}
+            }
+            (here.depth(), root + 1, here.end())
+        }
+        None => (0, 0, nodes.len() as u32),
+    };
+    if pair.0 == pair.1 {
+        return Ok(());
+    }
+    let mut stack = vec![(pair, differing(pair)?)];
+    while at < end {
         let here = nodes[at as usize];
-        let depth = here.depth();
+        let depth = here.depth() - top;
         let ((first, second), bytes) = stack[depth - 1];
         if bytes.is_some_and(|bytes| !bytes.contains(here.byte())) {
             at = here.end();
@@ -206,6 +221,47 @@ pub(crate) fn difference<K: Steps>(
         at += 1;
     }
     Ok(())
+}
+
+/// Hands out the nodes along texts, each once: those that a text goes beyond, and the last node of
+/// a text with the text.
+pub(crate) fn along(
+    trie: &Trie,
+    texts: &Texts,
+    mut emit: impl FnMut(u32, Option<&[u8]>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
+    for text in texts.iter() {
+        let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
+        before = text;
+        if path.len() < common {
+            // No token is so long.
+            continue;
+        }
+        path.truncate(common);
+        for (at, &byte) in text.iter().enumerate().skip(common) {
+            let next = match path.last() {
+                Some(&node) => trie.child(node, byte),
+                None => trie.root_child(byte),
+            };
+            let Some(next) = next else { break };
+            path.push(next);
+            emit(next, (at + 1 == text.len()).then_some(text))?;
+        }
+    }
+    Ok(())
+}
+
+/// The key after a text.
+pub(crate) fn read(keys: &impl Steps, key: KeyId, text: &[u8]) -> Result<Option<KeyId>, Error> {
+    let mut key = key;
+    for &byte in text {
+        match keys.step(key, byte)? {
+            Some(next) => key = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(key))
 }
 
 /// Hands out the viable tokens of every node of the trie, with the state they lead to.

@@ -29,6 +29,8 @@ pub struct Strings {
     staying: Vec<(u32, u32)>,
     /// Bitmasks of those with at most so many characters, the last of all.
     within: Box<[OnceLock<Arc<Words>>]>,
+    /// The last of these, and the tokens that end with the quote.
+    or_end: OnceLock<Arc<Words>>,
     ends: Vec<Ending>,
     rests: Flat,
     /// Per rest where its tokens begin; one more entry at the end.
@@ -73,7 +75,8 @@ impl Strings {
         let spare = rests.len() as u32;
         let rests = Flat::new(rests.into_iter(), spare);
         let words = tokens.len().div_ceil(32);
-        Strings { words, staying, within, ends, rests, first, endings }
+        let or_end = OnceLock::new();
+        Strings { words, staying, within, or_end, ends, rests, first, endings }
     }
 
     /// Bitmask of the tokens after which the string goes on, having begun at most so many
@@ -85,6 +88,17 @@ impl Strings {
             let mut words = vec![0; self.words];
             let few = self.staying.partition_point(|&(characters, _)| characters as usize > most);
             for &(_, token) in &self.staying[few..] {
+                words[token as usize >> 5] |= 1 << (token & 31);
+            }
+            words.into()
+        })
+    }
+
+    /// Bitmask of the tokens after which the string goes on or has just ended.
+    pub fn stay_or_end(&self) -> &Arc<Words> {
+        self.or_end.get_or_init(|| {
+            let mut words = self.stay(None).to_vec();
+            for &Ending { token, .. } in &self.ends {
                 words[token as usize >> 5] |= 1 << (token & 31);
             }
             words.into()
@@ -114,7 +128,8 @@ impl Strings {
 
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let made = self.within.iter().filter(|one| one.get().is_some()).count();
+        let made = self.within.iter().chain([&self.or_end]);
+        let made = made.filter(|one| one.get().is_some()).count();
         8 * (self.staying.len() + self.ends.len() + self.endings.len())
             + 4 * (made * self.words + self.first.len())
             + self.rests.memory_bytes()

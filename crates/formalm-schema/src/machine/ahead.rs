@@ -5,8 +5,8 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Machine, NoLexemes, Repetition, Steps, WIDE_PARTS,
-    loops_of,
+    ByteSet, CharSet, Cover, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts,
+    WIDE_PARTS, loops_of,
 };
 
 use super::frame::{Frame, Mode, Place, Reach, Table};
@@ -249,7 +249,9 @@ impl Looking<'_> {
         let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
             return Ok(None);
         };
-        let known = reach.from < reach.to && self.grown.forgets_names(naming, reach.classes);
+        let known = reach.from < reach.to
+            && reach.classes != NOT_ASKED
+            && self.grown.forgets_names(naming, reach.classes);
         if !known || place.record != UNRECORDED {
             return Ok(None);
         }
@@ -259,15 +261,56 @@ impl Looking<'_> {
         self.key(Place { frame, ..place }).map(Some)
     }
 
+    /// Known names behind which alone a name differs from any other, or which it has to become.
+    fn known_texts(&mut self, key: KeyId, other: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        let policy = self.grown.core.options.escapes;
+        let Frame::Name { object, naming, text, reach, escape: Escape::None } =
+            self.place(key).frame
+        else {
+            return Ok(None);
+        };
+        let fits = match other.map(|other| self.place(other).frame) {
+            None => reach.classes == NOT_ASKED,
+            Some(Frame::Name {
+                object: same,
+                text: UNRECORDED,
+                reach: Reach { from, to, classes },
+                ..
+            }) => {
+                (same, from == to, classes) == (object, true, reach.classes)
+                    && self.grown.takes_any(classes)
+            }
+            Some(_) => false,
+        };
+        if !fits || text == UNRECORDED || policy == Escapes::Any {
+            return Ok(None);
+        }
+        let depth = self.grown.records.get(text).2 as usize;
+        let mut texts = Texts::default();
+        for at in reach.from..reach.to {
+            if other.is_none() && !self.grown.known_viable(naming, at)? {
+                continue;
+            }
+            let rest = &self.grown.known_name(naming, at).as_bytes()[depth..];
+            let is_plain = |byte: u8| {
+                byte >= 0x20
+                    && !b"\"\\".contains(&byte)
+                    && (byte < 0x80 || policy == Escapes::Minimal)
+            };
+            if !rest.iter().copied().all(is_plain) {
+                // It has other spellings.
+                return Ok(None);
+            }
+            texts.push([rest, b"\""]);
+        }
+        Ok(Some(texts))
+    }
+
     /// What most letters lead to in a text.
     fn most(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let mut counts: Vec<(KeyId, usize)> = Vec::new();
         for byte in b'a'..=b'z' {
-            let next = match self.runs.step(&mut self.grown, key, byte)? {
-                Stepped::To(next) => next,
-                Stepped::Settled(place) => self.key(place)?,
-                Stepped::Refused | Stepped::Unknown => continue,
-            };
+            let Some(next) = self.step(key, byte)? else { continue };
             match counts.iter_mut().find(|(known, _)| *known == next) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((next, 1)),
@@ -344,7 +387,32 @@ impl Steps for Ahead<'_> {
             return looking.most(key);
         }
         let place = looking.place(key);
-        looking.other_name(place)
+        if let Some(other) = looking.other_name(place)? {
+            return Ok(Some(other));
+        }
+        match place.frame {
+            Frame::Name { reach, escape: Escape::None, .. } if reach.classes != NOT_ASKED => {
+                looking.most(key)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        if key.number() >= RUN {
+            return Ok(None);
+        }
+        self.looking.borrow_mut().known_texts(key, reference)
+    }
+
+    fn kept(&self, key: KeyId) -> Option<KeyId> {
+        let looking = &mut *self.looking.borrow_mut();
+        let place = looking.place(key);
+        let is_ahead = key.number() >= AHEAD;
+        match place.record {
+            UNRECORDED if is_ahead => Some(KeyId::from_number(looking.grown.keys.intern(place))),
+            _ => None,
+        }
     }
 
     fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
