@@ -12,6 +12,7 @@ use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::lexemes::Lexemes;
+use crate::spelling::Escapes;
 use crate::viability::{KeyId, Repetition};
 
 /// A lazy deterministic machine over bytes that shows live states only: from each of them some
@@ -196,6 +197,16 @@ pub trait Steps {
     ///
     /// [`Error::Limit`].
     fn nearly(&self, _key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
+        Ok(None)
+    }
+
+    /// How strings are spelled, if the key is inside of a string of JSON, between two characters,
+    /// and nothing is refused before its end: only tokens that end it have to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn in_open_string(&self, _key: KeyId) -> Result<Option<Escapes>, Error> {
         Ok(None)
     }
 

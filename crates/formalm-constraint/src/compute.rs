@@ -15,6 +15,7 @@ use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
 use crate::memo::Memo;
 use crate::repetition;
+use crate::strings;
 use crate::walk::{Walk, along, difference, read};
 
 /// The mask of a key, as a purpose to read keys for.
@@ -78,7 +79,7 @@ impl MaskOf<'_> {
     }
 
     fn mask(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
-        if let Some(mask) = repetition::mask(keys, self.vocabulary, key)? {
+        if let Some(mask) = self.from_tables(keys, key)? {
             return Ok(mask);
         }
         if let Some(reference) = keys.reference(key)?
@@ -89,14 +90,22 @@ impl MaskOf<'_> {
         plain(keys, self.vocabulary, key)
     }
 
-    /// The mask of a key that others are changed from, if it is a repetition. Many are changed
+    /// The mask of a key for which tables say what most tokens do.
+    fn from_tables(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
+        if let Some(escapes) = keys.in_open_string(key)? {
+            return strings::open(keys, self.vocabulary.strings(escapes), key).map(Some);
+        }
+        repetition::mask(keys, self.vocabulary, key)
+    }
+
+    /// The mask of a key that others are changed from, if tables give it. Many are changed
     /// from the same one.
     fn reference(&self, keys: &impl Steps, reference: KeyId) -> Result<Option<Mask>, Error> {
         let kept = keys.kept(reference);
         if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
             return Ok(Some(known));
         }
-        let mask = repetition::mask(keys, self.vocabulary, reference)?;
+        let mask = self.from_tables(keys, reference)?;
         if let (Some(kept), Some(mask)) = (kept, &mask) {
             self.memo.insert(kept.number(), mask.clone());
         }

@@ -74,7 +74,9 @@ impl<K: Steps> Making<'_, K> {
         let (keys, crossings) = (self.keys, self.vocabulary.classes().crossings());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
-            walk::words(keys, crossings.nodes(), (root, exit), &mut |word| remainders.push(word))?;
+            walk::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
+                remainders.push(word);
+            })?;
         }
         remainders.into_iter().try_for_each(|remainder| self.crossed(crossings, remainder))
     }

@@ -129,12 +129,13 @@ fn loops_of(keys: &impl Steps, key: KeyId) -> Result<Loops, Error> {
     Ok(loops)
 }
 
-/// Words of a prefix tree at and below a node that are viable from a key; the node is not read yet.
+/// Words of a prefix tree at and below a node that are viable from a key, with the keys they lead
+/// to; the node is not read yet.
 pub(crate) fn words<K: Steps>(
     keys: &K,
     nodes: &[Node],
     (root, key): (u32, KeyId),
-    emit: &mut impl FnMut(u32),
+    emit: &mut impl FnMut(u32, KeyId),
 ) -> Result<(), Error> {
     let top = nodes[root as usize].depth();
     let mut stack: Vec<(KeyId, Option<ByteSet>)> = vec![(key, None)];
@@ -150,7 +151,7 @@ pub(crate) fn words<K: Steps>(
             continue;
         };
         if let Some(word) = here.word() {
-            emit(word);
+            emit(word, next);
         }
         if here.end() > at + 1 {
             stack.truncate(depth + 1);

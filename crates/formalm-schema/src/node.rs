@@ -157,6 +157,16 @@ impl Schema {
         id
     }
 
+    /// The regex of all texts.
+    pub(crate) fn all_texts(&mut self) -> RegexId {
+        self.regex("*".to_owned(), crate::core::anything)
+    }
+
+    /// Whether a regex is the one of all texts.
+    pub(crate) fn takes_all(&self, regex: RegexId) -> bool {
+        self.regex_ids.get("*") == Some(&regex)
+    }
+
     /// Exactly these texts.
     pub(crate) fn texts(&mut self, texts: Vec<String>) -> RegexId {
         let key = format!("t{texts:?}");

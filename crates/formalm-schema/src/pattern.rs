@@ -3,9 +3,16 @@
 use formalm_automata::syntax::{Dialect, Flags, Node, Pattern, parse};
 use formalm_automata::{CharSet, Error, Expression};
 
-/// The texts in which a pattern is found, and whether it is written in another dialect than
-/// JSON Schema's.
-pub(crate) fn search(source: &str) -> Result<(Expression, bool), Error> {
+/// The texts in which a pattern is found.
+pub(crate) struct Search {
+    /// `None`: all texts.
+    pub(crate) texts: Option<Expression>,
+    /// Whether it is written in another dialect than JSON Schema's.
+    pub(crate) foreign: bool,
+}
+
+/// The texts in which a pattern is found.
+pub(crate) fn search(source: &str) -> Result<Search, Error> {
     let (pattern, foreign) = match parse(source, Dialect::Ecma, Flags::default()) {
         Ok(pattern) => (pattern, false),
         Err(error) => {
@@ -13,7 +20,9 @@ pub(crate) fn search(source: &str) -> Result<(Expression, bool), Error> {
             (parse(source, Dialect::Python, flags).map_err(|_| error)?, true)
         }
     };
-    Ok((Expression::pattern(unanchored(pattern)), foreign))
+    let pattern = unanchored(pattern);
+    let texts = (!takes_all(&pattern.root)).then(|| Expression::pattern(pattern));
+    Ok(Search { texts, foreign })
 }
 
 /// Any number of any characters.
@@ -33,6 +42,17 @@ pub(crate) fn repeated(min: u32, max: Option<u32>) -> Node {
 /// look-around is left, which keeps the language plain.
 fn unanchored(pattern: Pattern) -> Pattern {
     Pattern { root: found(pattern.root), ..pattern }
+}
+
+/// Whether a node certainly takes every text: any characters, and nothing that has to be there.
+fn takes_all(node: &Node) -> bool {
+    let may_be_empty = |node: &Node| matches!(node, Node::Empty | Node::Repeat { min: 0, .. });
+    match node {
+        Node::Concat(list) => list.contains(&anything()) && list.iter().all(may_be_empty),
+        Node::Alternation(list) => list.iter().any(takes_all),
+        Node::Group { node, .. } => takes_all(node),
+        _ => false,
+    }
 }
 
 /// Whether a node begins or ends with an anchor, or some alternative does.

@@ -14,6 +14,7 @@ mod naming;
 mod numbers;
 mod runs;
 mod scalars;
+mod shortcuts;
 mod shortest;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
