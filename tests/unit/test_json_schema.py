@@ -158,6 +158,36 @@ def test_shortest_completions_are_those_of_the_graph() -> None:
                 assert language.shortest() == data
 
 
+@pytest.mark.parametrize(
+    ("schema", "text", "ending"),
+    [
+        ({}, '{"', '":0}'),
+        ({"type": "object"}, '{"zz', '":0}'),
+        ({"type": "object", "required": ["abc"]}, '{"abc":1,"zz', '":0}'),
+        ({"additionalProperties": {"type": "string"}, "type": "object"}, '{"a":"",', '"":""}'),
+        ({"minProperties": 3}, "{", '" ":0,"!":0,"":0}'),
+        ({"minProperties": 12}, '{"zz', None),
+        (
+            {"additionalProperties": {"required": ["name"], "type": "object"}},
+            '{"é',
+            '":{"name":0}}',
+        ),
+        ({"minLength": 3000}, '"', " " * 3000 + '"'),
+        ({"patternProperties": {"^x-": {"type": "string"}}}, '{"x-', '":""}'),
+    ],
+)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_shortest_completions_of_open_objects_take_no_search(
+    schema: dict[str, object], text: str, ending: str | None, order: str
+) -> None:
+    language = JsonSchema(schema, order=order)
+    found = language.shortest(text)
+    assert found is not None
+    assert language.matches(found)
+    if ending is not None:
+        assert found == (text + ending).encode()
+
+
 OBJECTS = {"type": "object", "properties": {"a": {"type": "boolean"}}}
 CLOSED = {**OBJECTS, "additionalProperties": False}
 

@@ -104,6 +104,8 @@ pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
                 stack.push(rest);
                 stack.extend(terms.images.leaves(change));
             }
+            // It may tell any two bytes apart.
+            Term::Recognized(_) => starts = [true; 256],
             Term::Empty | Term::Epsilon | Term::Full | Term::Mark | Term::Behind { .. } => {}
         }
     }

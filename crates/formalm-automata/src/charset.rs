@@ -82,6 +82,12 @@ impl CharSet {
         self.ranges.is_empty()
     }
 
+    /// Whether it has a character from `first` to `last`.
+    pub fn meets(&self, first: char, last: char) -> bool {
+        let at = self.ranges.partition_point(|range| range.1 < first);
+        self.ranges.get(at).is_some_and(|range| range.0 <= last)
+    }
+
     /// Whether `character` is in the set.
     pub fn contains(&self, character: char) -> bool {
         let after = self.ranges.partition_point(|&(low, _)| low <= character);

@@ -6,6 +6,7 @@ use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
 use crate::lower;
+use crate::recognized::Recognizer;
 use crate::syntax::{self, Group, Pattern};
 use crate::term::{TermId, Terms, UNBOUNDED};
 use crate::transduce::Edits;
@@ -24,6 +25,7 @@ pub struct Expression {
 pub(crate) enum Node {
     Pattern(Pattern),
     Texts(Vec<Vec<u8>>),
+    Recognized(Arc<dyn Recognizer>),
     Union(Vec<Expression>),
     Concat(Vec<Expression>),
     Repeat(Expression, u32, u32),
@@ -43,6 +45,11 @@ impl Expression {
     /// The given texts and no others; any bytes are allowed.
     pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
         Expression { node: Arc::new(Node::Texts(texts)), depth: 1 }
+    }
+
+    /// The texts that a recognizer accepts; there has to be one.
+    pub fn recognized(recognizer: Arc<dyn Recognizer>) -> Expression {
+        Expression { node: Arc::new(Node::Recognized(recognizer)), depth: 1 }
     }
 
     /// Members of any of the languages.
@@ -114,7 +121,7 @@ impl Expression {
     /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
     pub fn is_text(&self) -> bool {
         match &*self.node {
-            Node::Pattern(_) | Node::Complement(_) => true,
+            Node::Pattern(_) | Node::Recognized(_) | Node::Complement(_) => true,
             Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
             Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
             Node::Intersection(list) => list.iter().any(Expression::is_text),
@@ -167,7 +174,11 @@ impl Expression {
                 list.iter().for_each(|one| one.add_groups(groups));
             }
             Node::Repeat(one, ..) | Node::Difference(one, _) => one.add_groups(groups),
-            Node::Texts(_) | Node::Complement(_) | Node::Edits(..) | Node::Rewrite { .. } => {}
+            Node::Texts(_)
+            | Node::Recognized(_)
+            | Node::Complement(_)
+            | Node::Edits(..)
+            | Node::Rewrite { .. } => {}
         }
     }
 
@@ -177,7 +188,7 @@ impl Expression {
 
     pub(crate) fn over(node: Node) -> Result<Expression, Error> {
         let below = match &node {
-            Node::Pattern(_) | Node::Texts(_) => 0,
+            Node::Pattern(_) | Node::Texts(_) | Node::Recognized(_) => 0,
             Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
                 list.iter().map(|one| one.depth).max().unwrap_or(0)
             }
@@ -206,6 +217,7 @@ impl Expression {
         Ok(match &*self.node {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
             Node::Texts(list) => lower::texts(terms, list.clone()),
+            Node::Recognized(recognizer) => terms.recognized(recognizer),
             Node::Union(list) => {
                 let list = lower_all(list, terms, work)?;
                 terms.alt(list)

@@ -141,9 +141,11 @@ fn prepared(expression: &Expression, limits: Limits, groups: &mut usize) -> Resu
             Form::All(parts?)
         }
         Node::Difference(left, _) => Form::All(vec![prepared(left, limits, groups)?]),
-        Node::Texts(_) | Node::Complement(_) | Node::Edits(..) | Node::Rewrite { .. } => {
-            Form::Plain
-        }
+        Node::Texts(_)
+        | Node::Recognized(_)
+        | Node::Complement(_)
+        | Node::Edits(..)
+        | Node::Rewrite { .. } => Form::Plain,
     };
     Ok(Part { form, groups: first..*groups })
 }

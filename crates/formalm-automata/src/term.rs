@@ -14,6 +14,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::dag::{Alphabet, DagId, Dags, END};
+use crate::recognized::{Recognized, Recognizers};
 use crate::transduce::{Change, Images};
 
 /// Identifies a term of one [`Terms`].
@@ -41,6 +42,8 @@ pub(crate) enum Term {
     Mark,
     /// A text of an acyclic automaton.
     Dag(DagId),
+    /// What a recognizer has still to read.
+    Recognized(Recognized),
     /// A text of the first, then one of the second. The first is never a `Cat`.
     Cat(TermId, TermId),
     /// Any of these; sorted.
@@ -108,6 +111,7 @@ pub(crate) struct Terms {
     facts: Vec<Facts>,
     ids: FxHashMap<Term, TermId>,
     pub(crate) dags: Dags,
+    pub(crate) recognizers: Recognizers,
     pub(crate) images: Images,
     list_bytes: usize,
 }
@@ -119,6 +123,7 @@ impl Terms {
             facts: Vec::new(),
             ids: FxHashMap::default(),
             dags: Dags::new(),
+            recognizers: Recognizers::default(),
             images: Images::default(),
             list_bytes: 0,
         };
@@ -183,6 +188,11 @@ impl Terms {
                 nullable: self.dags.is_accepting(dag),
                 min_len: self.dags.min_len(dag),
                 alphabet: self.dags.alphabet(dag),
+                ..plain
+            },
+            Term::Recognized(at) => Facts {
+                nullable: self.recognizers.is_accepting(at),
+                alphabet: Alphabet { ascii: !0, wide: true, inside: true },
                 ..plain
             },
             Term::Cat(head, tail) => {

@@ -4,8 +4,8 @@
 //!    ([`crate::lexical`]).
 //! 1. A key that repeats a class ([`crate::repetition`]): most tokens stay inside the repetition
 //!    and are a bitmask that every language over the vocabulary shares.
-//! 2. A key most of whose letters lead to such a key (the start of `x+`): that one's mask, changed
-//!    where a walk of both keys together finds them to differ.
+//! 2. A key most of whose letters lead to such a key (the start of `x+`), or to one whose mask is
+//!    known: that one's mask, changed where a walk of both keys together finds them to differ.
 //! 3. Any other key: a walk along the trie from the bytes that are viable.
 
 use formalm_automata::{Error, KeyId, Purpose, Steps};
@@ -105,11 +105,13 @@ impl MaskOf<'_> {
         if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
             return Ok(Some(known));
         }
-        let mask = self.from_tables(keys, reference)?;
-        if let (Some(kept), Some(mask)) = (kept, &mask) {
+        let Some(mask) = self.from_tables(keys, reference)? else {
+            return Ok(self.memo.with(reference.number(), Mask::clone));
+        };
+        if let Some(kept) = kept {
             self.memo.insert(kept.number(), mask.clone());
         }
-        Ok(mask)
+        Ok(Some(mask))
     }
 }
 

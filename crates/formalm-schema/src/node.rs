@@ -1,7 +1,7 @@
 //! What a schema says, keyword by keyword, with references resolved.
 
 use formalm_automata::Expression;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::decimal::Decimal;
 use crate::formula::Which;
@@ -97,6 +97,8 @@ pub(crate) struct Schema {
     pub(crate) values: Values,
     pub(crate) regexes: Vec<Expression>,
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
+    /// Regexes that are searched for, so that every text is the beginning of a member.
+    pub(crate) open_regexes: FxHashSet<RegexId>,
     pub(crate) notes: Vec<Note>,
     /// Nodes made for values: those that equal one of them.
     pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,

@@ -7,6 +7,8 @@ use formalm_automata::{CharSet, Error, Expression};
 pub(crate) struct Search {
     /// `None`: all texts.
     pub(crate) texts: Option<Expression>,
+    /// Whether every text is the beginning of one of them.
+    pub(crate) open: bool,
     /// Whether it is written in another dialect than JSON Schema's.
     pub(crate) foreign: bool,
 }
@@ -21,8 +23,9 @@ pub(crate) fn search(source: &str) -> Result<Search, Error> {
         }
     };
     let pattern = unanchored(pattern);
+    let open = is_open(&pattern.root);
     let texts = (!takes_all(&pattern.root)).then(|| Expression::pattern(pattern));
-    Ok(Search { texts, foreign })
+    Ok(Search { texts, open, foreign })
 }
 
 /// Any number of any characters.
@@ -51,6 +54,30 @@ fn takes_all(node: &Node) -> bool {
         Node::Concat(list) => list.contains(&anything()) && list.iter().all(may_be_empty),
         Node::Alternation(list) => list.iter().any(takes_all),
         Node::Group { node, .. } => takes_all(node),
+        _ => false,
+    }
+}
+
+/// Whether every text is certainly the beginning of one in which something is found anywhere.
+fn is_open(node: &Node) -> bool {
+    match node {
+        Node::Concat(list) => {
+            let around = list.first() == Some(&anything()) && list.last() == Some(&anything());
+            around && list.iter().all(is_somewhere)
+        }
+        Node::Alternation(list) => list.iter().any(is_open),
+        Node::Group { node, .. } => is_open(node),
+        _ => false,
+    }
+}
+
+/// Whether a node certainly matches some text, wherever it stands.
+fn is_somewhere(node: &Node) -> bool {
+    match node {
+        Node::Empty => true,
+        Node::Class(set) => *set != CharSet::default(),
+        Node::Concat(list) | Node::Alternation(list) => list.iter().all(is_somewhere),
+        Node::Repeat { node, .. } | Node::Group { node, .. } => is_somewhere(node),
         _ => false,
     }
 }

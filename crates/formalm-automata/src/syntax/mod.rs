@@ -25,12 +25,14 @@ mod python;
 mod python_groups;
 mod quantifier;
 mod regions;
+mod source;
 mod width;
 
 pub use ast::{Group, Node, Pattern};
 pub use parser::{MAX_NESTING, parse};
 pub use quantifier::MAX_REPETITION;
 pub(crate) use regions::{check_region, class_of};
+pub use source::PatternTexts;
 
 /// Whose pattern language the text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -134,6 +134,16 @@ fn script(kind: &str, name: &str) -> Option<CharSet> {
     if spelled { property(&format!("{kind}={name}")) } else { None }
 }
 
+/// Names of general categories, all of them.
+pub(super) fn categories() -> impl Iterator<Item = &'static str> {
+    CATEGORIES.iter().flat_map(|names| names.iter().copied())
+}
+
+/// Names of binary properties, all of them.
+pub(super) fn binary() -> impl Iterator<Item = &'static str> {
+    BINARY.iter().flat_map(|names| names.iter().copied())
+}
+
 fn first_name<'a>(names: &[&[&'a str]], name: &str) -> Option<&'a str> {
     names
         .iter()
@@ -168,11 +178,23 @@ pub(super) fn is_identifier(name: &str) -> bool {
 /// ECMA-262's IdentifierName without escapes. Characters that differ between `ID_Start` and
 /// `XID_Start` are a handful of compatibility forms nobody names a group with.
 pub(super) fn is_ecma_identifier(name: &str) -> bool {
-    let (start, then) = identifier_classes();
     let mut characters = name.chars();
-    let joins = |character: char| matches!(character, '$' | '\u{200c}' | '\u{200d}');
-    characters.next().is_some_and(|first| matches!(first, '_' | '$') || start.contains(first))
-        && characters.all(|character| joins(character) || then.contains(character))
+    characters.next().is_some_and(|first| identifier_start().contains(first))
+        && characters.all(|character| identifier_part().contains(character))
+}
+
+/// What an IdentifierName begins with.
+pub(super) fn identifier_start() -> &'static CharSet {
+    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    let more = [('$', '$'), ('_', '_')];
+    CLASS.get_or_init(|| identifier_classes().0.union(&CharSet::from_ranges(more)))
+}
+
+/// What an IdentifierName goes on with.
+pub(super) fn identifier_part() -> &'static CharSet {
+    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    let more = [('$', '$'), ('\u{200c}', '\u{200d}')];
+    CLASS.get_or_init(|| identifier_classes().1.union(&CharSet::from_ranges(more)))
 }
 
 fn identifier_classes() -> &'static (CharSet, CharSet) {

@@ -82,6 +82,10 @@ impl Expression {
             Node::Texts(list) => {
                 Ok(Expression::texts(list.iter().map(|text| reversed_text(text)).collect()))
             }
+            Node::Recognized(_) => Err(refused(
+                "a language that is read by rules of its own reads in one direction only",
+                "reverse the other parts before combining them with it",
+            )),
             Node::Union(list) => Expression::over(Node::Union(all(list)?)),
             Node::Concat(list) => {
                 let list: Result<Vec<_>, _> = list.iter().rev().map(Expression::reverse).collect();

@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts, loops_of,
+    ByteSet, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts, loops_of,
 };
 
 use super::frame::{Frame, Mode, Place, Table};
@@ -185,6 +185,14 @@ impl Looking<'_> {
         live.insert(b'"');
         live.insert(b'\\');
         Ok(Some(live))
+    }
+}
+
+impl EndSteps for Ahead<'_> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        let looking = &mut *self.looking.borrow_mut();
+        let frame = looking.place(key).frame;
+        Ok(looking.grown.is_end(frame))
     }
 }
 

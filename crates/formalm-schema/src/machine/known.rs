@@ -13,6 +13,7 @@ use super::frame::{
 };
 use super::numbers::Plan;
 use crate::core::TextId;
+use crate::formula::F;
 use crate::names::NameId;
 use crate::node::Type;
 
@@ -103,6 +104,8 @@ pub(super) struct Known {
     /// What a container owes once a child without a value of its own has closed.
     pub(super) closed: FxHashMap<(OwesId, TruthsId), OwesId>,
     pub(super) ended: FxHashMap<OwesId, Option<TruthsId>>,
+    /// Bytes that a value has at least.
+    pub(super) least: FxHashMap<F, usize>,
     pub(super) unique: FxHashMap<OwesId, bool>,
     /// A number after a byte; `None` before its first one.
     pub(super) digits: FxHashMap<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,

@@ -223,6 +223,10 @@ impl Machine for SchemaAutomaton {
         self.lock().shortest(state.number())
     }
 
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.lock().open_frames(state.number()))
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.bytes()
@@ -251,6 +255,27 @@ impl Grown {
             + self.parts.bytes()
             + self.known.bytes()
             + self.namings.len() * 200
+    }
+
+    /// Objects, arrays and texts that are not closed yet.
+    fn open_frames(&self, state: u32) -> usize {
+        let (mut frame, mut open) = (self.states.get(state).frame, 0);
+        loop {
+            let below = match frame {
+                Frame::Done => return open,
+                Frame::Name { object, .. } => object,
+                Frame::Object { below, .. }
+                | Frame::Array { below, .. }
+                | Frame::Text { below, .. } => below,
+                Frame::Value { below, .. }
+                | Frame::Number { below, .. }
+                | Frame::Word { below, .. } => {
+                    frame = *self.frames.get(below.0);
+                    continue;
+                }
+            };
+            (frame, open) = (*self.frames.get(below.0), open + 1);
+        }
     }
 
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
@@ -292,7 +317,12 @@ impl Grown {
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {
-        match self.states.get(state).frame {
+        self.is_end(self.states.get(state).frame)
+    }
+
+    /// Whether a text that has come to a frame is an instance.
+    fn is_end(&mut self, frame: Frame) -> bool {
+        match frame {
             Frame::Done => true,
             Frame::Number { owes, digits, below: DONE } => self.number_end(owes, digits).is_some(),
             _ => false,

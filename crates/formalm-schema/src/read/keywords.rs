@@ -182,7 +182,13 @@ impl<'r> Reader<'r> {
             self.note(place, "the pattern is no ECMA-262 and is read as Python's");
         }
         Ok(match found.texts {
-            Some(texts) => self.schema.regex(key, || texts),
+            Some(texts) => {
+                let id = self.schema.regex(key, || texts);
+                if found.open {
+                    self.schema.open_regexes.insert(id);
+                }
+                id
+            }
             None => {
                 let all = self.schema.all_texts();
                 self.schema.regex_ids.insert(key, all);

@@ -4,6 +4,7 @@ use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::core::{Core, TextId, any_text};
+use crate::formula::{Atom, F, Form};
 
 /// Pairs of states that are looked at.
 const MAX_PAIRS: usize = 400;
@@ -15,6 +16,9 @@ impl Core {
         if let Some(&known) = self.open.get(&(language, state)) {
             return Ok(known);
         }
+        if self.is_search(self.class_formula(language)) {
+            return Ok(self.text(language).step(state, b'a')?.is_some());
+        }
         let states = match reached(self.text(language), state) {
             Err(Error::Limit { .. }) => None,
             states => states?,
@@ -23,6 +27,19 @@ impl Core {
         self.open.insert((language, state), is_open);
         self.open.extend(states.into_iter().flatten().map(|state| ((language, state), true)));
         Ok(is_open)
+    }
+}
+
+impl Core {
+    /// Whether texts that satisfy a formula are certainly those in which something is found
+    /// anywhere: what makes the machine of texts open without looking at its states.
+    fn is_search(&self, id: F) -> bool {
+        match self.formulas.get(id) {
+            Form::Atom(Atom::In(regex)) => self.schema.open_regexes.contains(regex),
+            Form::And(list) => list.iter().all(|&one| self.is_search(one)),
+            Form::Or(list) => list.iter().any(|&one| self.is_search(one)),
+            _ => false,
+        }
     }
 }
 

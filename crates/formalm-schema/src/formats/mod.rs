@@ -1,16 +1,22 @@
 //! Formats as patterns, from the standards that JSON Schema names.
 
-use formalm_automata::syntax::{Dialect, Flags, Pattern, parse};
+mod leap;
+
+use std::sync::Arc;
+
+use formalm_automata::syntax::{Dialect, Flags, Pattern, PatternTexts, parse};
 use formalm_automata::{Error, Expression};
 
+use self::leap::LeapSeconds;
 use crate::pattern::repeated;
 
-/// The texts of a format; `None` if we do not know the format or it is no regular language.
+/// The texts of a format; `None` if we do not know it.
 pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
     let source = match name {
         "date" => date(),
-        "time" => time(),
-        "date-time" => date_time(),
+        "time" => return Some(any_time()),
+        "date-time" => return Some(any_date_time()),
+        "regex" => return Some(Ok(Expression::recognized(Arc::new(PatternTexts::default())))),
         "duration" => duration(),
         "email" => email("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]", &hostname_labels()),
         "idn-email" => email(
@@ -55,23 +61,20 @@ fn date() -> String {
         .to_owned()
 }
 
-/// Leap seconds are at 23:59:60 in UTC; with an offset of whole hours they are read too.
+/// A time of day without leap seconds.
 fn time() -> String {
-    let mut leaps = vec!["23:59:60(?:\\.[0-9]+)?[Zz]".to_owned()];
-    for offset in 0..24 {
-        let (east, west) = ((23 + offset) % 24, (47 - offset) % 24);
-        leaps.push(format!("{east:02}:59:60(?:\\.[0-9]+)?\\+{offset:02}:00"));
-        leaps.push(format!("{west:02}:59:60(?:\\.[0-9]+)?-{offset:02}:00"));
-    }
-    format!(
-        "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?\
-         (?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|{})",
-        leaps.join("|")
-    )
+    "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?\
+     (?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+        .to_owned()
 }
 
-fn date_time() -> String {
-    format!("{}[Tt]{}", date(), time())
+/// The same with leap seconds, which are at 23:59:60 in UTC.
+fn any_time() -> Result<Expression, Error> {
+    Expression::union(vec![whole(&time())?, Expression::recognized(Arc::new(LeapSeconds))])
+}
+
+fn any_date_time() -> Result<Expression, Error> {
+    Expression::concat(vec![whole(&format!("{}[Tt]", date()))?, any_time()?])
 }
 
 fn duration() -> String {
@@ -137,7 +140,7 @@ fn parts(unreserved: &str, private: &str, paths: &str) -> String {
     let percent = format!("%{HEX}{{2}}");
     let name = format!("(?:[{unreserved}!$&'()*+,;=]|{percent})*");
     let user = format!("(?:(?:[{unreserved}!$&'()*+,;=:]|{percent})*@)?");
-    let future = format!("v{HEX}+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+");
+    let future = format!("[vV]{HEX}+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+");
     let host = format!("(?:\\[(?:{}|{future})\\]|{name})", ipv6());
     let one = format!("(?:[{unreserved}!$&'()*+,;=:@]|{percent})");
     let authority = format!("//{user}{host}(?::[0-9]*)?(?:/{one}*)*");
@@ -165,7 +168,7 @@ fn uri_template() -> String {
     let letter = format!("(?:[A-Za-z0-9_]|{percent})");
     let name = format!("{letter}(?:\\.?{letter})*");
     let variable = format!("{name}(?::[1-9][0-9]{{0,3}}|\\*)?");
-    let literal = "[!#$&(-;=?-\\[\\]_a-z~\\u{A0}-\\u{D7FF}\\u{E000}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\
+    let literal = "[!#$&-;=?-\\[\\]_a-z~\\u{A0}-\\u{D7FF}\\u{E000}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\
                    \\u{10000}-\\u{10FFFF}]";
     format!("(?:{literal}|{percent}|\\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\\}})*")
 }

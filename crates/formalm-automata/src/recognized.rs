@@ -1,0 +1,101 @@
+//! Languages that are read by rules of their own, as leaves of terms.
+//!
+//! Some languages of texts are not regular (patterns nest) or no expression of any use says what
+//! they are (Punycode). A [`Recognizer`] reads them character by character; wrapped in a leaf it
+//! can be intersected, complemented and joined like any other language.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::term::{Term, TermId, Terms};
+
+/// Reads the texts of a language, character by character. States are numbers that it gives out
+/// itself; every one of them leads to a member.
+pub trait Recognizer: Debug + Send + Sync {
+    /// Before the first character.
+    fn start(&self) -> u32;
+
+    /// After one more character; `None` if no member continues so.
+    fn step(&self, state: u32, character: char) -> Option<u32>;
+
+    /// Whether a member continues with some character from `first` to `last`.
+    fn some_within(&self, state: u32, first: char, last: char) -> bool;
+
+    /// Whether the text read is a member.
+    fn is_accepting(&self, state: u32) -> bool;
+}
+
+/// The recognizers of an arena of terms.
+#[derive(Debug, Default)]
+pub(crate) struct Recognizers(Vec<Arc<dyn Recognizer>>);
+
+/// A place in the text of a recognizer, perhaps inside a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Recognized {
+    which: u32,
+    state: u32,
+    /// Bytes of the present character that are still to come, and its bits so far.
+    left: u8,
+    bits: u32,
+    /// The least character that needs as many bytes.
+    least: u32,
+}
+
+impl Recognizers {
+    /// Whether the text read so far is a member.
+    pub(crate) fn is_accepting(&self, at: Recognized) -> bool {
+        at.left == 0 && self.0[at.which as usize].is_accepting(at.state)
+    }
+
+    fn step(&self, at: Recognized, byte: u8) -> Option<Recognized> {
+        let recognizer = &self.0[at.which as usize];
+        let (left, bits, least) = match (at.left, byte) {
+            (0, 0..=0x7F) => (0, u32::from(byte), 0),
+            (0, 0xC2..=0xDF) => (1, u32::from(byte & 0x1F), 0x80),
+            (0, 0xE0..=0xEF) => (2, u32::from(byte & 0x0F), 0x800),
+            (0, 0xF0..=0xF4) => (3, u32::from(byte & 0x07), 0x1_0000),
+            (1.., 0x80..=0xBF) => (at.left - 1, at.bits << 6 | u32::from(byte & 0x3F), at.least),
+            _ => return None,
+        };
+        if left == 0 {
+            let state =
+                recognizer.step(at.state, char::from_u32(bits).filter(|_| bits >= least)?)?;
+            return Some(Recognized { state, left: 0, bits: 0, least: 0, ..at });
+        }
+        let first = (bits << (6 * left)).max(least);
+        let last = ((bits + 1) << (6 * left)) - 1;
+        let some = characters(first, last)
+            .into_iter()
+            .flatten()
+            .any(|(first, last)| recognizer.some_within(at.state, first, last));
+        some.then_some(Recognized { left, bits, least, ..at })
+    }
+}
+
+/// Numbers as ranges of characters: surrogates are none.
+fn characters(first: u32, last: u32) -> [Option<(char, char)>; 2] {
+    let range = |first: u32, last: u32| {
+        let range = (char::from_u32(first)?, char::from_u32(last)?);
+        (range.0 <= range.1).then_some(range)
+    };
+    [range(first, last.min(0xD7FF)), range(first.max(0xE000), last.min(u32::from(char::MAX)))]
+}
+
+impl Terms {
+    /// The language of a recognizer.
+    pub(crate) fn recognized(&mut self, recognizer: &Arc<dyn Recognizer>) -> TermId {
+        let known = self.recognizers.0.iter().position(|one| Arc::ptr_eq(one, recognizer));
+        let which = known.unwrap_or_else(|| {
+            self.recognizers.0.push(Arc::clone(recognizer));
+            self.recognizers.0.len() - 1
+        }) as u32;
+        let state = recognizer.start();
+        self.intern(Term::Recognized(Recognized { which, state, left: 0, bits: 0, least: 0 }))
+    }
+
+    /// The rest of a recognizer's language after a byte.
+    pub(crate) fn derive_recognized(&mut self, at: Recognized, byte: u8) -> Option<TermId> {
+        let next = self.recognizers.step(at, byte)?;
+        Some(self.intern(Term::Recognized(next)))
+    }
+}

@@ -1,0 +1,172 @@
+//! Patterns read character by character against the parser that reads them as a whole.
+
+use super::{PatternTexts, Source};
+use crate::error::Error;
+use crate::syntax::{Dialect, Flags, parse};
+use crate::{Automaton, Expression, Limits, Machine};
+use std::sync::Arc;
+
+fn read(text: &str) -> Option<Source> {
+    text.chars().try_fold(Source::new(), |source, c| source.after(c))
+}
+
+/// What the parser says; `None` where it refuses a reference, whatever else there is.
+fn parses(text: &str) -> Option<bool> {
+    match parse(text, Dialect::Ecma, Flags::default()) {
+        Ok(_) => Some(true),
+        Err(Error::Language { message, .. }) if message.contains("a reference") => None,
+        Err(_) => Some(false),
+    }
+}
+
+/// All texts over pieces, up to a number of them.
+fn all(pieces: &[&str], most: usize, check: &mut impl FnMut(&str)) {
+    fn longer(text: &str, pieces: &[&str], left: usize, check: &mut impl FnMut(&str)) {
+        check(text);
+        for piece in pieces.iter().filter(|_| left > 0) {
+            longer(&format!("{text}{piece}"), pieces, left - 1, check);
+        }
+    }
+    longer("", pieces, most, check);
+}
+
+#[test]
+fn patterns_are_what_the_parser_reads() {
+    let sets: [(&[&str], usize); 5] = [
+        (&["a", "(", ")", "?", ":", "*", "|", "<", "=", "i", "-", ">"], 5),
+        (&["a", "{", "}", "1", "0", ",", "?", "2"], 6),
+        (&["[", "]", "^", "-", "a", "\\", "b", "d", "é"], 6),
+        (&["[", "]", "-", "\\u", "\\x", "d83d", "de00", "4", "{", "}", "z"], 5),
+        (&["\\", "p", "{", "}", "c", "0", "gc=", "L", "u", "Script=", "Greek", "k"], 5),
+    ];
+    let mut seen = 0;
+    for (pieces, most) in sets {
+        all(pieces, most, &mut |text| {
+            let Some(expected) = parses(text) else { return };
+            let found = read(text).is_some_and(|source| source.is_complete());
+            assert_eq!(found, expected, "{text:?}");
+            seen += usize::from(expected);
+        });
+    }
+    assert!(seen > 100_000, "{seen} patterns among the texts");
+}
+
+/// Whatever is read can be completed: closing what is open and defining what is missing.
+#[test]
+fn every_beginning_has_an_end() {
+    let ends = [
+        "",
+        "]",
+        "}",
+        "a",
+        "=a)",
+        ":)",
+        "a>",
+        "00",
+        "0000",
+        "0}",
+        "41",
+        "10ffff}",
+        "ffff}",
+        "fff}",
+        "ff}",
+        "f}",
+        "de00",
+        "e00",
+        "00",
+        "ff",
+        "f",
+        "ffff",
+        "fff",
+        "dbff\\udfff",
+        "bff\\udfff",
+        "\\udfff",
+        "dfff",
+        "udfff",
+        "{10ffff}",
+        "z",
+        "Z",
+        "L}",
+        "{L}",
+        "<a>",
+        "Lu}",
+        "Greek}",
+        "d",
+        "u}",
+        "ript=Greek}",
+        "i:",
+        "s:",
+        "m:",
+        "reek}",
+        "=Lu}",
+        "c=Lu}",
+        "x=Greek}",
+        "=Greek}",
+        "bff",
+        "ff\\udfff",
+        "f\\udfff",
+        "}]",
+        "P",
+    ];
+    let sets: [(&[&str], usize); 3] = [
+        (&["[", "]", "-", "\\u", "d83d", "de00", "{", "}", "1", "z", "\u{10000}", "f"], 5),
+        (&["[", "-", "\\", "c", "x", "4", "0", "z", "\u{1}", "]"], 5),
+        (&["(", "?", "<", "a", ">", ")", "\\k", "\\2", "i", "-", ":", "{", "3", ","], 5),
+    ];
+    for (pieces, most) in sets {
+        all(pieces, most, &mut |text| {
+            if read(text).is_none() {
+                return;
+            }
+            let completed = ends.iter().any(|end| {
+                let Some(source) = read(&format!("{text}{end}")) else { return false };
+                // Inside a class its bracket comes first.
+                for close in ["", "]"] {
+                    let mut rest = format!("{close}{}", ")".repeat(source.open.len()));
+                    source.missing.iter().for_each(|name| rest += &format!("(?<{name}>)"));
+                    rest += &"()".repeat(source.needed.saturating_sub(source.groups) as usize);
+                    if read(&format!("{text}{end}{rest}")).is_some_and(|one| one.is_complete()) {
+                        return true;
+                    }
+                }
+                false
+            });
+            assert!(completed, "{text:?}");
+        });
+    }
+}
+
+#[test]
+fn references_name_what_there_is() {
+    for (text, expected) in [
+        (r"(a)\1", true),
+        (r"\1(a)", true),
+        (r"(a)\2", false),
+        (r"(?<n>a)\k<n>", true),
+        (r"\k<n>(?<n>a)", true),
+        (r"(?<n>a)\k<m>", false),
+        (r"(?<n>a)(?<n>b)", false),
+        (r"((?<é>a)(?:b(?=c)))+", true),
+        (r"(?=c)+", false),
+    ] {
+        assert_eq!(read(text).is_some_and(|one| one.is_complete()), expected, "{text}");
+    }
+}
+
+#[test]
+fn bytes_are_read_as_characters() {
+    let expression = Expression::recognized(Arc::new(PatternTexts::default()));
+    let machine = Automaton::new(&expression, Limits::default()).expect("there are patterns");
+    let reads = |text: &[u8]| machine.walk(machine.start(), text).expect("within limits").is_ok();
+    assert!(reads("(é[à-é]".as_bytes()));
+    assert!(reads(b"[\xc3\xa9-\xc3") && !reads(b"[\xc3\xa9-\xc2") && !reads(b"\xed\xa0"));
+    let without = expression.clone().complement().expect("not nested deeply");
+    let others = Automaton::new(&without, Limits::default()).expect("there are others");
+    for text in ["a)", "(", "[b-a]", "a**", "é"] {
+        let member = |machine: &Automaton| {
+            let read = machine.walk(machine.start(), text.as_bytes()).expect("within limits");
+            read.is_ok_and(|state| machine.is_accepting(state))
+        };
+        assert_ne!(member(&machine), member(&others), "{text}");
+    }
+}
