@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use formalm_automata::syntax::{Dialect, Pattern};
-use formalm_automata::{Automaton, Error, Expression, Limits as TextLimits, Machine, Resource};
+use formalm_automata::{
+    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
@@ -29,6 +31,8 @@ pub(crate) struct Core {
     text_formulas: Vec<F>,
     text_ids: FxHashMap<F, Option<TextId>>,
     found: FxHashMap<(RegexId, NameId), bool>,
+    /// States from which every text can go on.
+    pub(crate) open: FxHashMap<(TextId, StateId), bool>,
     /// Steps of the search for whether one state is viable.
     pub(crate) steps: u64,
 }
@@ -46,6 +50,7 @@ impl Core {
             text_formulas: Vec::new(),
             text_ids: FxHashMap::default(),
             found: FxHashMap::default(),
+            open: FxHashMap::default(),
             steps: 0,
         }
     }
@@ -192,7 +197,7 @@ impl Core {
 }
 
 /// The machine of all texts; one for all schemas.
-fn any_text() -> Result<Arc<Automaton>, Error> {
+pub(crate) fn any_text() -> Result<Arc<Automaton>, Error> {
     static MACHINE: OnceLock<Arc<Automaton>> = OnceLock::new();
     if let Some(machine) = MACHINE.get() {
         return Ok(Arc::clone(machine));

@@ -15,6 +15,7 @@ mod needs;
 mod numbers;
 mod runs;
 mod scalars;
+mod shortcuts;
 mod shortest;
 mod ways;
 

@@ -172,16 +172,29 @@ impl<'r> Reader<'r> {
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             return Ok(id);
         }
-        let (expression, foreign) = pattern::search(source).map_err(|error| match error {
+        let found = pattern::search(source).map_err(|error| match error {
             Error::Language { message, hint, .. } => {
                 refuse(place, format!("{message} in the pattern {source:?}"), hint.as_deref())
             }
             other => other,
         })?;
-        if foreign {
+        if found.foreign {
             self.note(place, "the pattern is no ECMA-262 and is read as Python's");
         }
-        Ok(self.schema.regex(key, || expression))
+        Ok(match found.texts {
+            Some(texts) => {
+                let id = self.schema.regex(key, || texts);
+                if found.open {
+                    self.schema.open_regexes.insert(id);
+                }
+                id
+            }
+            None => {
+                let all = self.schema.all_texts();
+                self.schema.regex_ids.insert(key, all);
+                all
+            }
+        })
     }
 
     fn format(&mut self, map: &Fields, at: &Place<'r>, rules: &mut Vec<Rule>) -> Result<(), Error> {
@@ -256,8 +269,9 @@ impl<'r> Reader<'r> {
             let here = at.below(&["patternProperties", source]);
             let id = self.pattern(source, &here.pointer)?;
             patterns.push(id);
-            let which =
-                Which { names: None, others: [].into(), found: [id].into(), missing: [].into() };
+            let found: &[RegexId] = if self.schema.takes_all(id) { &[] } else { &[id] };
+            let found = found.into();
+            let which = Which { names: None, others: [].into(), found, missing: [].into() };
             members.push((which, self.enter(json, here)?));
         }
         if let Some(json) = map.get("additionalProperties") {
@@ -269,7 +283,10 @@ impl<'r> Reader<'r> {
                 found: [].into(),
                 missing: patterns.into(),
             };
-            members.push((which, self.enter(json, at.below(&["additionalProperties"]))?));
+            let node = self.enter(json, at.below(&["additionalProperties"]))?;
+            if !which.missing.iter().any(|&id| self.schema.takes_all(id)) {
+                members.push((which, node));
+            }
         }
         if !members.is_empty() {
             rules.push(Rule::Members(members.into()));

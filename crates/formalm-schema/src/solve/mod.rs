@@ -11,6 +11,7 @@ mod fresh;
 mod implicants;
 mod numbers;
 mod objects;
+mod open;
 mod project;
 
 use formalm_automata::{Error, Resource};
