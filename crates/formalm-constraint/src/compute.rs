@@ -79,7 +79,7 @@ impl MaskOf<'_> {
     }
 
     fn mask(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
-        if let Some(mask) = self.from_tables(keys, key)? {
+        if let Some(mask) = self.tabulated(keys, key)? {
             return Ok(mask);
         }
         if let Some(reference) = keys.reference(key)?
@@ -91,7 +91,7 @@ impl MaskOf<'_> {
     }
 
     /// The mask of a key for which tables say what most tokens do.
-    fn from_tables(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
+    fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         if let Some(escapes) = keys.in_open_string(key)? {
             return strings::open(keys, self.vocabulary.strings(escapes), key).map(Some);
         }
@@ -105,7 +105,7 @@ impl MaskOf<'_> {
         if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
             return Ok(Some(known));
         }
-        let Some(mask) = self.from_tables(keys, reference)? else {
+        let Some(mask) = self.tabulated(keys, reference)? else {
             return Ok(self.memo.with(reference.number(), Mask::clone));
         };
         if let Some(kept) = kept {
