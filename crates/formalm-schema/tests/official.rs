@@ -103,3 +103,13 @@ fn required_tests_are_right() {
     assert!(tally.right > 1_000, "the suite is there");
     assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
 }
+
+/// Every format that is enforced, against all of the suite's optional tests of formats.
+#[test]
+fn optional_tests_of_formats_are_right() {
+    let Some(suite) = suite() else { return };
+    let all = files(&suite.join("tests/draft2020-12/optional/format"));
+    let tally = run(&suite, &all, Options::default());
+    assert!(tally.right > 700, "the suite is there");
+    assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
+}

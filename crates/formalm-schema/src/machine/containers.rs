@@ -7,7 +7,7 @@ use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
 use crate::formula::{Atom, Form};
 use crate::node::Type;
-use crate::solve::{FEW_VALUES, Rest};
+use crate::solve::{FEW_VALUES, Listed, Rest};
 use crate::value::ValueId;
 
 impl Grown {
@@ -266,7 +266,8 @@ impl Grown {
         });
         let Some(taken) = taken else { return Ok(()) };
         let must = child.formulas[0];
-        let Some(values) = self.core.list_values(must, FEW_VALUES, &taken)? else { return Ok(()) };
+        let listed = self.core.list_values(must, FEW_VALUES, &taken)?;
+        let Listed::All(values) = listed else { return Ok(()) };
         let mut good = Vec::new();
         for value in values {
             let after = self.core.after_child(array, &[], &[], Some(value))?;

@@ -192,7 +192,7 @@ impl Core {
     }
 
     /// Whether a language of texts has certainly no end: whether a search soon meets a loop.
-    pub(super) fn is_endless_text(&self, language: TextId) -> Result<bool, Error> {
+    pub(crate) fn is_endless_text(&self, language: TextId) -> Result<bool, Error> {
         if self.class_formula(language) == TRUE {
             return Ok(true);
         }

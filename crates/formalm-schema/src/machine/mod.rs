@@ -27,10 +27,11 @@ use crate::formula::TRUE;
 use crate::node::{Effect, NodeId, Note};
 use crate::options::{Limits, Options};
 use crate::read;
-use frame::{DONE, Frame, FrameId, Owes, Place, Table};
+use frame::{DONE, Frame, FrameId, Place, Table};
 use known::{Known, Parts};
 use naming::Naming;
 
+pub(crate) use frame::Owes;
 pub use keys::SchemaKeys;
 
 /// No successor is known yet.
