@@ -28,6 +28,7 @@ test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and P
 
 test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
 	cargo test --quiet
+	FORMALM_CASES=whole cargo test --quiet --release -p formalm-grammar --lib
 	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest
 	$(MAKE) docs

@@ -14,6 +14,7 @@ __all__ = [
     "Grammar",
     "Graph",
     "Grouping",
+    "IndentationLevels",
     "JsonSchema",
     "Matcher",
     "Members",
@@ -72,6 +73,18 @@ class Expression:
     def reverse(self) -> Expression: ...
 
 @final
+class IndentationLevels:
+    """How indentation is told, by the names of terminals."""
+
+    def __new__(
+        cls,
+        names: Sequence[str],
+        brackets: Sequence[Sequence[str]],
+        is_python: bool,
+        numbers: Sequence[int],
+    ) -> IndentationLevels: ...
+
+@final
 class Grammar:
     """A grammar that was read from a text; no machine yet."""
 
@@ -82,9 +95,37 @@ class Grammar:
         lexing: str | None = None,
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
+        levels: IndentationLevels | None = None,
     ) -> Grammar: ...
     @property
     def lexing(self) -> str: ...
+
+@final
+class Trees:
+    """A grammar as trees show it."""
+
+    def __new__(
+        cls,
+        text: str,
+        syntax: str,
+        lexing: str | None = None,
+        start: str | None = None,
+        languages: Sequence[tuple[str, Expression]] = ...,
+    ) -> Trees: ...
+    def parse(
+        self, automaton: Automaton, text: bytes, whole: bool, step_limit: int
+    ) -> (
+        tuple[
+            int | None,
+            list[tuple[str | None, str | None, int, tuple[int, int], bool, int | None]],
+        ]
+        | None
+    ):
+        """``(number of trees, one of them)``, or None if the text is not a member.
+
+        The tree is a list of ``(name, rule, children, span, kept, ways)``, children first: lexemes
+        have no rule, what is not there has no name.
+        """
 
 @final
 class JsonSchema:
@@ -98,7 +139,9 @@ class JsonSchema:
         order: str,
         blanks: int,
         escapes: str,
-        formats: bool,
+        formats: Sequence[str] | None,
+        takes_more: bool,
+        depth: int | None,
         approximate: bool,
     ) -> JsonSchema: ...
 
@@ -376,7 +419,7 @@ class Matcher:
     """One sequence's position. Every method is a ConcurrencyError when two threads meet."""
 
     def mask(self) -> npt.NDArray[np.bool_]: ...
-    def fill_bitmask(self, out: npt.NDArray[np.int32], row: int | None = None) -> None: ...
+    def fill_bitmask(self, out: Any, row: int | None = None) -> None: ...
     def allowed_token_ids(self) -> npt.NDArray[np.uint32]: ...
     def allows(self, token_id: int) -> bool: ...
     def advance(self, token_id: int) -> None: ...

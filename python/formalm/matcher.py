@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.bitmask import as_bitmask
 
 if TYPE_CHECKING:
     from formalm.constraint import Constraint
@@ -51,10 +50,10 @@ class Matcher:
 
     Made by :meth:`Constraint.matcher` and :meth:`fork`. A matcher belongs to one thread at a time;
     two at once are a :class:`~formalm.ConcurrencyError`. The calls of a decoding loop go straight
-    to the core: ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()``
-    (bool array
-    ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how many
-    were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
+    to the core: ``fill_bitmask(out, row=0)`` (writes the mask into a row of an int32 array or CPU
+    tensor), ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()`` (bool
+    array ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how
+    many were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
     ``forced_token_ids()``.
     Where tokens must be canonical, ``advance_bytes`` always refuses: bytes have no tokens.
     ``advance`` and ``advance_bytes`` raise :class:`~formalm.TokenError` for what is not allowed and
@@ -69,6 +68,7 @@ class Matcher:
         "allows",
         "constraint",
         "core",
+        "fill_bitmask",
         "forced_bytes",
         "forced_token_ids",
         "mask",
@@ -80,6 +80,7 @@ class Matcher:
         self.constraint = constraint
         self.core = core
         # Bound once: a wrapper's own call would cost a tenth of a mask.
+        self.fill_bitmask: Callable[..., None] = core.fill_bitmask
         self.mask: Callable[[], npt.NDArray[np.bool_]] = core.mask
         self.allowed_token_ids: Callable[[], npt.NDArray[np.uint32]] = core.allowed_token_ids
         self.allows: Callable[[int], bool] = core.allows
@@ -90,10 +91,6 @@ class Matcher:
         self.reset: Callable[[], None] = core.reset
         self.forced_bytes: Callable[[], bytes] = core.forced_bytes
         self.forced_token_ids: Callable[[], list[int]] = core.forced_token_ids
-
-    def fill_bitmask(self, out: Any, row: int = 0) -> None:
-        """Write the mask into a row of ``out``, an int32 array or CPU tensor."""
-        self.core.fill_bitmask(out if type(out) is np.ndarray else as_bitmask(out), row)
 
     def fork(self) -> Matcher:
         """An independent matcher at the same position."""

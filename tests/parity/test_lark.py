@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import product
 from random import Random
@@ -16,7 +15,9 @@ from lark.utils import TextSlice
 
 from formalm import ArgumentError, Grammar, LanguageError, LimitError
 
-CASES = int(os.environ.get("FORMALM_CASES", "60"))
+CASES = 60
+#: Those that are looked at with the slow tests, so many at a time.
+MORE, AT_A_TIME = 5_000, 100
 
 #: Texts and patterns that overlap in every way there is, over three letters.
 PIECES = [
@@ -140,6 +141,18 @@ def made(text: str, **options: Any) -> lark.Lark | None:
 
 @pytest.mark.parametrize("seed", range(CASES))
 def test_first_is_larks_order_of_terminals(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(CASES, MORE, AT_A_TIME))
+def test_first_is_larks_order_of_many_terminals(first: int) -> None:
+    for seed in range(first, first + AT_A_TIME):
+        check(seed)
+
+
+def check(seed: int) -> None:
+    """Compare the machine of a random grammar with the reader that Lark's lexer makes."""
     try:
         case = Case(seed)
         case.sequences.automaton()

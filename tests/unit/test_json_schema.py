@@ -158,6 +158,36 @@ def test_shortest_completions_are_those_of_the_graph() -> None:
                 assert language.shortest() == data
 
 
+@pytest.mark.parametrize(
+    ("schema", "text", "ending"),
+    [
+        ({}, '{"', '":0}'),
+        ({"type": "object"}, '{"zz', '":0}'),
+        ({"type": "object", "required": ["abc"]}, '{"abc":1,"zz', '":0}'),
+        ({"additionalProperties": {"type": "string"}, "type": "object"}, '{"a":"",', '"":""}'),
+        ({"minProperties": 3}, "{", '" ":0,"!":0,"":0}'),
+        ({"minProperties": 12}, '{"zz', None),
+        (
+            {"additionalProperties": {"required": ["name"], "type": "object"}},
+            '{"é',
+            '":{"name":0}}',
+        ),
+        ({"minLength": 3000}, '"', " " * 3000 + '"'),
+        ({"patternProperties": {"^x-": {"type": "string"}}}, '{"x-', '":""}'),
+    ],
+)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_shortest_completions_of_open_objects_take_no_search(
+    schema: dict[str, object], text: str, ending: str | None, order: str
+) -> None:
+    language = JsonSchema(schema, order=order)
+    found = language.shortest(text)
+    assert found is not None
+    assert language.matches(found)
+    if ending is not None:
+        assert found == (text + ending).encode()
+
+
 OBJECTS = {"type": "object", "properties": {"a": {"type": "boolean"}}}
 CLOSED = {**OBJECTS, "additionalProperties": False}
 
@@ -282,3 +312,63 @@ def test_keywords_that_say_nothing_are_told() -> None:
 def test_lengths_beyond_counting_are_an_error() -> None:
     with pytest.raises(LimitError):
         JsonSchema({"minLength": 1 << 40}).automaton()
+
+
+def test_parts_that_are_never_met_are_told() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"anyOf": [{"type": "string"}, {"type": "integer"}], "minimum": 0, "maxLength": 3},
+            "b": {"type": "string", "oneOf": [{"minimum": 1}, {"type": "integer"}]},
+            "c": {"minimum": 3, "maximum": 2, "type": "integer"},
+            "d": False,
+            "e": {"type": "null"},
+        },
+        "propertyNames": {"pattern": "^[a-d]$"},
+    }
+    said = {note.place: note.message for note in JsonSchema(schema).notes}
+    assert said == {
+        "#/properties/b/oneOf/1": "nothing satisfies this alternative and what is beside it",
+        "#/properties/c": "no instance has this member",
+        "#/properties/e": "no instance has this member",
+    }
+
+
+def test_formats_by_name() -> None:
+    schema = {"properties": {"a": {"format": "date"}, "b": {"format": "uuid"}}, "type": "object"}
+    some = JsonSchema(schema, formats=["date"])
+    assert not some.is_viable('{"a": "x')
+    assert some.matches('{"b": "x"}')
+    assert [note.place for note in some.notes] == ["#/properties/b/format"]
+    assert JsonSchema(schema, formats=()) == JsonSchema(schema, formats=False)
+    assert pickle.loads(pickle.dumps(some)) == some  # noqa: S301
+    assert repr(some).endswith("formats=('date',))")
+    with pytest.raises(ArgumentError, match="name of none"):
+        JsonSchema(schema, formats=["color"])
+    for wrong in ("date", 1, [1]):
+        with pytest.raises(ArgumentError, match="formats is"):
+            JsonSchema(schema, formats=wrong)  # type: ignore[arg-type]
+
+
+def test_open_objects_can_be_closed() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object"}, "b": {"properties": {}}}}
+    closed = JsonSchema(schema, additional_properties=False, blanks=0)
+    assert closed.matches('{"a":{"any":1},"b":{}}')
+    assert not closed.is_viable('{"c')
+    assert not closed.is_viable('{"b":{"')
+    assert {note.place for note in closed.notes} == {"#", "#/properties/b"}
+    assert JsonSchema(schema, blanks=0).matches('{"c":1}')
+
+
+def test_open_parts_are_as_deep_as_they_may() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array"}}}
+    for depth in range(4):
+        language = JsonSchema(schema, max_depth=depth, blanks=0)
+        for nested in range(5):
+            text = '{"a":[' + "[" * nested + "]" * nested + "]}"
+            # The array that is asked for is one of them.
+            assert language.matches(text) == (nested == 0 or nested < depth), text
+            text = '{"b":' + '{"x":' * nested + "1" + "}" * nested + "}"
+            assert language.matches(text) == (nested <= depth), text
+    with pytest.raises(ArgumentError, match="max_depth"):
+        JsonSchema(schema, max_depth=-1)

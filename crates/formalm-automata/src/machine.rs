@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
+use crate::combined::Plainly;
 use crate::error::Error;
 use crate::lexemes::Lexemes;
 use crate::viability::{KeyId, Repetition};
@@ -67,6 +68,15 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         Ok(self.shortest(state)?.len())
+    }
+
+    /// Bytes that a member needs at least, as far as that is known without looking for one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn owed_bytes(&self, _state: StateId) -> Result<usize, Error> {
+        Ok(0)
     }
 
     /// Memory in use, in bytes, to a good approximation.
@@ -218,6 +228,25 @@ pub trait Purpose {
     fn read(self, steps: &impl Steps) -> Self::Result;
 }
 
+/// Steps along which it shows where the text read is a member.
+pub trait EndSteps: Steps {
+    /// Whether the text read up to a key is a member.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn is_end(&self, key: KeyId) -> Result<bool, Error>;
+}
+
+/// What keys are read for that tell members from other texts.
+pub trait EndPurpose {
+    /// What comes of it.
+    type Result;
+
+    /// Reads on from a key.
+    fn read(self, steps: &impl EndSteps, key: KeyId) -> Self::Result;
+}
+
 /// The states of a machine up to what texts no longer than the longest token can tell apart.
 ///
 /// Equal keys have equal masks, end tokens aside; a machine may use its states as keys.
@@ -262,6 +291,17 @@ pub trait Keys: Debug + Send + Sync {
 
     /// Reads keys for a purpose. Keys met on the way are good for that purpose alone.
     fn read<P: Purpose>(&self, purpose: P) -> P::Result;
+
+    /// Reads on from a state with keys that show where members end. These are states where a kind
+    /// of keys has none of its own, and what is met is then kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        let key = KeyId::from_number(state.number());
+        Ok(purpose.read(&Plainly::new(&**self.machine()), key))
+    }
 
     /// Memory in use beside the machine's, in bytes.
     fn memory_bytes(&self) -> usize;

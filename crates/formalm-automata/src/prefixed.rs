@@ -268,6 +268,10 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
         }
     }
 
+    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.mask(inner))
+    }
+
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
         let repetition = self.steps.repetition(inner)?;

@@ -4,8 +4,8 @@
 //!    ([`crate::lexical`]).
 //! 1. A key that repeats a class ([`crate::repetition`]): most tokens stay inside the repetition
 //!    and are a bitmask that every language over the vocabulary shares.
-//! 2. A key most of whose letters lead to such a key (the start of `x+`): that one's mask, changed
-//!    where a walk of both keys together finds them to differ.
+//! 2. A key most of whose letters lead to such a key (the start of `x+`), or to one whose mask is
+//!    known: that one's mask, changed where a walk of both keys together finds them to differ.
 //! 3. Any other key: a walk along the trie from the bytes that are viable.
 
 use formalm_automata::{Error, KeyId, Purpose, Steps};
@@ -43,7 +43,7 @@ impl Purpose for MaskOf<'_> {
         {
             return Ok(mask);
         }
-        mask(steps, self.vocabulary, self.key)
+        mask(steps, self.vocabulary, self.key, self.memo)
     }
 }
 
@@ -59,7 +59,7 @@ impl MaskOf<'_> {
         let mask = match known {
             Some(known) => known,
             None => {
-                let mask = mask(keys, self.vocabulary, other)?;
+                let mask = mask(keys, self.vocabulary, other, self.memo)?;
                 self.memo.insert(other.number(), mask.clone());
                 mask
             }
@@ -78,14 +78,23 @@ impl MaskOf<'_> {
     }
 }
 
-fn mask(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+fn mask(
+    keys: &impl Steps,
+    vocabulary: &Vocabulary,
+    key: KeyId,
+    memo: &Memo,
+) -> Result<Mask, Error> {
     if let Some(mask) = repetition::mask(keys, vocabulary, key)? {
         return Ok(mask);
     }
-    if let Some(reference) = keys.reference(key)?
-        && let Some(mask) = repetition::mask(keys, vocabulary, reference)?
-    {
-        return from_reference(keys, vocabulary, (key, reference), mask);
+    if let Some(reference) = keys.reference(key)? {
+        let known = match repetition::mask(keys, vocabulary, reference)? {
+            Some(mask) => Some(mask),
+            None => memo.with(reference.number(), Mask::clone),
+        };
+        if let Some(mask) = known {
+            return from_reference(keys, vocabulary, (key, reference), mask);
+        }
     }
     plain(keys, vocabulary, key)
 }

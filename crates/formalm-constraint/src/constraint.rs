@@ -126,6 +126,11 @@ impl<K: Keys> Constraint<K> {
         &self.vocabulary
     }
 
+    /// The keys of the machine's states.
+    pub(crate) fn keys(&self) -> &K {
+        &self.keys
+    }
+
     /// The machine.
     pub fn machine(&self) -> &Arc<K::Machine> {
         self.keys.machine()

@@ -6,6 +6,7 @@
 
 mod canonical;
 mod completions;
+mod composed;
 mod compute;
 mod constraint;
 mod explicit;
@@ -18,6 +19,7 @@ mod repetition;
 mod strings;
 mod walk;
 
+pub use composed::ComposedKeys;
 pub use constraint::{Constraint, Position, Unfollowed};
 pub use mask::{Mask, Words};
 pub use matcher::{Explanation, Matcher, Refusal};

@@ -1,8 +1,13 @@
 //! Walks of a machine along the trie of the vocabulary.
 
-use formalm_automata::{ByteSet, Cover, Error, KeyId, Machine, Repetition, StateId, Steps};
+use formalm_automata::{
+    ByteSet, Cover, EndSteps, Error, KeyId, Machine, Repetition, StateId, Steps,
+};
 use formalm_vocabulary::{Node, Trie};
 use rustc_hash::FxHashMap;
+
+/// With more places where members end, walking on behind each takes longer than walking once.
+const ENDS: usize = 4096;
 
 /// Characters over which a key comes back to itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,17 +57,40 @@ impl<'a, K: Steps> Walk<'a, K> {
     ) -> Result<(), Error> {
         let trie = self.trie;
         let nodes = trie.nodes();
-        let top = nodes[node as usize].depth();
-        let end = nodes[node as usize].end();
+        self.enter(node, key)?;
+        if nodes[node as usize].word().is_some() {
+            emit(trie.tokens_at(node));
+        }
+        self.rest_of_subtree(node, emit)
+    }
+
+    /// Tokens below `node`, which has been read, ending in `key`.
+    pub(crate) fn below(
+        &mut self,
+        node: u32,
+        key: KeyId,
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        self.enter(node, key)?;
+        self.rest_of_subtree(node, emit)
+    }
+
+    /// Notes the key behind a node.
+    fn enter(&mut self, node: u32, key: KeyId) -> Result<(), Error> {
+        let top = self.trie.nodes()[node as usize].depth();
         self.stack.resize(self.stack.len().max(top + 1), key);
         self.stack[top] = key;
         if K::KNOWS_FEW {
             self.few.resize(self.few.len().max(top + 1), None);
             self.few[top] = self.keys.few(key)?;
         }
-        if nodes[node as usize].word().is_some() {
-            emit(trie.tokens_at(node));
-        }
+        Ok(())
+    }
+
+    fn rest_of_subtree(&mut self, node: u32, emit: &mut impl FnMut(&[u32])) -> Result<(), Error> {
+        let trie = self.trie;
+        let nodes = trie.nodes();
+        let end = nodes[node as usize].end();
         let mut at = node + 1;
         while at < end {
             let here = nodes[at as usize];
@@ -110,6 +138,43 @@ impl<'a, K: Steps> Walk<'a, K> {
             }
         };
         Ok(self.trie.signature(node).is_within(loops.ascii, loops.wide))
+    }
+}
+
+impl<K: EndSteps> Walk<'_, K> {
+    /// Nodes, with tokens below them, at which the text read from a key is a member; `None` if they
+    /// are too many to be listed.
+    pub(crate) fn ends(&mut self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        let nodes = self.trie.nodes();
+        let mut found = Vec::new();
+        self.stack = vec![key];
+        self.few = if K::KNOWS_FEW { vec![self.keys.few(key)?] } else { Vec::new() };
+        let mut at = 0;
+        while (at as usize) < nodes.len() {
+            let here = nodes[at as usize];
+            let depth = here.depth();
+            let before = self.stack[depth - 1];
+            let refused =
+                K::KNOWS_FEW && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()));
+            let next = if refused { None } else { self.keys.step(before, here.byte())? };
+            let leaf = here.end() == at + 1;
+            let Some(next) = next.filter(|_| !leaf) else {
+                at = here.end();
+                continue;
+            };
+            if self.keys.is_end(next)? {
+                if found.len() == ENDS {
+                    return Ok(None);
+                }
+                found.push(at);
+            } else if next == before && self.skips(next, at)? {
+                at = here.end();
+                continue;
+            }
+            self.enter(at, next)?;
+            at += 1;
+        }
+        Ok(Some(found))
     }
 }
 

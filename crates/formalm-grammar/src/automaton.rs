@@ -159,9 +159,11 @@ impl GrammarAutomaton {
 impl Core {
     /// The state before anything was read; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
-        let reading = crate::core::Reading::between(self.stacks.start(), NOTHING);
-        let viable = self.lexing == crate::grammar::Lexing::Any || self.is_viable(reading)?;
-        Ok(if viable { self.state(&[reading]) } else { NOTHING })
+        let mut readings = self.start_readings()?;
+        if self.lexing != crate::grammar::Lexing::Any {
+            readings = self.viable_ones(readings)?;
+        }
+        Ok(self.state(&readings))
     }
 
     /// Bytes that some member continues with, nothing built being kept.
@@ -230,6 +232,10 @@ impl Machine for GrammarAutomaton {
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();
         Ok(grown.core.bound(state.number() - 1)? as usize)
+    }
+
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.least_bytes(state)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -17,6 +17,7 @@ use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
+use crate::indentation::PLAIN;
 use crate::lists::NOTHING;
 
 /// Pairs of lexer states looked at before a lexeme is given up.
@@ -35,6 +36,8 @@ struct Separator {
     /// Threads that could go on after it, and must not match then. Any terminal can be spelled
     /// nevertheless.
     left: u32,
+    /// Those of them that separators leave, and not the end of a line.
+    own: u32,
     /// Those of them that are ignored, so that they are left wherever it stands.
     ignored: u32,
 }
@@ -70,6 +73,11 @@ impl Certificate {
 impl Core {
     /// Looks for a separator that works for all of these terminals.
     pub(crate) fn certify(&mut self, terminals: &[u32]) -> Result<(), Error> {
+        let lines = match &self.layout {
+            Some(layout) if layout.need.is_none() => return Ok(()),
+            Some(layout) => layout.left,
+            None => NOTHING,
+        };
         let candidates = self.ignored_texts(terminals)?;
         let mut tried: FxHashSet<u32> = FxHashSet::default();
         for left in candidates.iter().map(|one| one.1) {
@@ -85,11 +93,14 @@ impl Core {
             let is_ignored = |one: &u32| self.is_ignored(self.lexer.terminal(*one));
             let ignored: Vec<u32> = all.iter().copied().filter(is_ignored).collect();
             let ignored = self.lexer.lists.intern(&ignored);
-            let separator = Separator { texts, left, ignored };
+            let own = left;
+            let left = self.union_of(own, lines);
+            let separator = Separator { texts, left, own, ignored };
             let mut brittle = Vec::new();
+            let start = self.start_of_all(terminals, &[]);
             for &terminal in terminals {
                 self.stacks.meter.reset();
-                if !self.is_spelled(terminals, terminal, &separator)? {
+                if !self.is_spelled((terminals, start), terminal, &separator)? {
                     brittle.push(terminal);
                 }
             }
@@ -164,10 +175,18 @@ impl Core {
     /// stand, and as the first of them that may wherever some may.
     fn is_spelled(
         &mut self,
-        terminals: &[u32],
+        (terminals, start): (&[u32], u32),
         wanted: u32,
         separator: &Separator,
     ) -> Result<bool, Error> {
+        let layout = self.layout.as_ref();
+        if layout.is_some_and(|layout| layout.is_level(wanted)) {
+            // Columns tell it.
+            return Ok(true);
+        }
+        // No line ends directly behind another one.
+        let is_newline = layout.is_some_and(|layout| layout.newline == wanted);
+        let left = if is_newline { separator.own } else { separator.left };
         let of_it = self.replaced.iter().filter(|one| one.text as u32 == wanted);
         let mut patterns: Vec<u32> = of_it
             .map(|one| one.pattern as u32)
@@ -177,12 +196,15 @@ impl Core {
         for at in 0..patterns.len() {
             let without = [&patterns[..at], &[wanted]].concat();
             let start = self.start_of_all(terminals, &without);
-            if !self.ends((start, separator.left), separator, Some(self.became(wanted)))? {
+            if !self.ends((start, left), separator, Some(self.became(wanted)))? {
                 return Ok(false);
             }
         }
-        let start = self.start_of_all(terminals, &patterns);
-        self.ends((start, separator.left), separator, Some(wanted))
+        let start = match patterns.is_empty() {
+            true => start,
+            false => self.start_of_all(terminals, &patterns),
+        };
+        self.ends((start, left), separator, Some(wanted))
     }
 
     /// Whether a terminal can be spelled between two separators in a context, behind what
@@ -212,7 +234,8 @@ impl Core {
         if let Some(&known) = self.certificate.leaves.get(&context) {
             return Ok(known);
         }
-        let mut left = separator.ignored;
+        let lines = self.layout.as_ref().map_or(NOTHING, |layout| layout.left);
+        let mut left = self.union_of(separator.ignored, lines);
         for text in &*separator.texts {
             let more = self.ignored_leaves(context, text)?;
             left = self.union_of(left, more.unwrap_or(separator.left));
@@ -282,7 +305,7 @@ impl Core {
         separator: &Separator,
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
-        if self.ends_shortly(from, separator, wanted)? {
+        if self.is_open_line(from, wanted) || self.ends_shortly(from, separator, wanted)? {
             return Ok(true);
         }
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([from]);
@@ -290,7 +313,7 @@ impl Core {
         let mut at = 0;
         let most = if wanted.is_some() { TRIALS } else { PAIRS };
         while at < queue.len() && queue.len() < most {
-            for byte in self.lexer.representatives().to_vec() {
+            for byte in self.bytes_towards(queue[at].0, wanted)? {
                 let Some((ended, next)) = self.trial(queue[at], byte, separator, wanted)? else {
                     continue;
                 };
@@ -310,6 +333,27 @@ impl Core {
     fn may_be(&self, lexeme: u32, wanted: Option<u32>) -> bool {
         let mut threads = self.lexer.lists.get(lexeme).iter();
         wanted.is_none_or(|wanted| threads.any(|&one| self.lexer.terminal(one) == wanted))
+    }
+
+    /// Bytes, one of each class, that a thread of the terminal asked for reads; all of them if none
+    /// is asked for.
+    fn bytes_towards(&mut self, lexeme: u32, wanted: Option<u32>) -> Result<Vec<u8>, Error> {
+        let mut bytes = self.lexer.representatives().to_vec();
+        let Some(wanted) = wanted else { return Ok(bytes) };
+        let threads = self.lexer.lists.share(lexeme);
+        let is_wanted = |one: &u32| self.lexer.terminal(*one) == wanted;
+        let threads: Vec<u32> = threads.iter().copied().filter(is_wanted).collect();
+        let mut read = Vec::with_capacity(bytes.len());
+        for &byte in &bytes {
+            let mut reads = false;
+            for &thread in &threads {
+                reads |= self.lexer.step_thread(thread, byte)?.is_some();
+            }
+            read.push(reads);
+        }
+        let mut read = read.into_iter();
+        bytes.retain(|_| read.next() == Some(true));
+        Ok(bytes)
     }
 
     /// The same along the shortest texts of the threads: nearly always enough.
@@ -335,6 +379,18 @@ impl Core {
         Ok(false)
     }
 
+    /// Whether a lexeme is the end of a line and nothing stands in its way: then it can be brought
+    /// to any column.
+    fn is_open_line(&self, (lexeme, forbidden): (u32, u32), wanted: Option<u32>) -> bool {
+        let Some(layout) = &self.layout else { return false };
+        let one = match (self.lexer.lists.get(lexeme), forbidden) {
+            (&[one], NOTHING) if self.lexer.column(one) != PLAIN => one,
+            _ => return false,
+        };
+        let is_newline = |wanted: u32| wanted == layout.newline;
+        is_newline(self.lexer.terminal(one)) && wanted.is_none_or(is_newline)
+    }
+
     /// One byte: whether the lexeme may end there, and the pair if it goes on.
     #[expect(clippy::type_complexity, reason = "a pair of lexer states, twice")]
     fn trial(
@@ -355,6 +411,7 @@ impl Core {
             ended |= fits && self.is_gone(one.left, separator)?;
         }
         let alive = outcome.on != NOTHING || outcome.endings != NOTHING;
-        Ok(alive.then(|| (ended, self.scans.pair(outcome.on))))
+        let next = self.scans.pair(outcome.on);
+        Ok(alive.then(|| (ended || self.is_open_line(next, wanted), next)))
     }
 }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    ByteSet, Context, Ending, Error, KeyId, Keys, Lexemes, Place, Progress, Purpose, Repetition,
-    Scan, StateId, Steps, loops_of,
+    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Place, Progress,
+    Purpose, Repetition, Scan, StateId, Steps, loops_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,12 @@ impl GrammarKeys {
     /// Keys of a machine.
     pub fn new(automaton: Arc<GrammarAutomaton>) -> GrammarKeys {
         GrammarKeys { automaton }
+    }
+
+    fn ahead(&self) -> Ahead<'_> {
+        let mut grown = self.automaton.lock();
+        grown.core.remember();
+        Ahead { looking: RefCell::new(Looking { grown, rows: FxHashMap::default() }) }
     }
 }
 
@@ -43,10 +49,11 @@ impl Keys for GrammarKeys {
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        let mut grown = self.automaton.lock();
-        grown.core.remember();
-        let looking = RefCell::new(Looking { grown, rows: FxHashMap::default() });
-        purpose.read(&Ahead { looking })
+        purpose.read(&self.ahead())
+    }
+
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        Ok(purpose.read(&self.ahead(), KeyId::from_number(state.number())))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -71,6 +78,14 @@ struct Looking<'a> {
 impl Drop for Ahead<'_> {
     fn drop(&mut self) {
         self.looking.get_mut().grown.core.forget();
+    }
+}
+
+impl EndSteps for Ahead<'_> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        let core = &mut self.looking.borrow_mut().grown.core;
+        core.stacks.meter.reset();
+        core.is_accepting(key.number() - 1)
     }
 }
 
@@ -121,18 +136,18 @@ impl Lexemes for Ahead<'_> {
         let mut all = Vec::new();
         for reading in core.readings(key.number() - 1) {
             core.stacks.meter.reset();
-            if core.lexing != Lexing::Any && !core.is_settled(reading.stacks)? {
+            if core.lexing != Lexing::Any && !core.is_settled_at(reading.place)? {
                 return Ok(None);
             }
             let lexeme = match reading.is_between() {
-                true => core.context(reading.stacks)?,
+                true => core.context(reading.place)?,
                 false => reading.lexeme,
             };
             if reading.is_between() && !core.fits(lexeme, reading.forbidden)? {
                 return Ok(None);
             }
             let scan = core.scans.number(lexeme, reading.forbidden);
-            all.push((Scan(scan), Place(reading.stacks)));
+            all.push((Scan(scan), Place(reading.place)));
         }
         Ok(Some(all))
     }
@@ -175,13 +190,13 @@ impl Lexemes for Ahead<'_> {
     fn is_certain(&self, place: Place) -> Result<bool, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        Ok(core.lexing == Lexing::Any || core.is_settled(place.0)?)
+        Ok(core.lexing == Lexing::Any || core.is_settled_at(place.0)?)
     }
 
     fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        let stacks = core.after(place.0, terminal)?;
-        Ok((stacks != NOTHING).then_some(Place(stacks)))
+        let place = core.after(place.0, terminal)?;
+        Ok((place != NOTHING).then_some(Place(place)))
     }
 }

@@ -12,9 +12,12 @@ mod contexts;
 mod core;
 mod firmness;
 mod grammar;
+mod indentation;
 mod keys;
+mod layout;
 mod lexer;
 mod limits;
+mod lines;
 mod lists;
 mod lower;
 mod prepare;
@@ -22,16 +25,21 @@ mod readings;
 mod scans;
 mod search;
 mod settled;
+mod shown;
 mod stacks;
 mod tables;
 mod text;
+mod trees;
 mod units;
 
 pub use automaton::GrammarAutomaton;
 pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
+pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
-pub use text::{Syntax, parse, parse_with};
+pub use shown::{Kind, Shaped, Shown};
+pub use text::{Levels, Syntax, parse, parse_shaped, parse_with};
+pub use trees::{Branch, Parse, Part, Trees};
 
 #[cfg(test)]
 mod reference;

@@ -28,6 +28,11 @@ enum Count {
 #[derive(Debug)]
 pub(crate) struct Lowering {
     pub(crate) productions: Vec<Production>,
+    /// Of each production, which alternative of its rule it is.
+    pub(crate) alternatives: Vec<u32>,
+    alternative: u32,
+    /// Every text of a helper has one derivation.
+    unambiguous: bool,
     pub(crate) symbols: u32,
     terminals: u32,
     nodes: FxHashMap<Node, u32>,
@@ -43,9 +48,31 @@ impl Lowering {
         nullable: &[bool],
         allowed: u64,
     ) -> Result<Lowering, Error> {
+        Lowering::made(grammar, nullable, allowed, false)
+    }
+
+    /// The productions of which trees are made: no other ones may derive the same than those that
+    /// are written, so large counts are divided in one way only.
+    pub(crate) fn of_trees(
+        grammar: &Grammar,
+        nullable: &[bool],
+        allowed: u64,
+    ) -> Result<Lowering, Error> {
+        Lowering::made(grammar, nullable, allowed, true)
+    }
+
+    fn made(
+        grammar: &Grammar,
+        nullable: &[bool],
+        allowed: u64,
+        unambiguous: bool,
+    ) -> Result<Lowering, Error> {
         let terminals = grammar.terminals.len() as u32;
         let mut lowering = Lowering {
             productions: Vec::new(),
+            alternatives: Vec::new(),
+            alternative: 0,
+            unambiguous,
             symbols: terminals + grammar.rules.len() as u32,
             terminals,
             nodes: FxHashMap::default(),
@@ -61,7 +88,14 @@ impl Lowering {
             }
         }
         for (at, rule) in grammar.rules.iter().enumerate() {
-            lowering.alternatives(terminals + at as u32, &rule.body)?;
+            let all = match &rule.body {
+                Node::Choice(list) => &list[..],
+                one => std::slice::from_ref(one),
+            };
+            for (number, one) in (0..).zip(all) {
+                lowering.alternative = number;
+                lowering.alternatives(terminals + at as u32, one)?;
+            }
         }
         Ok(lowering)
     }
@@ -73,6 +107,7 @@ impl Lowering {
 
     fn add(&mut self, left: u32, right: Vec<u32>) -> Result<(), Error> {
         self.productions.push(Production { left, right });
+        self.alternatives.push(self.alternative);
         check(Resource::Terms, self.productions.len() as u64, self.allowed)
     }
 
@@ -191,6 +226,15 @@ impl Lowering {
                 let fewer = self.count(one, Count::AtMost(count - 1))?;
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![fewer, one])?;
+            }
+            // None to fewer than half of them, or half of them and up to as many again.
+            Count::AtMost(count) if self.unambiguous => {
+                let half = count.div_ceil(2);
+                let fewer = self.count(one, Count::AtMost(half - 1))?;
+                let rest = self.count(one, Count::AtMost(count - half))?;
+                let half = self.exactly(one, half)?;
+                self.add(helper, vec![fewer])?;
+                self.add(helper, half.into_iter().chain([rest]).collect())?;
             }
             Count::AtMost(count) => {
                 let half = self.count(one, Count::AtMost(count / 2))?;

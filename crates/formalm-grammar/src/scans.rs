@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::grammar::Lexing;
+use crate::indentation::PLAIN;
 use crate::lists::{NOTHING, union};
 
 /// What a byte does to a scan.
@@ -177,9 +178,11 @@ impl Core {
         if let Some(winner) = winner {
             // The lexeme ends here only if nothing that could go on matches later.
             let rest = self.read_ones(next);
+            let rest = self.lexer.plain(rest);
             let left = self.union_of(forbidden.next, rest);
-            let terminal = self.becomes(winner, read.matches);
-            outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
+            if let Some(terminal) = self.becomes(winner, read) {
+                outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
+            }
         }
         // A thread that must not match and yet has to is of no use.
         let mut lexeme = self.without(next, forbidden.next);
@@ -219,15 +222,22 @@ impl Core {
         self.lexer.lists.intern(&kept)
     }
 
-    /// What a lexeme becomes, given everything that matches it.
-    fn becomes(&self, winner: u32, matches: u32) -> u32 {
+    /// What a lexeme becomes, given everything that matches it; `None` for the end of a line that
+    /// leads to none.
+    fn becomes(&self, winner: u32, read: crate::lexer::Outcome) -> Option<u32> {
+        if let Some(layout) = &self.layout
+            && winner == layout.newline
+            && read.column != PLAIN
+        {
+            return layout.line(read.column);
+        }
         if self.lexing != Lexing::First || self.is_ignored(winner) {
-            return winner;
+            return Some(winner);
         }
         let pairs = self.replaced.iter().filter(|one| one.pattern as u32 == winner);
-        let matches = self.lexer.lists.get(matches);
+        let matches = self.lexer.lists.get(read.matches);
         let mut texts = pairs.map(|one| self.became(one.text as u32));
-        texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner)
+        Some(texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner))
     }
 
     fn going_on(&mut self, lexeme: u32, forbidden: u32) -> u32 {
@@ -250,9 +260,8 @@ impl Core {
             return set;
         }
         let other = self.lexer.lists.share(other);
-        let kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
-        let kept: Vec<u32> =
-            kept.into_iter().filter(|one| other.binary_search(one).is_err()).collect();
+        let mut kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
+        kept.retain(|&one| other.binary_search(&self.lexer.plain_thread(one)).is_err());
         self.lexer.lists.intern(&kept)
     }
 }

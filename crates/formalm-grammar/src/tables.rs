@@ -47,6 +47,8 @@ struct State {
     kernel: u32,
     /// What can be shifted: a set.
     shifts: u32,
+    /// How many symbols were pushed of the items of the kernel, ascending.
+    pops: Box<[u32]>,
     /// Left sides that can be reduced to, with the number of symbols to pop.
     reductions: Box<[(u32, u32)]>,
     /// Per symbol, ascending: kernel of the successor, and the successor once built.
@@ -138,6 +140,11 @@ impl Tables {
         self.states[state as usize].shifts
     }
 
+    /// How many symbols were pushed of the items of a state's kernel, ascending.
+    pub(crate) fn pops(&self, state: u32) -> &[u32] {
+        &self.states[state as usize].pops
+    }
+
     /// Left sides a state reduces to, and how many symbols each pops.
     pub(crate) fn reductions(&self, state: u32) -> &[(u32, u32)] {
         &self.states[state as usize].reductions
@@ -183,7 +190,8 @@ impl Tables {
         }
         let state = self.closure(kernel, meter)?;
         let id = self.states.len() as u32;
-        self.state_bytes += 80 + 12 * state.moves.len() + 8 * state.reductions.len();
+        self.state_bytes +=
+            96 + 4 * state.pops.len() + 12 * state.moves.len() + 8 * state.reductions.len();
         self.states.push(state);
         self.built.resize(self.kernels.len(), UNKNOWN);
         self.built[kernel as usize] = id;
@@ -193,6 +201,9 @@ impl Tables {
     fn closure(&mut self, kernel: u32, meter: &mut Meter) -> Result<State, Error> {
         let mut items: Vec<(u32, u32)> =
             self.kernels.get(kernel).chunks_exact(2).map(|item| (item[0], item[1])).collect();
+        let mut pops: Vec<u32> = items.iter().map(|item| item.1).collect();
+        pops.sort_unstable();
+        pops.dedup();
         let mut seen: rustc_hash::FxHashSet<(u32, u32)> = items.iter().copied().collect();
         let mut predicted: rustc_hash::FxHashSet<u32> = rustc_hash::FxHashSet::default();
         let mut moves: Vec<(u32, u32, u32)> = Vec::new();
@@ -230,7 +241,7 @@ impl Tables {
         reductions.dedup();
         let shifts = self.sets.intern(&shifts);
         let moves = self.moves(moves);
-        Ok(State { kernel, shifts, reductions: reductions.into(), moves })
+        Ok(State { kernel, shifts, pops: pops.into(), reductions: reductions.into(), moves })
     }
 
     /// Kernels of the successors, from items `(symbol, place, pushed)` after the symbol.

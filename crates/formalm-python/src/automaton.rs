@@ -238,9 +238,9 @@ impl Automaton {
 
     /// What the user should know of the schema: `(JSON pointer, message, effect)`.
     #[getter]
-    fn remarks(&self) -> Vec<(String, String, &'static str)> {
+    fn remarks(&self, py: Python<'_>) -> Vec<(String, String, &'static str)> {
         let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
-        let told = schema.notes().iter();
+        let told = py.detach(|| schema.all_notes()).iter();
         told.map(|note| (note.place.clone(), note.message.clone(), note.effect.name())).collect()
     }
 

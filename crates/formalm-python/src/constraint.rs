@@ -50,7 +50,8 @@ impl Constraint {
             let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
             return Err(errors::argument(py, &message, None));
         }
-        let keys = AnyKeys::new(py, Arc::clone(&automaton.machine), vocabulary);
+        let machine = Arc::clone(&automaton.machine);
+        let keys = AnyKeys::new(py, machine, vocabulary, memory_limit_bytes);
         let vocabulary = Arc::clone(&vocabulary.inner);
         let inner = match encoder {
             None => Inner::over(keys, vocabulary, memory_limit_bytes),

@@ -1,10 +1,36 @@
 //! Grammars.
 
-use formalm_grammar::{Grammar as Inner, Lexing, Syntax, parse_with};
+use formalm_automata::Expression as Language;
+use formalm_grammar::{Grammar as Inner, Levels, Lexing, Rules, Syntax, parse_with};
 use pyo3::prelude::*;
 
 use crate::errors;
 use crate::language::Expression;
+
+/// How indentation is told, by the names of terminals.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct IndentationLevels {
+    inner: Levels,
+}
+
+#[pymethods]
+impl IndentationLevels {
+    #[new]
+    fn new(
+        names: [String; 3],
+        brackets: [Vec<String>; 2],
+        is_python: bool,
+        numbers: [u32; 3],
+    ) -> IndentationLevels {
+        let [newline, indent, dedent] = names;
+        let [opening, closing] = brackets;
+        let [tab, widest, levels] = numbers;
+        let rules = if is_python { Rules::Python } else { Rules::Lark };
+        let inner =
+            Levels { newline, indent, dedent, opening, closing, rules, tab, widest, levels };
+        IndentationLevels { inner }
+    }
+}
 
 /// A grammar that was read; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -15,7 +41,8 @@ pub(crate) struct Grammar {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new()))]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are those of the class in Python")]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -23,34 +50,12 @@ impl Grammar {
         lexing: Option<&str>,
         start: Option<&str>,
         languages: Vec<(String, PyRef<'_, Expression>)>,
+        levels: Option<PyRef<'_, IndentationLevels>>,
     ) -> PyResult<Grammar> {
-        let syntax = match syntax {
-            "lark" => Syntax::Lark,
-            "gbnf" => Syntax::Gbnf,
-            "ebnf" => Syntax::Ebnf,
-            other => {
-                let message = format!("there is no syntax {other:?}");
-                return Err(errors::argument(
-                    py,
-                    &message,
-                    Some("use \"lark\", \"gbnf\" or \"ebnf\""),
-                ));
-            }
-        };
-        let lexing = match lexing {
-            None => None,
-            Some("any") => Some(Lexing::Any),
-            Some("longest") => Some(Lexing::Longest),
-            Some("first") => Some(Lexing::First),
-            Some(other) => {
-                let message = format!("there is no reading {other:?} of lexemes");
-                let hint = Some("use \"any\", \"longest\" or \"first\"");
-                return Err(errors::argument(py, &message, hint));
-            }
-        };
-        let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
-        let languages: Vec<_> = languages.collect();
-        match py.detach(|| parse_with(text, syntax, lexing, start, &languages)) {
+        let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
+        let levels = levels.map(|levels| levels.inner.clone());
+        let read = || parse_with(text, syntax, lexing, start, &languages, levels.as_ref());
+        match py.detach(read) {
             Ok(inner) => Ok(Grammar { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }
@@ -64,4 +69,36 @@ impl Grammar {
             Lexing::First => "first",
         }
     }
+}
+
+/// Options as the core has them.
+#[expect(clippy::type_complexity, reason = "three options that belong together")]
+pub(crate) fn options(
+    py: Python<'_>,
+    syntax: &str,
+    lexing: Option<&str>,
+    languages: Vec<(String, PyRef<'_, Expression>)>,
+) -> PyResult<(Syntax, Option<Lexing>, Vec<(String, Language)>)> {
+    let syntax = match syntax {
+        "lark" => Syntax::Lark,
+        "gbnf" => Syntax::Gbnf,
+        "ebnf" => Syntax::Ebnf,
+        other => {
+            let message = format!("there is no syntax {other:?}");
+            return Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")));
+        }
+    };
+    let lexing = match lexing {
+        None => None,
+        Some("any") => Some(Lexing::Any),
+        Some("longest") => Some(Lexing::Longest),
+        Some("first") => Some(Lexing::First),
+        Some(other) => {
+            let message = format!("there is no reading {other:?} of lexemes");
+            let hint = Some("use \"any\", \"longest\" or \"first\"");
+            return Err(errors::argument(py, &message, hint));
+        }
+    };
+    let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
+    Ok((syntax, lexing, languages.collect()))
 }

@@ -16,6 +16,7 @@ mod matcher;
 mod parser;
 mod patient;
 mod schema;
+mod trees;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -34,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]
-    use super::grammar::Grammar;
+    use super::grammar::{Grammar, IndentationLevels};
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]
@@ -47,6 +48,8 @@ mod _core {
     use super::parser::Parser;
     #[pymodule_export]
     use super::schema::JsonSchema;
+    #[pymodule_export]
+    use super::trees::Trees;
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, ByteSet, Composed, Error, Filtered, Front, KeyId, Keys, Machine, Prefixed,
-    PrefixedKeys, Purpose, StateId, StateKeys, Viability,
+    Automaton, ByteSet, Composed, EndPurpose, Error, Filtered, Front, KeyId, Keys, Machine,
+    Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
 };
+use formalm_constraint::ComposedKeys;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
 use pyo3::prelude::*;
@@ -110,6 +111,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.least_bytes(state))
     }
 
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.owed_bytes(state))
+    }
+
     fn memory_bytes(&self) -> usize {
         on_any!(self, one => one.memory_bytes())
     }
@@ -146,7 +151,9 @@ enum Plain {
     Grammar(GrammarKeys),
     Schema(Box<SchemaKeys>),
     Parser(ParserKeys),
-    /// Of machines made of others.
+    /// Of machines in rows, choices and repetitions.
+    Composed(Box<ComposedKeys<AnyKeys>>),
+    /// Of machines beside regular ones.
     States(StateKeys<AnyMachine>),
 }
 
@@ -157,6 +164,7 @@ macro_rules! on_plain {
             Plain::Grammar($one) => $result,
             Plain::Schema($one) => $result,
             Plain::Parser($one) => $result,
+            Plain::Composed($one) => $result,
             Plain::States($one) => $result,
         }
     };
@@ -177,6 +185,7 @@ impl AnyKeys {
         py: Python<'_>,
         machine: Arc<AnyMachine>,
         vocabulary: &Vocabulary,
+        memory_limit_bytes: usize,
     ) -> AnyKeys {
         let horizon = vocabulary.inner.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
@@ -192,9 +201,18 @@ impl AnyKeys {
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
                 }
-                AnyMachine::Composed(_) | AnyMachine::Filtered(_) => {
-                    Plain::States(StateKeys::new(Arc::clone(rest)))
+                AnyMachine::Composed(one) => {
+                    let parts = |part: &Arc<AnyMachine>| {
+                        let (part, limit) = (Arc::clone(part), memory_limit_bytes);
+                        let regular = matches!(*part, AnyMachine::Regular(_));
+                        (!regular).then(|| AnyKeys::new(py, part, vocabulary, limit))
+                    };
+                    let (rest, one) = (Arc::clone(rest), Arc::clone(one));
+                    let (tokens, limit) = (Arc::clone(&vocabulary.inner), memory_limit_bytes);
+                    let keys = ComposedKeys::new(rest, one, tokens, limit, parts);
+                    Plain::Composed(Box::new(keys))
                 }
+                AnyMachine::Filtered(_) => Plain::States(StateKeys::new(Arc::clone(rest))),
                 AnyMachine::Prefixed(_) => return None,
             };
             Some(PlainKeys { machine: Arc::clone(rest), kind })
@@ -247,6 +265,14 @@ macro_rules! hand_on {
 
             fn read<P: Purpose>(&self, purpose: P) -> P::Result {
                 $on!(&self.kind, one => one.read(purpose))
+            }
+
+            fn read_ends<P: EndPurpose>(
+                &self,
+                state: StateId,
+                purpose: P,
+            ) -> Result<P::Result, Error> {
+                $on!(&self.kind, one => one.read_ends(state, purpose))
             }
 
             fn memory_bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
-use numpy::PyArray1;
+use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
@@ -89,6 +89,14 @@ impl Matcher {
         let cursor = &*cursor;
         let needed = cursor.constraint().words();
         let row = row.map_or(Ok(0), |row| errors::integer(row, "row"))?;
+        let array;
+        let out = match out.is_instance_of::<PyUntypedArray>() {
+            true => out,
+            false => {
+                array = py.import("formalm.bitmask")?.call_method1("as_bitmask", (out,))?;
+                &array
+            }
+        };
         let mut place = bitmask(py, out, true)?.row(py, row, needed)?;
         // SAFETY: `out` is alive for the whole call.
         let words = unsafe { place.words() };

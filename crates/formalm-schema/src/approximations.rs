@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::{Effect, NodeId, Note, Rule, Type};
-use crate::solve::{FEW_VALUES, Interval, Listed, MAX_LISTED, Scale};
+use crate::solve::{FEW_VALUES, Interval, Listed, MAX_LISTED, PLENTY, Scale};
 
 const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
 
@@ -137,7 +137,7 @@ impl Core {
                 return Ok(false);
             }
         }
-        Ok(least <= MAX_LISTED as u64 || at == 0)
+        Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
     }
 
     /// Whether it is known how many values a node has, as far as it matters.

@@ -18,6 +18,7 @@ mod names;
 mod node;
 mod options;
 mod pattern;
+mod pruned;
 mod read;
 mod solve;
 mod unevaluated;
@@ -25,6 +26,7 @@ mod value;
 
 pub use document::Document;
 pub use formalm_automata::spelling::Escapes;
+pub use formats::NAMES as FORMATS;
 pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use node::{Effect, Note};
-pub use options::{Limits, Options, Order};
+pub use options::{Formats, Limits, Options, Order};

@@ -6,6 +6,7 @@ from formalm.languages.choice import Choice, Literal
 from formalm.languages.data import from_data, to_data
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
+from formalm.languages.indentation import Indentation
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
@@ -22,6 +23,7 @@ from formalm.languages.structure import (
     free_text,
     until,
 )
+from formalm.languages.trees import Lexeme, Tree
 from formalm.languages.typescript import TypeScript
 
 __all__ = [
@@ -34,9 +36,11 @@ __all__ = [
     "EditScript",
     "Edited",
     "Grammar",
+    "Indentation",
     "Group",
     "JsonSchema",
     "Language",
+    "Lexeme",
     "Literal",
     "Note",
     "ParseFailure",
@@ -53,6 +57,7 @@ __all__ = [
     "Structure",
     "TokenGroup",
     "ToolCalls",
+    "Tree",
     "TypeScript",
     "as_language",
     "free_text",

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
+from formalm.languages.derivations import Derivations, Written
+from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
 
@@ -32,7 +34,7 @@ class Note(NamedTuple):
     span: tuple[int, int] | None
 
 
-class Grammar(Language):
+class Grammar(Derivations):
     r"""The texts that a context-free grammar derives.
 
     Left, right, hidden and mutual recursion, ambiguity and rules for the empty text are all read
@@ -57,6 +59,9 @@ class Grammar(Language):
         The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
         rule of EBNF.
 
+    indentation
+        How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
+        the first; None is not at all.
     languages
         Terminals that are languages, by name: any regular language, ``&`` and ``~`` included. Lark
         text names each of them in ``%declare``. They compete as patterns without end do.
@@ -101,6 +106,7 @@ class Grammar(Language):
         lexing: str | None = None,
         start: str | None = None,
         languages: Languages = (),
+        indentation: Indentation | None = None,
     ) -> None:
         for name, value in (("text", text), ("syntax", syntax)):
             if not isinstance(value, str):
@@ -114,10 +120,15 @@ class Grammar(Language):
             span = (error.start, error.end)
             message = "a grammar has a lone surrogate, which no text has"
             raise LanguageError(message, source=text, span=span) from None
+        if indentation is not None and not isinstance(indentation, Indentation):
+            raise ArgumentError(
+                f"indentation is an Indentation or None, not {type(indentation).__name__}"
+            )
         given = named_languages(languages)
-        super().__init__(text, syntax, lexing, start, *(part for pair in given for part in pair))
-        parts = [(name, language.expression()) for name, language in given]
-        self._grammar = _core.Grammar(text, syntax, lexing, start, parts)
+        flat = (part for pair in given for part in pair)
+        super().__init__(text, syntax, lexing, start, indentation, *flat)
+        levels = None if indentation is None else indentation.described()
+        self._grammar = _core.Grammar(*self._written(), levels)
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -204,6 +215,26 @@ class Grammar(Language):
         """False: a grammar is read by a machine of its own."""
         return False
 
+    def _core_trees(self) -> _core.Trees:
+        if self.indentation is not None:
+            raise LanguageError(
+                "trees of grammars with indentation are not made: lines and blocks have no text",
+                hint="parse the text with a parser of its language",
+            )
+        return super()._core_trees()
+
+    def _written(self) -> Written:
+        parts = [(name, language.expression()) for name, language in self._given()]
+        start = self._arguments[3]
+        reading = self._arguments[2]
+        return (
+            self.text,
+            self.syntax,
+            None if reading is None else str(reading),
+            None if start is None else str(start),
+            parts,
+        )
+
     def _described(self) -> _core.Grammar:
         return self._grammar
 
@@ -214,17 +245,28 @@ class Grammar(Language):
         )
 
     @property
+    def indentation(self) -> Indentation | None:
+        """How lines and blocks are told, if they are."""
+        given = self._arguments[4]
+        return given if isinstance(given, Indentation) else None
+
+    @property
     def languages(self) -> dict[str, Language]:
         """The terminals that are languages, by name."""
-        given = iter(self._arguments[4:])
-        return {
-            str(name): language
+        return dict(self._given())
+
+    def _given(self) -> list[tuple[str, Language]]:
+        """Names and languages as they were given, where a name may stand twice."""
+        given = iter(self._arguments[5:])
+        return [
+            (str(name), language)
             for name, language in zip(given, given, strict=True)
             if isinstance(language, Language)
-        }
+        ]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (*self._arguments[:4], tuple(self.languages.items()))
+        languages = tuple(self.languages.items())
+        return type(self), (*self._arguments[:4], languages, self.indentation)
 
     def __repr__(self) -> str:
         parts = [repr(self.text)]
@@ -234,6 +276,8 @@ class Grammar(Language):
                 parts.append(f"{name}={value!r}")
         if self.languages:
             parts.append(f"languages={self.languages!r}")
+        if self.indentation is not None:
+            parts.append(f"indentation={self.indentation!r}")
         return f"Grammar({', '.join(parts)})"
 
 

@@ -69,6 +69,40 @@ impl<M: Machine> Composed<M> {
         self.lock().len()
     }
 
+    /// The letters in which a text may be, with the state of each.
+    pub fn items(&self, state: StateId) -> Vec<(u32, StateId)> {
+        let items = self.lock().items(state.number());
+        items.iter().filter(|item| item.0 != BEGINNING).copied().collect()
+    }
+
+    /// All letters; their indices are those of [`Composed::items`].
+    pub fn letters(&self) -> &[Letter<M>] {
+        &self.letters
+    }
+
+    /// The state of texts that are in some letters; none, if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn state_within(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
+        if items.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(StateId::from_number(self.lock().number(items.to_vec())?)))
+    }
+
+    /// The state of texts that have just ended a letter and go on; none, if nothing may follow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn state_behind(&self, letter: u32) -> Result<Option<StateId>, Error> {
+        let mut items = Vec::new();
+        self.enter(&self.letters[letter as usize].follows, &mut items);
+        self.state_within(&items)
+    }
+
     fn lock(&self) -> MutexGuard<'_, States> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }

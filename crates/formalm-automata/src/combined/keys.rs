@@ -6,7 +6,7 @@ use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::lexemes::NoLexemes;
-use crate::machine::{Keys, Machine, Purpose, Steps};
+use crate::machine::{EndSteps, Keys, Machine, Purpose, Steps};
 use crate::viability::{KeyId, Repetition};
 
 /// The states of a machine as keys: masks are found byte by byte, and what they meet is kept.
@@ -38,7 +38,7 @@ impl<M: Machine> Keys for StateKeys<M> {
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&Plainly(&*self.machine))
+        purpose.read(&Plainly::new(&*self.machine))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -46,7 +46,22 @@ impl<M: Machine> Keys for StateKeys<M> {
     }
 }
 
-struct Plainly<'a, M>(&'a M);
+/// A machine read state by state.
+#[derive(Debug)]
+pub struct Plainly<'a, M>(&'a M);
+
+impl<'a, M> Plainly<'a, M> {
+    /// The states of a machine as keys.
+    pub fn new(machine: &'a M) -> Plainly<'a, M> {
+        Plainly(machine)
+    }
+}
+
+impl<M: Machine> EndSteps for Plainly<'_, M> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        Ok(self.0.is_accepting(StateId::from_number(key.number())))
+    }
+}
 
 impl<M: Machine> Steps for Plainly<'_, M> {
     type Lexemes = NoLexemes;

@@ -12,4 +12,4 @@ mod states;
 
 pub use composed::{Composed, Letter};
 pub use filtered::Filtered;
-pub use keys::StateKeys;
+pub use keys::{Plainly, StateKeys};

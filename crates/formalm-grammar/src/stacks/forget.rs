@@ -7,7 +7,7 @@ use super::{Stacks, UNKNOWN};
 pub(super) struct Mark {
     pub(super) nodes: usize,
     pub(super) edges: usize,
-    pub(super) lists: usize,
+    pub(super) sets: usize,
 }
 
 /// What was remembered since the mark.
@@ -22,9 +22,13 @@ pub(super) struct Log {
 impl Stacks {
     /// Begins to note what is made, so that [`Stacks::forget`] can drop it.
     pub(crate) fn remember(&mut self) {
-        let mark =
-            Mark { nodes: self.nodes.len(), edges: self.edges.len(), lists: self.lists.len() };
+        let mark = Mark { nodes: self.nodes.len(), edges: self.edges.len(), sets: self.sets.len() };
         self.mark = Some((mark, Log::default()));
+    }
+
+    /// Keeps what was made since [`Stacks::remember`].
+    pub(crate) fn keep(&mut self) {
+        self.mark = None;
     }
 
     /// Drops what was made since [`Stacks::remember`].
@@ -51,6 +55,6 @@ impl Stacks {
         for edge in self.edges.drain(mark.edges..) {
             self.edge_ids.remove(&(edge.state, edge.below));
         }
-        self.lists.truncate(mark.lists);
+        self.sets.truncate(mark.sets);
     }
 }

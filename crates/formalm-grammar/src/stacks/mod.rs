@@ -7,17 +7,17 @@
 
 mod completion;
 mod forget;
+mod sets;
+mod shift;
 
-use std::sync::Arc;
+use formalm_automata::Error;
+use rustc_hash::FxHashMap;
 
-use formalm_automata::{Error, Resource};
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::limits::{Meter, check};
-use crate::lists::Lists;
+use crate::limits::Meter;
 use crate::tables::{self, STOP, Tables};
 pub(crate) use completion::NEVER;
 use forget::{Log, Mark};
+use sets::{Members, Sets};
 
 const UNKNOWN: u32 = u32::MAX;
 /// What lies below the first state.
@@ -29,7 +29,7 @@ struct Edge {
     below: u32,
     /// What its reductions can shift, as a set of [`Tables::sets`].
     allowed: u32,
-    /// Edges one reduction leads to, as a list.
+    /// Edges one reduction leads to, as a set.
     children: u32,
     /// Bytes of a shortest completion.
     bytes: u32,
@@ -40,15 +40,15 @@ struct Edge {
 pub(crate) struct Stacks {
     pub(crate) tables: Tables,
     pub(crate) meter: Meter,
-    /// State and list of nodes below.
+    /// State and set of nodes below.
     nodes: Vec<(u32, u32)>,
     /// Whether the state of a node is not sound, or one that completing its items comes back to.
     fragile: Vec<bool>,
     node_ids: FxHashMap<(u32, u32), u32>,
     edges: Vec<Edge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
-    /// Lists of nodes and of edges. A set of stacks is the list of its topmost nodes.
-    lists: Lists,
+    /// Sets of nodes and of edges. A set of stacks is that of its topmost nodes.
+    sets: Sets,
     /// Edges above or equal to an edge that shift a terminal.
     fronts: FxHashMap<(u32, u32), u32>,
     shifts: FxHashMap<(u32, u32), u32>,
@@ -69,7 +69,7 @@ impl Stacks {
             node_ids: FxHashMap::default(),
             edges: Vec::new(),
             edge_ids: FxHashMap::default(),
-            lists: Lists::default(),
+            sets: Sets::default(),
             fronts: FxHashMap::default(),
             shifts: FxHashMap::default(),
             allowed: FxHashMap::default(),
@@ -78,7 +78,7 @@ impl Stacks {
             bytes_allowed,
         };
         let bottom = stacks.node(0, &[BOTTOM]);
-        stacks.start = stacks.lists.intern(&[bottom]);
+        stacks.start = stacks.sets.of(bottom);
         stacks
     }
 
@@ -88,40 +88,48 @@ impl Stacks {
     }
 
     fn node(&mut self, state: u32, below: &[u32]) -> u32 {
-        let list = self.lists.intern(below);
-        if let Some(&known) = self.node_ids.get(&(state, list)) {
-            return known;
+        let set = self.sets.intern(below);
+        let nodes = &mut self.nodes;
+        let fresh = nodes.len() as u32;
+        let node = *self.node_ids.entry((state, set)).or_insert_with(|| {
+            nodes.push((state, set));
+            fresh
+        });
+        if node == fresh {
+            let fragile = self.exposes_fragile(state, below);
+            self.fragile.push(fragile);
         }
-        let fragile = self.exposes_fragile(state, below);
-        self.fragile.push(fragile);
-        self.nodes.push((state, list));
-        let node = self.nodes.len() as u32 - 1;
-        self.node_ids.insert((state, list), node);
         node
     }
 
     /// Whether a state is not sound, or one below that its items come back to when they are
     /// complete: what lies in between never matters again.
     fn exposes_fragile(&self, state: u32, below: &[u32]) -> bool {
-        if !self.tables.has_fragile() || below.first() == Some(&BOTTOM) {
-            return self.tables.is_fragile(state);
+        if !self.tables.has_fragile() {
+            return false;
         }
         if self.tables.is_fragile(state) {
             return true;
         }
-        let pushed: FxHashSet<u32> = self.tables.goals(state).map(|one| one.1).collect();
-        let most = pushed.iter().copied().max().unwrap_or(0);
+        if below.first() == Some(&BOTTOM) {
+            return false;
+        }
+        let pops = self.tables.pops(state);
+        let most = pops.last().copied().unwrap_or(0);
         let mut reached = below.to_vec();
         for popped in 1..=most {
             let fragile = |&one: &u32| self.fragile[one as usize];
-            if pushed.contains(&popped) && reached.iter().any(fragile) {
+            if pops.binary_search(&popped).is_ok() && reached.iter().any(fragile) {
                 return true;
             }
             if popped < most {
-                let nodes = reached.iter().map(|&one| self.nodes[one as usize].1);
-                reached = nodes.flat_map(|list| self.lists.get(list).iter().copied()).collect();
-                reached.sort_unstable();
-                reached.dedup();
+                let mut next = Vec::with_capacity(reached.len());
+                for &one in &reached {
+                    next.extend_from_slice(&self.sets.get(self.nodes[one as usize].1));
+                }
+                next.sort_unstable();
+                next.dedup();
+                reached = next;
             }
         }
         false
@@ -138,12 +146,18 @@ impl Stacks {
     }
 
     /// Nodes `count` below a node, itself for none.
-    fn pop(&mut self, node: u32, count: u32) -> Result<Vec<u32>, Error> {
+    fn pop(&mut self, mut node: u32, mut count: u32) -> Result<Vec<u32>, Error> {
+        while count > 0
+            && let Some(below) = Sets::single(self.nodes[node as usize].1)
+        {
+            self.meter.spend(1)?;
+            (node, count) = (below, count - 1);
+        }
         let mut reached = vec![node];
         for _ in 0..count {
             let mut below: Vec<u32> = Vec::new();
             for &node in &reached {
-                below.extend_from_slice(self.lists.get(self.nodes[node as usize].1));
+                below.extend_from_slice(&self.sets.get(self.nodes[node as usize].1));
             }
             self.meter.spend(below.len())?;
             below.sort_unstable();
@@ -166,10 +180,10 @@ impl Stacks {
     }
 
     /// Edges that one reduction of an edge leads to.
-    fn children(&mut self, edge: u32) -> Result<Arc<[u32]>, Error> {
+    fn children(&mut self, edge: u32) -> Result<Members, Error> {
         let Edge { state, below, children, .. } = self.edges[edge as usize];
         if children != UNKNOWN {
-            return Ok(self.lists.share(children));
+            return Ok(self.sets.get(children));
         }
         let mut list = Vec::new();
         for at in 0..self.tables.reductions(state).len() {
@@ -180,18 +194,22 @@ impl Stacks {
         list.sort_unstable();
         list.dedup();
         self.meter.spend(list.len() + 1)?;
-        let id = self.lists.intern(&list);
-        self.edges[edge as usize].children = id;
+        let set = self.sets.intern(&list);
+        self.edges[edge as usize].children = set;
         if let Some((mark, log)) = &mut self.mark
             && (edge as usize) < mark.edges
         {
             log.children.push(edge);
         }
-        Ok(self.lists.share(id))
+        Ok(self.sets.get(set))
     }
 
     /// What an edge and all it reduces to can shift.
     fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
+        let known = self.edges[edge as usize].allowed;
+        if known != UNKNOWN {
+            return Ok(known);
+        }
         let mut path = vec![edge];
         while let Some(&edge) = path.last() {
             if self.edges[edge as usize].allowed != UNKNOWN {
@@ -205,6 +223,12 @@ impl Stacks {
                 continue;
             }
             let own = self.tables.shifts(self.edges[edge as usize].state);
+            if children.is_empty() {
+                self.meter.spend(1)?;
+                self.edges[edge as usize].allowed = own;
+                path.pop();
+                continue;
+            }
             let mut allowed = self.tables.sets.get(own).to_vec();
             for &child in &*children {
                 let more = self.edges[child as usize].allowed;
@@ -217,50 +241,6 @@ impl Stacks {
         Ok(self.edges[edge as usize].allowed)
     }
 
-    /// Edges that shift a terminal, of those that an edge reduces to and itself.
-    fn front(&mut self, edge: u32, terminal: u32) -> Result<Arc<[u32]>, Error> {
-        let mut path = vec![edge];
-        while let Some(&edge) = path.last() {
-            if self.fronts.contains_key(&(edge, terminal)) {
-                path.pop();
-                continue;
-            }
-            let children = self.children(edge)?;
-            let mut list = Vec::new();
-            let mut open = None;
-            for &child in &*children {
-                if !self.shifts_terminal(child, terminal)? {
-                    continue;
-                }
-                match self.fronts.get(&(child, terminal)) {
-                    Some(&front) => list.extend_from_slice(self.lists.get(front)),
-                    None => open = Some(child),
-                }
-                if open.is_some() {
-                    break;
-                }
-            }
-            if let Some(child) = open {
-                path.push(child);
-                continue;
-            }
-            let own = self.tables.shifts(self.edges[edge as usize].state);
-            if tables::contains(self.tables.sets.get(own), terminal + 1) {
-                list.push(edge);
-            }
-            list.sort_unstable();
-            list.dedup();
-            self.meter.spend(list.len() + 1)?;
-            let front = self.lists.intern(&list);
-            self.fronts.insert((edge, terminal), front);
-            if let Some((_, log)) = &mut self.mark {
-                log.fronts.push((edge, terminal));
-            }
-            path.pop();
-        }
-        Ok(self.lists.share(self.fronts[&(edge, terminal)]))
-    }
-
     fn shifts_terminal(&mut self, edge: u32, terminal: u32) -> Result<bool, Error> {
         let allowed = self.allowed_of_edge(edge)?;
         Ok(tables::contains(self.tables.sets.get(allowed), terminal + 1))
@@ -269,9 +249,9 @@ impl Stacks {
     /// The edges at the top of a set of stacks.
     fn tops(&mut self, stacks: u32) -> Vec<u32> {
         let mut edges = Vec::new();
-        for &node in &*self.lists.share(stacks) {
+        for &node in &*self.sets.get(stacks) {
             let (state, below) = self.nodes[node as usize];
-            for &node in &*self.lists.share(below) {
+            for &node in &*self.sets.get(below) {
                 edges.push(self.edge(state, node));
             }
         }
@@ -280,7 +260,7 @@ impl Stacks {
 
     /// Whether some state on the stacks is not sound.
     pub(crate) fn is_fragile(&self, stacks: u32) -> bool {
-        self.lists.get(stacks).iter().any(|&node| self.fragile[node as usize])
+        self.sets.get(stacks).iter().any(|&node| self.fragile[node as usize])
     }
 
     /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
@@ -308,74 +288,6 @@ impl Stacks {
         Ok(tables::contains(self.tables.sets.get(allowed), STOP))
     }
 
-    /// The stacks after a terminal; the empty set if it cannot stand here.
-    pub(crate) fn shift(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
-        if let Some(&next) = self.shifts.get(&(stacks, terminal)) {
-            return Ok(next);
-        }
-        let mut front = Vec::new();
-        for edge in self.tops(stacks) {
-            if self.shifts_terminal(edge, terminal)? {
-                front.extend_from_slice(&self.front(edge, terminal)?);
-            }
-        }
-        let grouped = self.grouped(front);
-        let mut tops = Vec::new();
-        for (state, below) in grouped {
-            let node = self.node(state, &below);
-            if let Some(next) = self.tables.goto(state, terminal, &mut self.meter)? {
-                tops.push(self.edge(next, node));
-            }
-        }
-        self.reduce_forced(&mut tops)?;
-        let next = self.united_edges(tops);
-        self.shifts.insert((stacks, terminal), next);
-        if let Some((_, log)) = &mut self.mark {
-            log.shifts.push((stacks, terminal));
-        }
-        let bytes = self.memory_bytes() as u64;
-        check(Resource::Bytes, bytes, self.bytes_allowed)?;
-        Ok(next)
-    }
-
-    /// Takes reductions that nothing can come before, so that equal futures meet.
-    fn reduce_forced(&mut self, tops: &mut Vec<u32>) -> Result<(), Error> {
-        let mut done = Vec::with_capacity(tops.len());
-        let mut seen: FxHashSet<u32> = FxHashSet::default();
-        while let Some(edge) = tops.pop() {
-            if !seen.insert(edge) {
-                continue;
-            }
-            let shifts = self.tables.shifts(self.edges[edge as usize].state);
-            if self.tables.sets.get(shifts).is_empty() {
-                tops.extend_from_slice(&self.children(edge)?);
-            } else {
-                done.push(edge);
-            }
-            self.meter.spend(1)?;
-        }
-        *tops = done;
-        Ok(())
-    }
-
-    /// States with what lies below each, both sorted.
-    fn grouped(&self, edges: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
-        let pair = |edge: u32| (self.edges[edge as usize].state, self.edges[edge as usize].below);
-        let mut pairs: Vec<(u32, u32)> = edges.into_iter().map(pair).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        let groups = pairs.chunk_by(|left, right| left.0 == right.0);
-        groups.map(|group| (group[0].0, group.iter().map(|one| one.1).collect())).collect()
-    }
-
-    fn united_edges(&mut self, edges: Vec<u32>) -> u32 {
-        let grouped = self.grouped(edges);
-        let mut nodes: Vec<u32> =
-            grouped.into_iter().map(|(state, below)| self.node(state, &below)).collect();
-        nodes.sort_unstable();
-        self.lists.intern(&nodes)
-    }
-
     /// The union of two sets of stacks.
     pub(crate) fn united(&mut self, left: u32, right: u32) -> u32 {
         if left == right {
@@ -390,7 +302,7 @@ impl Stacks {
             + self.edges.len() * 40
             + (self.fronts.len() + self.shifts.len()) * 20
             + self.allowed.len() * 12
-            + self.lists.memory_bytes()
+            + self.sets.memory_bytes()
             + self.tables.memory_bytes()
     }
 }

@@ -8,13 +8,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edges::{is_lazy, looks_out, prefers_longest};
 use super::leaves::{Leaf, language};
+use super::levels::Levels;
+use super::marks::Mark;
 use super::order::{self, Kind, Ranked};
 use super::scanner::refusal;
 use super::shape::{self, Shape};
-use super::trees::{only, only_leaf, substituted, written};
+use super::trees::{only_leaf, substituted, written};
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::{Grammar, Lexing, Node, Note, Rule, Terminal};
 use crate::limits::check;
+use crate::shown::Shown;
 
 /// Templates written out, and names within names of terminals.
 const INSTANCES: usize = 10_000;
@@ -24,18 +27,26 @@ pub(super) const PARTS: u64 = 1_000_000;
 
 pub(super) struct Build<'a> {
     text: &'a str,
-    source: &'a Source,
+    pub(super) source: &'a Source,
+    /// How indentation is told, if it is.
+    pub(super) levels: Option<&'a Levels>,
     pub(super) lexing: Lexing,
-    defined: FxHashMap<&'a str, &'a TerminalSource>,
+    pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
     /// Declared terminals that are languages.
-    given: FxHashMap<&'a str, &'a Expression>,
+    pub(super) given: FxHashMap<&'a str, &'a Expression>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
     pub(super) terminals: Vec<Ranked>,
     by_name: FxHashMap<String, usize>,
     pub(super) by_text: FxHashMap<String, usize>,
     /// Terminals with a name that are one text or pattern, by how that is written.
     named_texts: FxHashMap<String, &'a TerminalSource>,
-    rules: Vec<Rule>,
+    pub(super) rules: Vec<Rule>,
+    /// Of each rule, what trees show of it.
+    pub(super) shown: Vec<Shown>,
+    /// Whether rules are made for what trees do not show.
+    pub(super) shaped: bool,
+    /// Rules of lexemes that trees leave out, and of parts that are not there, by their size.
+    pub(super) marks: FxHashMap<Mark, usize>,
     instances: FxHashMap<String, usize>,
     /// Rules to write out: the definition and what its parameters stand for.
     queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
@@ -53,10 +64,13 @@ pub(super) fn grammar(
     lexing: Lexing,
     start: &str,
     languages: &[(String, Expression)],
-) -> Result<Grammar, Error> {
+    levels: Option<&Levels>,
+    shaped: bool,
+) -> Result<(Grammar, Vec<Shown>), Error> {
     let mut build = Build {
         text,
         source: &source,
+        levels,
         lexing,
         defined: FxHashMap::default(),
         given: languages.iter().map(|(name, language)| (name.as_str(), language)).collect(),
@@ -66,6 +80,9 @@ pub(super) fn grammar(
         by_text: FxHashMap::default(),
         named_texts: FxHashMap::default(),
         rules: Vec::new(),
+        shown: Vec::new(),
+        shaped,
+        marks: FxHashMap::default(),
         instances: FxHashMap::default(),
         queue: Vec::new(),
         notes: source.notes.clone(),
@@ -74,6 +91,7 @@ pub(super) fn grammar(
         parts: Cell::new(0),
     };
     build.names(languages)?;
+    build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start) else {
         return Err(Error::Language {
@@ -105,8 +123,9 @@ pub(super) fn grammar(
                        words may touch where blanks are ignored";
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
-    let Build { terminals, rules, notes, .. } = build;
-    order::ordered(
+    let indentation = build.indentation()?;
+    let Build { terminals, rules, shown, notes, .. } = build;
+    let grammar = order::ordered(
         terminals,
         Grammar {
             terminals: Vec::new(),
@@ -115,12 +134,18 @@ pub(super) fn grammar(
             start,
             lexing,
             replaced: Vec::new(),
+            indentation,
             notes,
         },
-    )
+    )?;
+    Ok((grammar, shown))
 }
 
 impl<'a> Build<'a> {
+    pub(super) fn has_terminal(&self, name: &str) -> bool {
+        self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
     pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
         refusal(self.text, span, message, hint)
     }
@@ -185,26 +210,40 @@ impl<'a> Build<'a> {
             return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
         }
         self.instances.insert(name.clone(), at);
-        self.rules.push(Rule { name, body: Node::Empty, span: Some(source.span) });
+        self.add_rule(Rule { name, body: Node::Empty, span: Some(source.span) }, &source.shown);
         self.queue.push((at, source, arguments));
         Ok(at)
+    }
+
+    pub(super) fn add_rule(&mut self, rule: Rule, shown: &Shown) {
+        self.rules.push(rule);
+        if self.shaped {
+            self.shown.push(shown.clone());
+        }
     }
 
     fn body(&mut self, tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Result<Node, Error> {
         Ok(match tree {
             Tree::Leaf(leaf) if leaf.literal && leaf.written == "\"\"" => Node::Empty,
-            Tree::Leaf(leaf) => Node::Terminal(self.anonymous(leaf)?),
+            Tree::Leaf(leaf) => {
+                let at = self.anonymous(leaf)?;
+                self.lexeme(at, leaf.literal && !rule.shown.keeps_all)
+            }
             Tree::Name(name, arguments, span) => {
                 if let Some(at) = rule.parameters.iter().position(|one| one == name) {
                     return self.body(&given[at], &PLAIN, &[]);
                 }
-                let name_is = name.as_str();
-                if self.defined.contains_key(name_is) || self.given.contains_key(name_is) {
-                    return Ok(Node::Terminal(self.named(name, *span)?));
+                if self.has_terminal(name) {
+                    let at = self.named(name, *span)?;
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
                 }
                 let mut list = Vec::with_capacity(arguments.len());
                 for one in arguments {
                     list.push(substituted(one, rule, given));
+                }
+                if let Some(at) = self.level(name) {
+                    return Ok(Node::Terminal(at));
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let message = format!("the terminal {name} is declared and has no pattern");
@@ -223,6 +262,11 @@ impl<'a> Build<'a> {
             Tree::Repeat(one, min, max) => {
                 Node::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
             }
+            Tree::Maybe(one) => {
+                let size = self.size(one, rule, given);
+                let one = self.body(one, rule, given)?;
+                self.maybe(one, size)
+            }
             Tree::Except(first, second, span) => {
                 Node::Terminal(self.difference(first, second, *span)?)
             }
@@ -230,7 +274,7 @@ impl<'a> Build<'a> {
     }
 
     /// The terminal of a text or pattern within a rule.
-    fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
+    pub(super) fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
         if let Some(&at) = self.by_text.get(&leaf.written) {
             return Ok(at);
         }
@@ -249,7 +293,7 @@ impl<'a> Build<'a> {
     }
 
     /// The terminal of a name.
-    fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
+    pub(super) fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
         if let Some(&at) = self.by_name.get(name) {
             return Ok(at);
         }
@@ -278,34 +322,13 @@ impl<'a> Build<'a> {
         Ok(at)
     }
 
-    fn all_ignored(&mut self) -> Result<Vec<usize>, Error> {
-        self.source.ignored.iter().map(|(tree, span)| self.ignored(tree, *span)).collect()
-    }
-
-    fn ignored(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
-        match only(tree) {
-            Tree::Name(name, _, span) => self.named(name, *span),
-            // A terminal of its own, although another one may have the same text.
-            Tree::Leaf(leaf) if self.lexing == Lexing::First => {
-                let sorted = format!("__IGNORE_{}", self.terminals.len());
-                let (text, shape) = (leaf.text.clone(), Shape::of_leaf(leaf));
-                let kind = Kind { priority: 0, text, shape, sorted };
-                let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
-                self.by_text.insert(leaf.written.clone(), at);
-                Ok(at)
-            }
-            Tree::Leaf(leaf) => self.anonymous(leaf),
-            tree => {
-                let node = self.pattern(tree, DEPTH, span)?;
-                let sorted = format!("__IGNORE_{}", self.terminals.len());
-                let kind = Kind { priority: 0, text: None, shape: self.shape(tree), sorted };
-                self.terminal(written(tree), node, kind, span)
-            }
-        }
-    }
-
     /// A part of a terminal as a pattern.
-    fn pattern(&self, tree: &Tree, depth: usize, span: Span) -> Result<syntax::Node, Error> {
+    pub(super) fn pattern(
+        &self,
+        tree: &Tree,
+        depth: usize,
+        span: Span,
+    ) -> Result<syntax::Node, Error> {
         if depth == 0 {
             let message = "a terminal refers to itself, or to others too deeply";
             return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
@@ -341,6 +364,12 @@ impl<'a> Build<'a> {
             Tree::Except(_, _, span) => {
                 return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
             }
+            Tree::Maybe(one) => syntax::Node::Repeat {
+                node: Box::new(self.pattern(one, depth - 1, span)?),
+                min: 0,
+                max: Some(1),
+                lazy: false,
+            },
             Tree::Repeat(one, min, max) => syntax::Node::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
                 min: *min,
@@ -350,11 +379,11 @@ impl<'a> Build<'a> {
         })
     }
 
-    fn shape(&self, tree: &Tree) -> Shape {
+    pub(super) fn shape(&self, tree: &Tree) -> Shape {
         shape::shape(tree, &|name| self.defined.get(name).copied(), DEPTH)
     }
 
-    fn terminal(
+    pub(super) fn terminal(
         &mut self,
         name: String,
         mut root: syntax::Node,
@@ -383,9 +412,10 @@ impl<'a> Build<'a> {
 }
 
 /// A rule without parameters, for arguments that were substituted already.
-static PLAIN: RuleSource = RuleSource {
+pub(super) static PLAIN: RuleSource = RuleSource {
     name: String::new(),
     parameters: Vec::new(),
     body: Tree::Sequence(Vec::new()),
     span: Span { start: 0, end: 0 },
+    shown: Shown::SOME,
 };

@@ -59,6 +59,7 @@ impl Build<'_> {
             Tree::Sequence(list) => Expression::concat(all(list)?),
             Tree::Choice(list) => Expression::union(all(list)?),
             Tree::Repeat(one, min, max) => self.regular(one, depth - 1, span)?.repeat(*min, *max),
+            Tree::Maybe(one) => self.regular(one, depth - 1, span)?.repeat(0, Some(1)),
             Tree::Except(first, second, span) => {
                 let whole = self.regular(first, depth - 1, *span)?;
                 whole.difference(self.regular(second, depth - 1, *span)?)

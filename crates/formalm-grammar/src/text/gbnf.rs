@@ -6,6 +6,7 @@ use super::leaves::Leaf;
 use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
+use crate::shown::Shown;
 
 pub(super) fn read(text: &str) -> Result<Source, Error> {
     let mut reader = Reader { scanner: Scanner::new(text) };
@@ -22,7 +23,13 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
         if !matches!(reader.scanner.peek(), None | Some('\n')) {
             return Err(reader.scanner.unexpected("the end of the rule"));
         }
-        source.rules.push(RuleSource { name, parameters: Vec::new(), body, span });
+        source.rules.push(RuleSource {
+            name,
+            parameters: Vec::new(),
+            body,
+            span,
+            shown: Shown::ALL,
+        });
         reader.blanks(true);
     }
     Ok(source)

@@ -8,9 +8,15 @@ use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::Note;
+use crate::shown::Shown;
 
 pub(super) fn read(text: &str) -> Result<Source, Error> {
-    let mut reader = Reader { scanner: Scanner::new(text), source: Source::default() };
+    let mut reader = Reader {
+        scanner: Scanner::new(text),
+        source: Source::default(),
+        alias: None,
+        aliases: Vec::new(),
+    };
     reader.lines();
     while reader.scanner.peek().is_some() {
         if reader.scanner.peek() == Some('%') {
@@ -30,6 +36,9 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
 pub(super) struct Reader {
     pub(super) scanner: Scanner,
     pub(super) source: Source,
+    /// What trees call the alternative that was read last, and those of the definition.
+    alias: Option<String>,
+    aliases: Vec<Option<String>>,
 }
 
 /// Whether a name is that of a terminal: its letters are upper case.
@@ -86,7 +95,7 @@ impl Reader {
     fn definition(&mut self) -> Result<(), Error> {
         let start = self.scanner.at;
         // How trees are shaped does not change the language.
-        self.scanner.take_while(|one| one == '?' || one == '!');
+        let signs = self.scanner.take_while(|one| one == '?' || one == '!');
         let name = self.name()?;
         let span = self.scanner.span(start);
         let parameters = self.parameters()?;
@@ -102,7 +111,14 @@ impl Reader {
                 let message = "the priority of a rule chooses among trees only".to_owned();
                 self.source.notes.push(Note { message, span: Some(span) });
             }
-            self.source.rules.push(RuleSource { name, parameters, body, span });
+            let shown = Shown {
+                aliases: std::mem::take(&mut self.aliases),
+                unwraps: signs.contains('?'),
+                keeps_all: signs.contains('!'),
+                inlined: name.starts_with('_'),
+                ..Shown::ALL
+            };
+            self.source.rules.push(RuleSource { name, parameters, body, span, shown });
         } else if parameters.is_empty() {
             self.source.terminals.push(TerminalSource { name, priority, body, span });
         } else {
@@ -135,16 +151,19 @@ impl Reader {
 
     fn choice(&mut self) -> Result<Tree, Error> {
         let mut list = vec![self.sequence()?];
+        let mut aliases = vec![self.alias.take()];
         loop {
             let before = self.scanner.at;
             self.lines();
             if !self.scanner.eat("|") {
                 if !self.scanner.is_nested() {
                     self.scanner.at = before;
+                    self.aliases = aliases;
                 }
                 return Ok(Tree::Choice(list));
             }
             list.push(self.sequence()?);
+            aliases.push(self.alias.take());
         }
     }
 
@@ -161,7 +180,7 @@ impl Reader {
                 Some('-') if self.scanner.peek_at(1) == Some('>') => {
                     self.scanner.at += 2;
                     self.blanks();
-                    self.name()?;
+                    self.alias = Some(self.name()?);
                 }
                 _ => {
                     let atom = self.atom()?;
@@ -176,7 +195,7 @@ impl Reader {
         let start = self.scanner.at;
         match self.scanner.peek() {
             Some('(') => self.group(")"),
-            Some('[') => Ok(Tree::Repeat(Box::new(self.group("]")?), 0, Some(1))),
+            Some('[') => Ok(Tree::Maybe(Box::new(self.group("]")?))),
             Some('"') => {
                 let (text, ignore_case) = self.text()?;
                 self.blanks();

@@ -6,8 +6,11 @@ mod ebnf;
 mod edges;
 mod except;
 mod gbnf;
+mod ignored;
 mod lark;
 mod leaves;
+mod levels;
+mod marks;
 mod order;
 mod regular;
 mod repeats;
@@ -18,7 +21,9 @@ mod trees;
 use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
+use crate::shown::{Shaped, Shown};
 use leaves::Leaf;
+pub use levels::Levels;
 
 /// In which syntax a grammar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,11 +58,11 @@ pub fn parse(
     lexing: Option<Lexing>,
     start: Option<&str>,
 ) -> Result<Grammar, Error> {
-    parse_with(text, syntax, lexing, start, &[])
+    parse_with(text, syntax, lexing, start, &[], None)
 }
 
 /// Reads a text of Lark whose declared terminals are given as languages. They compete as patterns
-/// without end that are written where they first occur.
+/// without end that are written where they first occur. With `levels`, columns tell two of them.
 ///
 /// # Errors
 ///
@@ -69,7 +74,45 @@ pub fn parse_with(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Grammar, Error> {
+    let (grammar, _) = read(text, syntax, lexing, start, languages, levels, false)?;
+    Ok(regular::merged(grammar))
+}
+
+/// Reads a text with what it says of trees. All parts stay as they are written, where a machine
+/// would read regular ones as one symbol.
+///
+/// # Errors
+///
+/// As [`parse_with`].
+pub fn parse_shaped(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+) -> Result<Shaped, Error> {
+    let (grammar, shown) = read(text, syntax, lexing, start, languages, None, true)?;
+    Ok(Shaped { grammar, shown })
+}
+
+fn read(
+    text: &str,
+    syntax: Syntax,
+    lexing: Option<Lexing>,
+    start: Option<&str>,
+    languages: &[(String, Expression)],
+    levels: Option<&Levels>,
+    shaped: bool,
+) -> Result<(Grammar, Vec<Shown>), Error> {
+    if levels.is_some() && syntax != Syntax::Lark {
+        return Err(Error::Language {
+            message: "indentation is told in Lark text, whose terminals have names".to_owned(),
+            span: None,
+            hint: Some("write the grammar in the syntax of Lark".to_owned()),
+        });
+    }
     if !languages.is_empty() && (syntax != Syntax::Lark || lexing == Some(Lexing::First)) {
         return Err(Error::Language {
             message: "languages are terminals of Lark text whose lexemes are the longest, or read \
@@ -99,8 +142,7 @@ pub fn parse_with(
         Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    let grammar = build::grammar(text, source, lexing, &start, languages)?;
-    Ok(regular::merged(grammar))
+    build::grammar(text, source, lexing, &start, languages, levels, shaped)
 }
 
 /// A right-hand side as written.
@@ -111,6 +153,8 @@ enum Tree {
     Sequence(Vec<Tree>),
     Choice(Vec<Tree>),
     Repeat(Box<Tree>, u32, Option<u32>),
+    /// An optional part that leaves a mark in trees where it is not there.
+    Maybe(Box<Tree>),
     /// What is in the first and not in the second; both are regular.
     Except(Box<Tree>, Box<Tree>, Span),
 }
@@ -122,6 +166,7 @@ struct RuleSource {
     parameters: Vec<String>,
     body: Tree,
     span: Span,
+    shown: Shown,
 }
 
 /// A definition of a terminal.

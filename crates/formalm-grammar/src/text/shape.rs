@@ -186,6 +186,7 @@ pub(super) fn shape<'a>(
         Tree::Choice(list) => Shape::choice(&all(list)),
         // Not of Lark's syntax.
         Tree::Except(..) => nothing,
+        Tree::Maybe(one) => shape(one, defined, depth - 1).repeated(0, Some(1)),
         Tree::Repeat(one, min, max) => shape(one, defined, depth - 1).repeated(*min, *max),
     }
 }

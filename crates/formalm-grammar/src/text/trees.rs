@@ -34,6 +34,7 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
         Tree::Repeat(one, min, max) => {
             Tree::Repeat(Box::new(substituted(one, rule, given)), *min, *max)
         }
+        Tree::Maybe(one) => Tree::Maybe(Box::new(substituted(one, rule, given))),
         Tree::Except(first, second, span) => {
             let part = |one| Box::new(substituted(one, rule, given));
             Tree::Except(part(first), part(second), *span)
@@ -52,6 +53,7 @@ pub(super) fn written(tree: &Tree) -> String {
         Tree::Sequence(list) => format!("({})", all(list).join(" ")),
         Tree::Choice(list) => format!("({})", all(list).join(" | ")),
         Tree::Repeat(one, min, Some(max)) => format!("{}~{min}..{max}", written(one)),
+        Tree::Maybe(one) => format!("{}~0..1", written(one)),
         Tree::Repeat(one, min, None) => format!("{}~{min}..", written(one)),
         Tree::Except(first, second, _) => format!("({} - {})", written(first), written(second)),
     }

@@ -10,6 +10,29 @@ use formalm_automata::{Error, Expression};
 
 use self::leap::LeapSeconds;
 
+/// The formats that are known.
+pub const NAMES: [&str; 19] = [
+    "date",
+    "time",
+    "date-time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uri-template",
+    "uuid",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
+
 /// The texts of a format; `None` if we do not know it.
 pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
     let source = match name {

@@ -5,8 +5,8 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, CharSet, Cover, Error, KeyId, Machine, NoLexemes, Repetition, Steps, WIDE_PARTS,
-    loops_of,
+    ByteSet, CharSet, Cover, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps,
+    WIDE_PARTS, loops_of,
 };
 
 use super::frame::{Frame, Mode, Place, Reach, Table};
@@ -89,6 +89,7 @@ impl Looking<'_> {
         if key.number() >= RUN {
             match self.runs.step(&mut self.grown, key, byte)? {
                 Stepped::To(next) => return Ok(Some(next)),
+                Stepped::Settled(place) => return self.key(place).map(Some),
                 Stepped::Refused => return Ok(None),
                 Stepped::Unknown => {}
             }
@@ -248,7 +249,7 @@ impl Looking<'_> {
         let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
             return Ok(None);
         };
-        let known = reach.from < reach.to && self.grown.forgets_names(naming);
+        let known = reach.from < reach.to && self.grown.forgets_names(naming, reach.classes);
         if !known || place.record != UNRECORDED {
             return Ok(None);
         }
@@ -262,7 +263,11 @@ impl Looking<'_> {
     fn most(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let mut counts: Vec<(KeyId, usize)> = Vec::new();
         for byte in b'a'..=b'z' {
-            let Stepped::To(next) = self.runs.step(&mut self.grown, key, byte)? else { continue };
+            let next = match self.runs.step(&mut self.grown, key, byte)? {
+                Stepped::To(next) => next,
+                Stepped::Settled(place) => self.key(place)?,
+                Stepped::Refused | Stepped::Unknown => continue,
+            };
             match counts.iter_mut().find(|(known, _)| *known == next) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((next, 1)),
@@ -279,6 +284,14 @@ enum Found {
     Nothing,
     /// To be found out by reading.
     Unknown(KeyId),
+}
+
+impl EndSteps for Ahead<'_> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        let looking = &mut *self.looking.borrow_mut();
+        let frame = looking.place(key).frame;
+        Ok(looking.grown.is_end(frame))
+    }
 }
 
 impl Steps for Ahead<'_> {

@@ -5,7 +5,7 @@ use formalm_automata::{Error, Resource};
 use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place, TruthsId};
 use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
-use crate::formula::{Atom, Form};
+use crate::formula::{Atom, Form, TRUE};
 use crate::node::Type;
 use crate::solve::{FEW_VALUES, Listed, Rest};
 use crate::value::ValueId;
@@ -114,6 +114,32 @@ impl Grown {
             return Err(Error::Limit { resource: Resource::Nesting, needed: depth, allowed });
         }
         Ok(())
+    }
+
+    /// Whether a container may be opened: where nothing is said of values, so many may be nested.
+    /// Containers that a schema asks for may always be.
+    pub(super) fn may_nest(&self, owes: OwesId, below: FrameId) -> bool {
+        let most = self.core.options.depth;
+        let is_open = |owes: OwesId| {
+            let owes = self.parts.owes.get(owes.0);
+            owes.formulas.iter().all(|&one| one == TRUE) && owes.goal == TRUE
+        };
+        if most == u32::MAX || !is_open(owes) {
+            return true;
+        }
+        let (mut depth, mut at) = (0, below);
+        while depth < most {
+            at = match *self.frames.get(at.0) {
+                Frame::Object { owes, below, .. } | Frame::Array { owes, below, .. }
+                    if is_open(owes) =>
+                {
+                    below
+                }
+                _ => return true,
+            };
+            depth += 1;
+        }
+        false
     }
 
     /// The truths of a container that ends here; `None` if it cannot.

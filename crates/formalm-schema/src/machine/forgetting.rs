@@ -1,22 +1,22 @@
 //! What keys forget: whatever no token can tell.
 //!
-//! * The text of a name that begins no known one, where its classes of names do not run out: only
-//!   the class matters, unless a token ends the name and begins another.
-//! * What was recorded of an item that is to be distinct from others, where there is no end of
-//!   such items: only a token that ends the item and goes on inside of another one can tell. These
-//!   tokens are asked of the state itself, see [`formalm_automata::Keys::is_unsure`].
+//! * The text of a name that begins no known one, where the classes that it may be of do not run
+//!   out: only the class matters, unless a token ends the name and begins another.
+//! * What was recorded of an item that is to be distinct from others, where such items do not run
+//!   out, and the items before it: only a token that ends the item and goes on inside of another
+//!   one can tell. These tokens are asked of the state itself, see
+//!   [`formalm_automata::Keys::is_unsure`].
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_automata::Error;
 
-use super::frame::{Frame, FrameId, NamingId, OwesId, Place, Reach};
+use super::frame::{AskedId, DONE, Frame, FrameId, NamingId, OwesId, Place, Reach};
 use super::{Grown, UNRECORDED};
-use crate::core::{Core, TextId};
+use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::PLACEHOLDER;
 use crate::node::Type;
+use crate::solve::PLENTY;
 
-/// Steps of the search for a loop.
-const MAX_STEPS: usize = 2_000;
 /// Members within members that are looked at.
 const MAX_DEPTH: usize = 6;
 
@@ -27,71 +27,120 @@ impl Grown {
         if let Frame::Name { object, naming, text, reach, escape } = place.frame
             && text != UNRECORDED
             && reach.from == reach.to
-            && self.forgets_names(naming)
+            && self.forgets_names(naming, reach.classes)
         {
             let reach = Reach { from: 0, to: 0, ..reach };
             place.frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
         }
         if place.record != UNRECORDED && self.forgets_record(place.frame)? {
             place.record = UNRECORDED;
+            self.forget_items_before(&mut place.frame)?;
         }
         Ok(place)
     }
 
     /// Whether the texts of names that are not known do not matter.
-    pub(super) fn forgets_names(&self, naming: NamingId) -> bool {
-        !self.tells_names && self.names_of(naming).endless
+    pub(super) fn forgets_names(&self, naming: NamingId, classes: AskedId) -> bool {
+        !self.tells_names && self.has_plenty_names(naming, classes)
     }
 
-    /// Whether the items that are being read and must be distinct have no end of others.
+    /// Whether there are more names of all classes that may come than an object ever needs.
+    pub(super) fn has_plenty_names(&self, naming: NamingId, classes: AskedId) -> bool {
+        let plenty = self.names_of(naming).plenty.iter();
+        let mut alive = self.parts.asked.get(classes.0).iter().zip(plenty);
+        alive.all(|(alive, &plenty)| alive.is_none() || plenty)
+    }
+
+    /// Whether the items that are being read and must be distinct do not run out.
     fn forgets_record(&mut self, frame: Frame) -> Result<bool, Error> {
         let (mut of, mut below) = match frame {
-            Frame::Text { below, .. } => (Type::String, below),
-            Frame::Name { object, .. } => (Type::Object, object),
-            Frame::Object { below, .. } => (Type::Object, below),
-            Frame::Array { below, .. } => (Type::Array, below),
-            _ => return Ok(false),
+            Frame::Text { below, .. } => (Some(Type::String), below),
+            Frame::Name { object, .. } => (Some(Type::Object), self.below(object)),
+            Frame::Object { below, .. } => (Some(Type::Object), below),
+            Frame::Array { below, .. } => (Some(Type::Array), below),
+            Frame::Value { below, .. } => (None, below),
+            Frame::Number { below, .. } => (Some(Type::Number), below),
+            Frame::Word { below, .. } => (Some(Type::Bool), below),
+            Frame::Done => return Ok(false),
         };
-        if let Frame::Name { .. } = frame {
-            below = self.below(below);
-        }
         loop {
             match *self.frames.get(below.0) {
                 Frame::Array { owes, below: next, .. } => {
                     if self.is_unique(owes) && !self.forgets_items(owes, of)? {
                         return Ok(false);
                     }
-                    (of, below) = (Type::Array, next);
+                    (of, below) = (Some(Type::Array), next);
                 }
-                Frame::Object { below: next, .. } => (of, below) = (Type::Object, next),
+                Frame::Object { below: next, .. } => (of, below) = (Some(Type::Object), next),
                 _ => return Ok(true),
             }
         }
     }
 
+    /// Forgets which items came before the one that is being read, in all arrays where items of
+    /// every type that may come do not run out.
+    fn forget_items_before(&mut self, frame: &mut Frame) -> Result<(), Error> {
+        match frame {
+            Frame::Text { below, .. }
+            | Frame::Object { below, .. }
+            | Frame::Value { below, .. }
+            | Frame::Number { below, .. }
+            | Frame::Word { below, .. } => *below = self.without_items_before(*below)?,
+            Frame::Name { object, .. } => *object = self.without_items_before(*object)?,
+            Frame::Array { .. } | Frame::Done => {}
+        }
+        Ok(())
+    }
+
+    fn without_items_before(&mut self, id: FrameId) -> Result<FrameId, Error> {
+        if let Some(&known) = self.known.without_items.get(&id) {
+            return Ok(known);
+        }
+        let mut frame = *self.frames.get(id.0);
+        match &mut frame {
+            Frame::Object { below, .. } => *below = self.without_items_before(*below)?,
+            Frame::Array { owes, from, below, .. } => {
+                *below = self.without_items_before(*below)?;
+                *from = 0;
+                if self.is_unique(*owes) && self.forgets_items(*owes, None)? {
+                    *owes = self.known.forgets[&(*owes, None)].unwrap_or(*owes);
+                }
+            }
+            _ => return Ok(id),
+        }
+        let without = self.frame(frame);
+        self.known.without_items.insert(id, without);
+        Ok(without)
+    }
+
     fn below(&self, frame: FrameId) -> FrameId {
         match *self.frames.get(frame.0) {
             Frame::Object { below, .. } => below,
-            _ => super::frame::DONE,
+            _ => DONE,
         }
     }
 
-    /// Whether an array has no end of items of a type, wherever in it they are.
-    fn forgets_items(&mut self, owes: OwesId, of: Type) -> Result<bool, Error> {
+    /// Whether an array does not run out of items of a type, or of any, wherever in it they are.
+    fn forgets_items(&mut self, owes: OwesId, of: Option<Type>) -> Result<bool, Error> {
         if let Some(&known) = self.known.forgets.get(&(owes, of)) {
-            return Ok(known);
+            return Ok(known.is_some());
         }
-        let forgets = self.forgets_items_fresh(owes, of)?;
+        let forgets = match self.item_of_many(owes)? {
+            Some((item, fresh)) => self.core.is_plenty(item, of)?.then_some(fresh),
+            None => None,
+        };
         self.known.forgets.insert((owes, of), forgets);
-        Ok(forgets)
+        Ok(forgets.is_some())
     }
 
-    fn forgets_items_fresh(&mut self, owes: OwesId, of: Type) -> Result<bool, Error> {
-        let owed = self.parts.owes.get(owes.0);
+    /// What every item of an array has to satisfy, and what the array owes at its first item;
+    /// `None` if other things matter.
+    fn item_of_many(&mut self, owes: OwesId) -> Result<Option<(F, OwesId)>, Error> {
+        let mut owed = self.parts.owes.get(owes.0).clone();
         if owed.formulas.len() != 1 || owed.goal != TRUE {
-            return Ok(false);
+            return Ok(None);
         }
-        let mut item = Vec::new();
+        let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.horizon as u64);
         for part in self.core.formulas.conjuncts(owed.formulas[0]) {
             let (form, positive) = match self.core.formulas.get(part) {
                 Form::Not(inner) => (self.core.formulas.get(*inner), false),
@@ -100,32 +149,52 @@ impl Grown {
             match form {
                 Form::Atom(Atom::Items(ranges, _)) if positive => {
                     if ranges.iter().any(|&(from, to, _)| (from, to) != (0, u32::MAX)) {
-                        return Ok(false);
+                        return Ok(None);
                     }
                     item.extend(ranges.iter().map(|range| range.2));
                 }
-                Form::Atom(Atom::UniqueWith(_)) if positive => {}
-                Form::Atom(Atom::MoreItems(_)) => {}
-                _ => return Ok(false),
+                Form::Atom(Atom::UniqueWith(taken)) if positive => {
+                    needed = needed.saturating_add(taken.len() as u64);
+                    continue;
+                }
+                Form::Atom(Atom::MoreItems(count)) => needed = needed.saturating_add(*count),
+                _ => return Ok(None),
             }
+            owing.push(part);
+        }
+        if needed > PLENTY / 2 {
+            return Ok(None);
         }
         let item = item.into_iter().map(|node| self.core.child(node)).collect();
         let item = self.core.formulas.and(item);
-        let item = self.core.of_type(item, of)?;
-        self.core.is_endless(item, of, 0)
+        owing.push(self.core.formulas.atom(Atom::UniqueWith([].into())));
+        owed.formulas[0] = self.core.formulas.and(owing);
+        Ok(Some((item, self.parts.owes(owed))))
     }
 }
 
 impl Core {
+    /// Whether values of a type, or of each type that has any, do not run out.
+    fn is_plenty(&mut self, id: F, of: Option<Type>) -> Result<bool, Error> {
+        for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
+            let typed = self.of_type(id, one)?;
+            let has_any = of.is_some() || self.some_of_type(typed, one)?;
+            if has_any && !self.is_endless(typed, one, 0)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether there is certainly no end of values of a type that satisfy a formula over its
-    /// atoms; where it is not certain, no.
+    /// atoms, or at least [`PLENTY`] of them; where it is not certain, no.
     pub(crate) fn is_endless(&mut self, id: F, of: Type, depth: usize) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE && !matches!(of, Type::Null | Type::Bool));
         }
         match of {
             Type::String => match self.language(id)? {
-                Some(language) => self.is_endless_text(language),
+                Some(language) => self.has_plenty_texts(language),
                 None => Ok(false),
             },
             // A number itself is recorded digit by digit, and an array item by item: here only
@@ -157,6 +226,7 @@ impl Core {
                     lists.push(rules.clone());
                 }
                 Form::Atom(Atom::Owed(owed)) => names.extend(owed.iter().copied()),
+                Form::Atom(Atom::MoreMembers(_)) => {}
                 _ => return Ok(false),
             }
         }
@@ -189,36 +259,5 @@ impl Core {
             all.push(self.rules_at(rules, name)?);
         }
         Ok(self.formulas.and(all))
-    }
-
-    /// Whether a language of texts has certainly no end: whether a search soon meets a loop.
-    pub(crate) fn is_endless_text(&self, language: TextId) -> Result<bool, Error> {
-        if self.class_formula(language) == TRUE {
-            return Ok(true);
-        }
-        let machine = self.text(language);
-        let mut way: Vec<(StateId, Vec<u8>)> = Vec::new();
-        let mut done = rustc_hash::FxHashSet::default();
-        let mut open = Some(machine.start());
-        for _ in 0..MAX_STEPS {
-            if let Some(state) = open.take() {
-                // Where most bytes lead the loops are, and these are among the last.
-                way.push((state, machine.live_bytes(state)?.iter().collect()));
-            }
-            let Some((state, bytes)) = way.last_mut() else { return Ok(false) };
-            let Some(byte) = bytes.pop() else {
-                done.insert(*state);
-                way.pop();
-                continue;
-            };
-            let Some(next) = machine.step(*state, byte)? else { continue };
-            if way.iter().any(|&(one, _)| one == next) {
-                return Ok(true);
-            }
-            if !done.contains(&next) {
-                open = Some(next);
-            }
-        }
-        Ok(false)
     }
 }

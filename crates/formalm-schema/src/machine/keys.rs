@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Chunks, Error, KeyId, Keys, Purpose, StateId};
+use formalm_automata::{Chunks, EndPurpose, Error, KeyId, Keys, Purpose, StateId};
 
 use super::ahead::Ahead;
 use super::frame::{AskedId, Place};
@@ -76,6 +76,11 @@ impl Keys for SchemaKeys {
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         purpose.read(&Ahead::new(self.automaton.lock()))
+    }
+
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        let key = self.key(state)?;
+        Ok(purpose.read(&Ahead::new(self.automaton.lock()), key))
     }
 
     fn memory_bytes(&self) -> usize {

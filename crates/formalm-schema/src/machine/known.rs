@@ -8,9 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::bounds::Shape;
 use super::frame::TruthsId;
-use super::frame::{AskedId, Digits, DigitsId, GoneId, NamingId, OrderId, Owes, OwesId, Table};
+use super::frame::{
+    AskedId, Digits, DigitsId, FrameId, GoneId, NamingId, OrderId, Owes, OwesId, Table,
+};
 use super::numbers::Plan;
 use crate::core::TextId;
+use crate::formula::F;
 use crate::names::NameId;
 use crate::node::Type;
 
@@ -101,6 +104,8 @@ pub(super) struct Known {
     /// What a container owes once a child without a value of its own has closed.
     pub(super) closed: FxHashMap<(OwesId, TruthsId), OwesId>,
     pub(super) ended: FxHashMap<OwesId, Option<TruthsId>>,
+    /// Bytes that a value has at least.
+    pub(super) least: FxHashMap<F, usize>,
     pub(super) unique: FxHashMap<OwesId, bool>,
     /// A number after a byte; `None` before its first one.
     pub(super) digits: FxHashMap<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,
@@ -111,8 +116,10 @@ pub(super) struct Known {
     pub(super) namings: FxHashMap<(OwesId, GoneId, OrderId), NamingId>,
     /// Whether members of a class of names may come next in an object.
     pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
-    /// Whether there is no end of an array's items of a type.
-    pub(super) forgets: FxHashMap<(OwesId, Type), bool>,
+    /// Where an array does not run out of items of a type, or of any: what it owes at its first.
+    pub(super) forgets: FxHashMap<(OwesId, Option<Type>), Option<OwesId>>,
+    /// Frames without the items that came before.
+    pub(super) without_items: FxHashMap<FrameId, FrameId>,
 }
 
 impl Known {
@@ -130,7 +137,8 @@ impl Known {
             + self.namings.len()
             + 4 * (self.numbers.len() + self.alike.len())
             + self.classes.len()
-            + self.forgets.len();
+            + self.forgets.len()
+            + self.without_items.len();
         small * 32
     }
 }

@@ -16,7 +16,7 @@ mod runs;
 mod scalars;
 mod shortest;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId, Viability};
 use rustc_hash::FxHashMap;
@@ -72,6 +72,7 @@ pub struct SchemaAutomaton {
     flags: Chunks,
     start: StateId,
     notes: Vec<Note>,
+    all_notes: OnceLock<Vec<Note>>,
 }
 
 impl SchemaAutomaton {
@@ -143,7 +144,7 @@ impl SchemaAutomaton {
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
-        Ok(Some(SchemaAutomaton { grown, flags, start, notes }))
+        Ok(Some(SchemaAutomaton { grown, flags, start, notes, all_notes: OnceLock::new() }))
     }
 
     /// Whether every member is valid UTF-8.
@@ -154,6 +155,14 @@ impl SchemaAutomaton {
     /// What the user should know: formats that are not enforced, keywords read as in older drafts.
     pub fn notes(&self) -> &[Note] {
         &self.notes
+    }
+
+    /// The same and the parts of the schema that no instance meets, which takes a search.
+    pub fn all_notes(&self) -> &[Note] {
+        self.all_notes.get_or_init(|| {
+            let pruned = self.lock().core.pruned();
+            self.notes.iter().cloned().chain(pruned).collect()
+        })
     }
 
     /// Number of states built so far.
@@ -223,6 +232,10 @@ impl Machine for SchemaAutomaton {
         self.lock().shortest(state.number())
     }
 
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.lock().open_frames(state.number()))
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.bytes()
@@ -251,6 +264,27 @@ impl Grown {
             + self.parts.bytes()
             + self.known.bytes()
             + self.namings.len() * 200
+    }
+
+    /// Objects, arrays and texts that are not closed yet.
+    fn open_frames(&self, state: u32) -> usize {
+        let (mut frame, mut open) = (self.states.get(state).frame, 0);
+        loop {
+            let below = match frame {
+                Frame::Done => return open,
+                Frame::Name { object, .. } => object,
+                Frame::Object { below, .. }
+                | Frame::Array { below, .. }
+                | Frame::Text { below, .. } => below,
+                Frame::Value { below, .. }
+                | Frame::Number { below, .. }
+                | Frame::Word { below, .. } => {
+                    frame = *self.frames.get(below.0);
+                    continue;
+                }
+            };
+            (frame, open) = (*self.frames.get(below.0), open + 1);
+        }
     }
 
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
@@ -292,7 +326,12 @@ impl Grown {
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {
-        match self.states.get(state).frame {
+        self.is_end(self.states.get(state).frame)
+    }
+
+    /// Whether a text that has come to a frame is an instance.
+    fn is_end(&mut self, frame: Frame) -> bool {
+        match frame {
             Frame::Done => true,
             Frame::Number { owes, digits, below: DONE } => self.number_end(owes, digits).is_some(),
             _ => false,

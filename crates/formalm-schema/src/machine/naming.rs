@@ -11,7 +11,7 @@ use crate::formula::{Atom, F, Form, TRUE};
 use crate::names::{NameId, PLACEHOLDER};
 use crate::node::Type;
 use crate::options::Order;
-use crate::solve::{Rest, fresh_member};
+use crate::solve::{PLENTY, Rest, fresh_member};
 
 /// Whether a name may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub(super) struct Naming {
     /// Whether the object owes nothing but members and names, so that names do not depend on each
     /// other.
     pub(super) plain: bool,
-    /// Whether no class of other names runs out.
-    pub(super) endless: bool,
+    /// Whether a class of other names does not run out, for each.
+    pub(super) plenty: Box<[bool]>,
 }
 
 impl Grown {
@@ -72,7 +72,7 @@ impl Grown {
             classes,
             start,
             plain,
-            endless: false,
+            plenty: [].into(),
         });
         self.find_classes(id, &tests)?;
         self.known.namings.insert((owes, gone, order), id);
@@ -140,13 +140,24 @@ impl Grown {
         let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
         let start: Box<[_]> = start.collect();
         self.namings[id.0 as usize].start.classes = AskedId(self.parts.asked.intern(start));
-        let mut endless = true;
+        let few = self.names_needed(id) <= PLENTY / 2;
+        let mut plenty = Vec::with_capacity(classes.len());
         for &(class, _) in &classes {
-            endless = endless && self.core.is_endless_text(class)?;
+            plenty.push(few && self.core.has_plenty_texts(class)?);
         }
-        self.namings[id.0 as usize].endless = endless;
+        self.namings[id.0 as usize].plenty = plenty.into();
         self.namings[id.0 as usize].classes = classes.into();
         Ok(())
+    }
+
+    /// At least how many names make all that an object owes and a token reads differ.
+    fn names_needed(&self, id: NamingId) -> u64 {
+        let &Naming { owes, gone, .. } = self.names_of(id);
+        let owed = self.parts.owes.get(owes.0);
+        let atoms = owed.formulas.iter().flat_map(|&id| self.core.atoms(id));
+        let more = atoms.map(|atom| if let Atom::MoreMembers(count) = atom { count } else { 0 });
+        let read = self.parts.gone.get(gone.0).len() + self.horizon;
+        more.fold(read as u64, u64::saturating_add)
     }
 
     /// Whether a member of this name may come next.

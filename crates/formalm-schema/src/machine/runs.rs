@@ -35,12 +35,15 @@ pub(super) struct Runs {
     list: Vec<Run>,
     /// States of several machines.
     products: Table<(StateId, AskedId)>,
-    next: FxHashMap<(u32, u8), Option<u32>>,
+    next: FxHashMap<(u32, u8), Stepped>,
 }
 
 /// What a byte does in a text.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Stepped {
     To(KeyId),
+    /// The text goes on, and only one machine matters any more.
+    Settled(Place),
     Refused,
     /// Ask the place.
     Unknown,
@@ -66,6 +69,10 @@ impl Runs {
             }
             _ => return None,
         };
+        self.key_in(run, state)
+    }
+
+    fn key_in(&mut self, run: Run, state: u32) -> Option<KeyId> {
         let at = self.list.iter().position(|one| *one == run).unwrap_or_else(|| {
             self.list.push(run);
             self.list.len() - 1
@@ -128,43 +135,49 @@ impl Runs {
         byte: u8,
     ) -> Result<Stepped, Error> {
         let (run, state) = self.split(key);
-        let next = match run {
-            Run::Text { language, .. } => {
-                let state = StateId::from_number(state);
-                grown.core.text(language).step(state, byte)?.map(StateId::number)
-            }
-            _ => match self.next.get(&(key.number(), byte)) {
-                Some(&known) => known,
-                None => {
-                    let next = self.step_several(grown, run, state, byte)?;
-                    self.next.insert((key.number(), byte), next);
-                    next
-                }
-            },
-        };
-        Ok(match next {
-            None => Stepped::Refused,
-            Some(next) if next > STATES => Stepped::Unknown,
-            Some(next) => Stepped::To(KeyId::from_number((key.number() & !STATES) + next)),
-        })
+        if let Run::Text { language, .. } = run {
+            let state = StateId::from_number(state);
+            let next = grown.core.text(language).step(state, byte)?.map(StateId::number);
+            return Ok(match next {
+                None => Stepped::Refused,
+                Some(next) if next > STATES => Stepped::Unknown,
+                Some(next) => Stepped::To(KeyId::from_number((key.number() & !STATES) + next)),
+            });
+        }
+        if let Some(&known) = self.next.get(&(key.number(), byte)) {
+            return Ok(known);
+        }
+        let next = self.step_several(grown, run, state, byte)?;
+        self.next.insert((key.number(), byte), next);
+        Ok(next)
     }
 
+    /// What a byte does in a text that several machines read.
     fn step_several(
         &mut self,
         grown: &mut Grown,
         run: Run,
         state: u32,
         byte: u8,
-    ) -> Result<Option<u32>, Error> {
-        let Run::Texts { language, .. } = run else {
+    ) -> Result<Stepped, Error> {
+        let Run::Texts { language, below } = run else {
             let after = grown.asked_after(AskedId(state), &[byte])?;
             let alive = grown.parts.asked.get(after.0).iter().any(Option::is_some);
-            return Ok(alive.then_some(after.0));
+            let key = if alive { self.key_in(run, after.0).map(Stepped::To) } else { None };
+            return Ok(key.unwrap_or(if alive { Stepped::Unknown } else { Stepped::Refused }));
         };
         let &(state, asked) = self.products.get(state);
-        let Some(next) = grown.core.text(language).step(state, byte)? else { return Ok(None) };
+        let Some(state) = grown.core.text(language).step(state, byte)? else {
+            return Ok(Stepped::Refused);
+        };
         let asked = grown.asked_after(asked, &[byte])?;
-        Ok(Some(self.products.intern((next, asked))))
+        if grown.is_settled(asked) {
+            // From here on one machine decides, as in texts of which nothing else was asked.
+            let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
+            return Ok(Stepped::Settled(Place { frame, record: UNRECORDED }));
+        }
+        let product = self.products.intern((state, asked));
+        Ok(self.key_in(run, product).map_or(Stepped::Unknown, Stepped::To))
     }
 
     /// Whether every character leads back to a key.
@@ -172,7 +185,7 @@ impl Runs {
         let mut step = |key: KeyId, byte: u8| {
             Ok(match self.step_text(grown, key, byte)? {
                 Stepped::To(next) => Some(next),
-                Stepped::Refused | Stepped::Unknown => None,
+                Stepped::Settled(_) | Stepped::Refused | Stepped::Unknown => None,
             })
         };
         for byte in 0..128 {

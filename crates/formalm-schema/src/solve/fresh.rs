@@ -1,9 +1,20 @@
 //! Texts of a language that are none of some others.
 
 use formalm_automata::{Error, Machine, StateId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, TextId};
 use crate::formula::{F, TRUE};
+
+/// So many values count as enough: none of our tokens reads so many, and no schema that asks for
+/// half of them is taken to have them.
+pub(crate) const PLENTY: u64 = 1 << 20;
+
+/// Steps of the search for a loop.
+const MAX_STEPS: usize = 2_000;
+
+/// States whose beginnings are counted.
+const MAX_COUNTED: usize = 1_000;
 
 /// Classes of names that one formula may tell apart.
 const MAX_CLASSES: usize = 4_096;
@@ -20,6 +31,20 @@ impl Core {
         let found = fresh_member(&**machine, machine.start(), &excluded)?;
         // Languages of texts have members in UTF-8 only.
         Ok(found.and_then(|bytes| String::from_utf8(bytes).ok()))
+    }
+
+    /// Whether a language of texts has certainly at least [`PLENTY`] members.
+    pub(crate) fn has_plenty_texts(&mut self, language: TextId) -> Result<bool, Error> {
+        if self.class_formula(language) == TRUE {
+            return Ok(true);
+        }
+        if let Some(&known) = self.answers.plenty.get(&language) {
+            return Ok(known);
+        }
+        let machine = &**self.text(language);
+        let plenty = has_many_beginnings(machine)? || has_loop(machine)?;
+        self.answers.plenty.insert(language, plenty);
+        Ok(plenty)
     }
 
     /// The classes of names that formulas over names tell apart, those that have members.
@@ -53,6 +78,61 @@ impl Core {
         self.answers.classes.insert(tests.to_vec(), list.clone());
         Ok(list)
     }
+}
+
+/// Whether there are soon [`PLENTY`] beginnings of one length. All states shown are live, so each
+/// is that of another member.
+fn has_many_beginnings<M: Machine>(machine: &M) -> Result<bool, Error> {
+    let mut counts: FxHashMap<StateId, u64> = [(machine.start(), 1)].into_iter().collect();
+    let mut seen = 0;
+    while !counts.is_empty() {
+        seen += counts.len();
+        if seen > MAX_COUNTED {
+            return Ok(false);
+        }
+        let mut after: FxHashMap<StateId, u64> = FxHashMap::default();
+        let mut before: Vec<(StateId, u64)> = counts.into_iter().collect();
+        before.sort_unstable_by_key(|&(state, _)| state.number());
+        for (state, count) in before {
+            for byte in machine.live_bytes(state)?.iter() {
+                if let Some(next) = machine.step(state, byte)? {
+                    *after.entry(next).or_default() += count;
+                }
+            }
+        }
+        if after.values().sum::<u64>() >= PLENTY {
+            return Ok(true);
+        }
+        counts = after;
+    }
+    Ok(false)
+}
+
+/// Whether a search soon meets a loop, so that there is no end of members.
+fn has_loop<M: Machine>(machine: &M) -> Result<bool, Error> {
+    let mut way: Vec<(StateId, Vec<u8>)> = Vec::new();
+    let mut done = FxHashSet::default();
+    let mut open = Some(machine.start());
+    for _ in 0..MAX_STEPS {
+        if let Some(state) = open.take() {
+            // Where most bytes lead the loops are, and these are among the last.
+            way.push((state, machine.live_bytes(state)?.iter().collect()));
+        }
+        let Some((state, bytes)) = way.last_mut() else { return Ok(false) };
+        let Some(byte) = bytes.pop() else {
+            done.insert(*state);
+            way.pop();
+            continue;
+        };
+        let Some(next) = machine.step(*state, byte)? else { continue };
+        if way.iter().any(|&(one, _)| one == next) {
+            return Ok(true);
+        }
+        if !done.contains(&next) {
+            open = Some(next);
+        }
+    }
+    Ok(false)
 }
 
 /// A continuation from `state` that is none of the excluded ones.

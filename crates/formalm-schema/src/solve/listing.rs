@@ -3,7 +3,7 @@
 use formalm_automata::Error;
 
 use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::machine::Owes;
 use crate::names::NameId;
 use crate::node::{NodeId, Type};
@@ -78,7 +78,7 @@ impl Core {
     fn list_objects(&mut self, formula: F, found: &mut Found) -> Result<Stopped, Error> {
         let (mut names, tests) = self.names_and_tests(formula);
         for class in self.classes(&tests)? {
-            let is_endless = tests.is_empty() || self.is_endless_text(class)?;
+            let is_endless = tests.is_empty() || self.has_plenty_texts(class)?;
             loop {
                 self.step()?;
                 let taken: Vec<String> =
@@ -131,6 +131,22 @@ impl Core {
         (names, tests)
     }
 
+    /// What a formula demands of the child whatever comes after it.
+    fn weakened(&mut self, id: F) -> F {
+        match self.formulas.get(id).clone() {
+            _ if !self.formulas.has_atom(id) => id,
+            Form::And(list) => {
+                let list = list.iter().map(|&one| self.weakened(one)).collect();
+                self.formulas.and(list)
+            }
+            Form::Or(list) => {
+                let list = list.iter().map(|&one| self.weakened(one)).collect();
+                self.formulas.or(list)
+            }
+            _ => TRUE,
+        }
+    }
+
     fn begun(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {
         let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
         self.after_name(&owes, name)
@@ -162,6 +178,8 @@ impl Core {
             }
             let (container, must, _) = self.part(begun);
             let kept = container.formulas[0];
+            let demanded = self.weakened(kept);
+            let must = self.formulas.both(must, demanded);
             let values = match self.list_depth(must, found.enough, &[], found.depth + 1)? {
                 Listed::All(values) => values,
                 Listed::Plenty if !self.formulas.has_child(kept) => {
@@ -212,6 +230,8 @@ impl Core {
         }
         let (container, must, _) = self.part(begun);
         let kept = container.formulas[0];
+        let demanded = self.weakened(kept);
+        let must = self.formulas.both(must, demanded);
         let values = match self.list_depth(must, found.enough, &[], found.depth + 1)? {
             Listed::All(values) => values,
             // Each of the values makes another array.

@@ -22,7 +22,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::Type;
 
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
-pub(crate) use fresh::fresh_member;
+pub(crate) use fresh::{PLENTY, fresh_member};
 pub(crate) use listing::Listed;
 pub(crate) use numbers::{Interval, Scale, holds_for};
 pub(crate) use project::Rest;
@@ -39,6 +39,8 @@ pub(crate) struct Answers {
     tentative: Vec<F>,
     classes: FxHashMap<Vec<F>, Vec<TextId>>,
     numbers: FxHashMap<F, bool>,
+    /// Languages of texts that have members enough.
+    plenty: FxHashMap<TextId, bool>,
 }
 
 #[derive(Debug)]

@@ -36,7 +36,7 @@ pub(super) enum Escape {
     /// After the first of a pair of surrogates, in a class.
     Lead(Spot, u32),
     /// The same with a backslash behind it.
-    LeadEscape(Spot, u32),
+    LeadBackslash(Spot, u32),
     /// The same with `\u` and digits behind it: how many are to come, and their number.
     LeadHex { spot: Spot, lead: u32, left: u32, number: u32 },
     /// The name of a property; none before its brace.
@@ -97,8 +97,8 @@ impl Escape {
         match *self {
             Escape::Begun(spot) => spot.least() <= last.into(),
             // What comes belongs to the next member.
-            Escape::Null(_) | Escape::LeadEscape(Spot::Low, _) => true,
-            Escape::Lead(spot, lead) | Escape::LeadEscape(spot, lead) => spot.least() <= lead,
+            Escape::Null(_) | Escape::LeadBackslash(Spot::Low, _) => true,
+            Escape::Lead(spot, lead) | Escape::LeadBackslash(spot, lead) => spot.least() <= lead,
             _ => false,
         }
     }
@@ -116,7 +116,7 @@ impl Escape {
                 last >= spot.least()
             }
             Escape::Braced { spot, number, some } => can_reach(number, some, spot.least()),
-            Escape::Lead(spot, lead) | Escape::LeadEscape(spot, lead) => {
+            Escape::Lead(spot, lead) | Escape::LeadBackslash(spot, lead) => {
                 joined(lead, 0xDFFF) >= spot.least()
             }
             Escape::LeadHex { spot, lead, left, number } => {
@@ -177,12 +177,12 @@ impl Source {
                 let number = number << 4 | c.to_digit(16)?;
                 self.escape(Escape::Braced { spot, number, some: true })
             }
-            Escape::Lead(spot, lead) if c == '\\' => self.escape(Escape::LeadEscape(spot, lead)),
+            Escape::Lead(spot, lead) if c == '\\' => self.escape(Escape::LeadBackslash(spot, lead)),
             Escape::Lead(spot, lead) => self.fill(spot, Some(lead))?.after(c),
-            Escape::LeadEscape(spot, lead) if c == 'u' => {
+            Escape::LeadBackslash(spot, lead) if c == 'u' => {
                 self.escape(Escape::LeadHex { spot, lead, left: 4, number: 0 })
             }
-            Escape::LeadEscape(spot, lead) => self.fill(spot, Some(lead))?.after('\\')?.after(c),
+            Escape::LeadBackslash(spot, lead) => self.fill(spot, Some(lead))?.after('\\')?.after(c),
             Escape::LeadHex { spot, lead, left: 4, .. } if c == '{' => {
                 self.fill(spot, Some(lead))?.after('\\')?.after('u')?.after(c)
             }

@@ -10,6 +10,7 @@ use formalm_automata::Error;
 use super::leaves::Leaf;
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
+use crate::shown::Shown;
 
 pub(super) fn read(text: &str) -> Result<Source, Error> {
     let mut scanner = Scanner::new(text);
@@ -79,5 +80,5 @@ fn group(
 fn rule(scanner: &Scanner, name: String, body: Tree, start: usize) -> RuleSource {
     let end = start + name.chars().count();
     let span = formalm_automata::Span { start, end: end.min(scanner.at) };
-    RuleSource { name, parameters: Vec::new(), body, span }
+    RuleSource { name, parameters: Vec::new(), body, span, shown: Shown::ALL }
 }

@@ -1,0 +1,277 @@
+//! Keys of machines in rows, choices and repetitions.
+//!
+//! A text is in some of the letters of an expression at once, and a token is allowed iff one of them
+//! allows it. Letters of regular languages are read together, state by state. Of every other letter
+//! the tokens that stay within it are a mask of its own machine, by its own means; the others end a
+//! member of the letter on their way, and are few: what follows is read state by state behind these
+//! ends.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use formalm_automata::{
+    ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Machine, NoLexemes,
+    Plainly, Purpose, Repetition, StateId, Steps,
+};
+use formalm_vocabulary::{Trie, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use crate::constraint::Constraint;
+use crate::mask::{Mask, patch};
+use crate::walk::{Walk, difference};
+
+/// Marks states of which a letter forgets something that a few tokens can tell.
+const UNSURE: u32 = 1 << 31;
+
+/// So many masks of free text are kept to make others from.
+const FREE: usize = 64;
+
+/// A letter with a key of its own, or with its state if its machine is read with others.
+type Item = (u32, u32);
+
+/// The states of an expression of machines as keys.
+#[derive(Debug)]
+pub struct ComposedKeys<K: Keys> {
+    machine: Arc<K::Machine>,
+    composed: Arc<Composed<K::Machine>>,
+    vocabulary: Arc<Vocabulary>,
+    /// Of each letter its masks, unless it is read with others.
+    letters: Vec<Option<Arc<Constraint<K>>>>,
+    /// Key of each state and one, where known.
+    keys: Chunks,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    ids: FxHashMap<Box<[Item]>, u32>,
+    /// Of each key the first state that had it.
+    states: Vec<StateId>,
+    bytes: usize,
+    /// Masks of states that texts keep coming back to.
+    free: FxHashMap<u32, Mask>,
+}
+
+impl<K: Keys> ComposedKeys<K> {
+    /// Keys of a machine that is an expression, for the tokens of a vocabulary. `parts` has keys
+    /// for machines with masks of their own; these are kept in `memory_limit_bytes`.
+    pub fn new(
+        machine: Arc<K::Machine>,
+        composed: Arc<Composed<K::Machine>>,
+        vocabulary: Arc<Vocabulary>,
+        memory_limit_bytes: usize,
+        mut parts: impl FnMut(&Arc<K::Machine>) -> Option<K>,
+    ) -> ComposedKeys<K> {
+        let mut same: FxHashMap<*const K::Machine, Option<K>> = FxHashMap::default();
+        for letter in composed.letters() {
+            same.entry(Arc::as_ptr(&letter.machine)).or_insert_with(|| parts(&letter.machine));
+        }
+        let limit = memory_limit_bytes / same.values().flatten().count().max(1);
+        let lift = |keys| Arc::new(Constraint::over(keys, Arc::clone(&vocabulary), limit));
+        let same: FxHashMap<_, Option<Arc<Constraint<K>>>> =
+            same.into_iter().map(|(machine, keys)| (machine, keys.map(lift))).collect();
+        let masks = composed.letters().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
+        let letters = masks.collect();
+        let (keys, known) = (Chunks::default(), Mutex::default());
+        ComposedKeys { machine, composed, vocabulary, letters, keys, known }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, state: StateId) -> Result<u32, Error> {
+        let (mut items, mut unsure) = (Vec::new(), 0);
+        for (letter, state) in self.composed.items(state) {
+            let key = match &self.letters[letter as usize] {
+                Some(part) => {
+                    let key = part.keys().key(state)?.number();
+                    unsure |= if part.keys().is_unsure(state) { UNSURE } else { 0 };
+                    key
+                }
+                None => state.number(),
+            };
+            items.push((letter, key));
+        }
+        items.sort_unstable();
+        let known = &mut *self.known();
+        let next = known.states.len() as u32;
+        let key = match known.ids.get(&*items) {
+            Some(&key) => key,
+            None => {
+                known.bytes += 8 * items.len() + 48;
+                known.states.push(state);
+                known.ids.insert(items.into(), next);
+                next
+            }
+        };
+        self.keys.set(state.number() as usize, (key + 1) | unsure);
+        Ok(key)
+    }
+
+    /// A state with a key.
+    fn state(&self, key: KeyId) -> StateId {
+        self.known().states[key.number() as usize]
+    }
+
+    /// Tokens that end a member of a letter on their way, and go on with what may follow.
+    fn add_leaving(
+        &self,
+        (letter, state): (u32, StateId),
+        part: &Constraint<K>,
+        words: &mut [u32],
+    ) -> Result<(), Error> {
+        let machine = &self.composed.letters()[letter as usize].machine;
+        if machine.owed_bytes(state)? >= self.vocabulary.longest_token_bytes() {
+            return Ok(());
+        }
+        let Some(behind) = self.composed.state_behind(letter)? else { return Ok(()) };
+        let trie = self.vocabulary.trie();
+        let steps = Plainly::new(&*self.composed);
+        let mut walk = Walk::new(&steps, trie);
+        let Some(ends) = part.keys().read_ends(state, Ends { trie })?? else {
+            let within = self.composed.state_within(&[(letter, state)])?;
+            return self.add_walked(within, words);
+        };
+        for node in ends {
+            let key = KeyId::from_number(behind.number());
+            walk.below(node, key, &mut |tokens| patch(words, tokens, &[]))?;
+        }
+        Ok(())
+    }
+
+    /// Tokens from a state, byte by byte.
+    fn add_walked(&self, state: Option<StateId>, words: &mut [u32]) -> Result<(), Error> {
+        let Some(state) = state else { return Ok(()) };
+        let steps = Plainly::new(&*self.composed);
+        let key = KeyId::from_number(state.number());
+        let Some(other) = steps.reference(key)? else {
+            let mask = self.walked(&steps, key)?;
+            mask.join(words);
+            return Ok(());
+        };
+        // In the midst of a mark most tokens do what they do elsewhere in free text.
+        let known = self.known().free.get(&other.number()).cloned();
+        let base = match known {
+            Some(base) => base,
+            None => {
+                let base = self.walked(&steps, other)?;
+                let known = &mut *self.known();
+                if known.free.len() == FREE {
+                    known.free.clear();
+                }
+                known.free.insert(other.number(), base.clone());
+                base
+            }
+        };
+        let (mut add, mut remove) = (Vec::new(), Vec::new());
+        difference(&steps, self.vocabulary.trie(), (key, other), &mut add, &mut remove)?;
+        let mut own = vec![0; words.len()];
+        base.join(&mut own);
+        patch(&mut own, &add, &remove);
+        words.iter_mut().zip(own).for_each(|(word, more)| *word |= more);
+        Ok(())
+    }
+
+    fn walked(&self, steps: &impl Steps, key: KeyId) -> Result<Mask, Error> {
+        let mut ids = Vec::new();
+        let mut walk = Walk::new(steps, self.vocabulary.trie());
+        walk.tokens(key, 0..=255, &mut |tokens| ids.extend_from_slice(tokens))?;
+        Ok(Mask::from_ids(ids, self.vocabulary.len().div_ceil(32)))
+    }
+}
+
+impl<K: Keys> Keys for ComposedKeys<K> {
+    type Machine = K::Machine;
+
+    fn machine(&self) -> &Arc<K::Machine> {
+        &self.machine
+    }
+
+    #[inline]
+    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+        match self.keys.get(state.number() as usize) & !UNSURE {
+            0 => self.find(state).map(KeyId::from_number),
+            key => Ok(KeyId::from_number(key - 1)),
+        }
+    }
+
+    #[inline]
+    fn known_key(&self, state: StateId) -> Option<KeyId> {
+        let key = self.keys.get(state.number() as usize) & !UNSURE;
+        key.checked_sub(1).map(KeyId::from_number)
+    }
+
+    #[inline]
+    fn is_unsure(&self, state: StateId) -> bool {
+        self.keys.get(state.number() as usize) & UNSURE != 0
+    }
+
+    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+        purpose.read(&Ahead(self))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let mut parts: Vec<&Arc<Constraint<K>>> = self.letters.iter().flatten().collect();
+        parts.sort_unstable_by_key(|part| Arc::as_ptr(part));
+        parts.dedup_by_key(|part| Arc::as_ptr(part));
+        let parts: usize = parts.iter().map(|part| part.memory_bytes()).sum();
+        let known = self.known();
+        let free: usize = known.free.values().map(Mask::memory_bytes).sum();
+        self.keys.memory_bytes() + known.bytes + free + parts
+    }
+}
+
+/// Keys read ahead of the text, each by a state that has it.
+struct Ahead<'a, K: Keys>(&'a ComposedKeys<K>);
+
+impl<K: Keys> Steps for Ahead<'_, K> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        match self.0.composed.step(self.0.state(key), byte)? {
+            Some(next) => self.0.key(next).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.0.composed.live_bytes(self.0.state(key))
+    }
+
+    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        let mut words = vec![0; self.0.vocabulary.len().div_ceil(32)];
+        let mut together = Vec::new();
+        for item in self.0.composed.items(self.0.state(key)) {
+            match &self.0.letters[item.0 as usize] {
+                Some(part) => {
+                    part.with_mask(item.1, |mask| mask.join(&mut words))?;
+                    self.0.add_leaving(item, part, &mut words)?;
+                }
+                None => together.push(item),
+            }
+        }
+        self.0.add_walked(self.0.composed.state_within(&together)?, &mut words)?;
+        Ok(Some(words))
+    }
+
+    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+        Ok(None)
+    }
+}
+
+/// Nodes of a trie at which members end.
+struct Ends<'a> {
+    trie: &'a Trie,
+}
+
+impl EndPurpose for Ends<'_> {
+    type Result = Result<Option<Vec<u32>>, Error>;
+
+    fn read(self, steps: &impl EndSteps, key: KeyId) -> Self::Result {
+        Walk::new(steps, self.trie).ends(key)
+    }
+}

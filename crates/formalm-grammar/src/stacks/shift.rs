@@ -1,0 +1,188 @@
+//! Reading a terminal.
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashSet;
+
+use super::Stacks;
+use super::sets::Sets;
+use crate::limits::check;
+use crate::lists::NOTHING;
+use crate::tables;
+
+impl Stacks {
+    /// The stacks after a terminal; the empty set if it cannot stand here.
+    pub(crate) fn shift(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
+        if let Some(&next) = self.shifts.get(&(stacks, terminal)) {
+            return Ok(next);
+        }
+        let next = match self.only_edge(stacks) {
+            Some(edge) => self.shift_edge(edge, terminal)?,
+            None => self.shift_edges(stacks, terminal)?,
+        };
+        self.shifts.insert((stacks, terminal), next);
+        if let Some((_, log)) = &mut self.mark {
+            log.shifts.push((stacks, terminal));
+        }
+        let bytes = self.memory_bytes() as u64;
+        check(Resource::Bytes, bytes, self.bytes_allowed)?;
+        Ok(next)
+    }
+
+    /// The edge at the top, if there is one only.
+    fn only_edge(&mut self, stacks: u32) -> Option<u32> {
+        let (state, below) = self.nodes[Sets::single(stacks)? as usize];
+        Some(self.edge(state, Sets::single(below)?))
+    }
+
+    /// The same as [`Stacks::shift_edges`] from one edge, as long as no more come of it: nearly
+    /// always.
+    fn shift_edge(&mut self, edge: u32, terminal: u32) -> Result<u32, Error> {
+        if !self.shifts_terminal(edge, terminal)? {
+            return Ok(NOTHING);
+        }
+        let front = self.front(edge, terminal)?;
+        let Some(front) = Sets::single(front) else {
+            let front = self.sets.get(front).to_vec();
+            return self.after_front(front, terminal);
+        };
+        let (state, below) = self.state_below(front);
+        let node = self.node(state, &[below]);
+        let Some(next) = self.tables.goto(state, terminal, &mut self.meter)? else {
+            return Ok(NOTHING);
+        };
+        let mut top = self.edge(next, node);
+        while self.is_forced(top) {
+            self.meter.spend(1)?;
+            let children = self.children(top)?;
+            let &[child] = &*children else {
+                return self.after_tops(vec![top]);
+            };
+            top = child;
+        }
+        let (state, below) = self.state_below(top);
+        let node = self.node(state, &[below]);
+        Ok(self.sets.of(node))
+    }
+
+    fn shift_edges(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
+        let mut all = Vec::new();
+        for edge in self.tops(stacks) {
+            if self.shifts_terminal(edge, terminal)? {
+                let front = self.front(edge, terminal)?;
+                all.extend_from_slice(&self.sets.get(front));
+            }
+        }
+        self.after_front(all, terminal)
+    }
+
+    fn after_front(&mut self, front: Vec<u32>, terminal: u32) -> Result<u32, Error> {
+        let grouped = self.grouped(front);
+        let mut tops = Vec::new();
+        for (state, below) in grouped {
+            let node = self.node(state, &below);
+            if let Some(next) = self.tables.goto(state, terminal, &mut self.meter)? {
+                tops.push(self.edge(next, node));
+            }
+        }
+        self.after_tops(tops)
+    }
+
+    fn after_tops(&mut self, mut tops: Vec<u32>) -> Result<u32, Error> {
+        self.reduce_forced(&mut tops)?;
+        Ok(self.united_edges(tops))
+    }
+
+    /// Edges that shift a terminal, of those that an edge reduces to and itself.
+    fn front(&mut self, edge: u32, terminal: u32) -> Result<u32, Error> {
+        if let Some(&known) = self.fronts.get(&(edge, terminal)) {
+            return Ok(known);
+        }
+        let mut path = vec![edge];
+        while let Some(&edge) = path.last() {
+            if self.fronts.contains_key(&(edge, terminal)) {
+                path.pop();
+                continue;
+            }
+            let children = self.children(edge)?;
+            let mut list = Vec::new();
+            let mut open = None;
+            for &child in &*children {
+                if !self.shifts_terminal(child, terminal)? {
+                    continue;
+                }
+                match self.fronts.get(&(child, terminal)) {
+                    Some(&front) => list.extend_from_slice(&self.sets.get(front)),
+                    None => open = Some(child),
+                }
+                if open.is_some() {
+                    break;
+                }
+            }
+            if let Some(child) = open {
+                path.push(child);
+                continue;
+            }
+            let own = self.tables.shifts(self.edges[edge as usize].state);
+            if tables::contains(self.tables.sets.get(own), terminal + 1) {
+                list.push(edge);
+            }
+            list.sort_unstable();
+            list.dedup();
+            self.meter.spend(list.len() + 1)?;
+            let front = self.sets.intern(&list);
+            self.fronts.insert((edge, terminal), front);
+            if let Some((_, log)) = &mut self.mark {
+                log.fronts.push((edge, terminal));
+            }
+            path.pop();
+        }
+        Ok(self.fronts[&(edge, terminal)])
+    }
+
+    fn state_below(&self, edge: u32) -> (u32, u32) {
+        let edge = &self.edges[edge as usize];
+        (edge.state, edge.below)
+    }
+
+    /// Whether nothing can come before an edge's reductions.
+    fn is_forced(&self, edge: u32) -> bool {
+        self.tables.shifts(self.edges[edge as usize].state) == NOTHING
+    }
+
+    /// Takes reductions that nothing can come before, so that equal futures meet.
+    fn reduce_forced(&mut self, tops: &mut Vec<u32>) -> Result<(), Error> {
+        let mut done = Vec::with_capacity(tops.len());
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        while let Some(edge) = tops.pop() {
+            if !seen.insert(edge) {
+                continue;
+            }
+            if self.is_forced(edge) {
+                tops.extend_from_slice(&self.children(edge)?);
+            } else {
+                done.push(edge);
+            }
+            self.meter.spend(1)?;
+        }
+        *tops = done;
+        Ok(())
+    }
+
+    /// States with what lies below each, both sorted.
+    fn grouped(&self, edges: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
+        let mut pairs: Vec<(u32, u32)> =
+            edges.into_iter().map(|edge| self.state_below(edge)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let groups = pairs.chunk_by(|left, right| left.0 == right.0);
+        groups.map(|group| (group[0].0, group.iter().map(|one| one.1).collect())).collect()
+    }
+
+    pub(super) fn united_edges(&mut self, edges: Vec<u32>) -> u32 {
+        let grouped = self.grouped(edges);
+        let mut nodes: Vec<u32> =
+            grouped.into_iter().map(|(state, below)| self.node(state, &below)).collect();
+        nodes.sort_unstable();
+        self.sets.intern(&nodes)
+    }
+}

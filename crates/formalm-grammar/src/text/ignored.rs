@@ -1,0 +1,38 @@
+//! What may stand anywhere, as terminals.
+
+use formalm_automata::{Error, Span};
+
+use super::Tree;
+use super::build::{Build, DEPTH};
+use super::order::Kind;
+use super::shape::Shape;
+use super::trees::{only, written};
+use crate::grammar::Lexing;
+
+impl Build<'_> {
+    pub(super) fn all_ignored(&mut self) -> Result<Vec<usize>, Error> {
+        self.source.ignored.iter().map(|(tree, span)| self.ignored(tree, *span)).collect()
+    }
+
+    fn ignored(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
+        match only(tree) {
+            Tree::Name(name, _, span) => self.named(name, *span),
+            // A terminal of its own, although another one may have the same text.
+            Tree::Leaf(leaf) if self.lexing == Lexing::First => {
+                let sorted = format!("__IGNORE_{}", self.terminals.len());
+                let (text, shape) = (leaf.text.clone(), Shape::of_leaf(leaf));
+                let kind = Kind { priority: 0, text, shape, sorted };
+                let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
+                self.by_text.insert(leaf.written.clone(), at);
+                Ok(at)
+            }
+            Tree::Leaf(leaf) => self.anonymous(leaf),
+            tree => {
+                let node = self.pattern(tree, DEPTH, span)?;
+                let sorted = format!("__IGNORE_{}", self.terminals.len());
+                let kind = Kind { priority: 0, text: None, shape: self.shape(tree), sorted };
+                self.terminal(written(tree), node, kind, span)
+            }
+        }
+    }
+}

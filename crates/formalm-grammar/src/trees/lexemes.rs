@@ -1,0 +1,249 @@
+//! The lexemes of a text: one after the other where they are ordered, all that there are where
+//! they are read in any way.
+
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, ByteSet, Error, Machine};
+use rustc_hash::FxHashMap;
+
+use super::productions::Steps;
+use crate::automaton::GrammarAutomaton;
+use crate::core::{Core, Reading};
+use crate::lists::NOTHING;
+
+/// The bytes that a terminal matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lexeme {
+    pub(crate) terminal: u32,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// What a chart is made over.
+pub(super) trait Input {
+    /// Number of places before the last one.
+    fn len(&self) -> usize;
+
+    /// What comes next: a terminal, or a byte if lexemes are read in any way; nothing at the end.
+    fn next(&self, at: usize) -> Option<u32>;
+
+    fn is_free(&self) -> bool;
+
+    /// Lexemes of a terminal from a place, with the places behind them.
+    fn lexemes(
+        &mut self,
+        terminal: u32,
+        at: usize,
+        steps: &mut Steps,
+    ) -> Result<Vec<(Lexeme, usize)>, Error>;
+
+    /// Whether nothing but what is ignored follows.
+    fn ends(&mut self, at: usize, steps: &mut Steps) -> Result<bool, Error>;
+}
+
+/// Lexemes that are known.
+pub(super) struct Ordered<'a> {
+    lexemes: &'a [Lexeme],
+}
+
+impl<'a> Ordered<'a> {
+    pub(super) fn new(lexemes: &'a [Lexeme]) -> Ordered<'a> {
+        Ordered { lexemes }
+    }
+}
+
+impl Input for Ordered<'_> {
+    fn len(&self) -> usize {
+        self.lexemes.len()
+    }
+
+    fn next(&self, at: usize) -> Option<u32> {
+        self.lexemes.get(at).map(|one| one.terminal)
+    }
+
+    fn is_free(&self) -> bool {
+        false
+    }
+
+    fn lexemes(
+        &mut self,
+        terminal: u32,
+        at: usize,
+        _steps: &mut Steps,
+    ) -> Result<Vec<(Lexeme, usize)>, Error> {
+        let here = self.lexemes.get(at).filter(|one| one.terminal == terminal);
+        Ok(here.map(|&one| (one, at + 1)).into_iter().collect())
+    }
+
+    fn ends(&mut self, at: usize, _steps: &mut Steps) -> Result<bool, Error> {
+        Ok(at == self.lexemes.len())
+    }
+}
+
+/// Lexemes in every way there is.
+pub(super) struct Free<'a> {
+    automata: &'a [Option<Arc<Automaton>>],
+    ignored: &'a [u32],
+    text: &'a [u8],
+    /// Places behind what is ignored, by place.
+    skipped: FxHashMap<usize, Vec<usize>>,
+}
+
+impl<'a> Free<'a> {
+    pub(super) fn new(
+        automata: &'a [Option<Arc<Automaton>>],
+        ignored: &'a [u32],
+        text: &'a [u8],
+    ) -> Free<'a> {
+        Free { automata, ignored, text, skipped: FxHashMap::default() }
+    }
+
+    /// Ends of the lexemes of a terminal, none of them empty.
+    fn matches(&self, terminal: u32, at: usize, steps: &mut Steps) -> Result<Vec<usize>, Error> {
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
+        let mut state = automaton.start();
+        let mut ends = Vec::new();
+        for (place, &byte) in self.text.iter().enumerate().skip(at) {
+            steps.spend(1)?;
+            match automaton.step(state, byte)? {
+                Some(next) => state = next,
+                None => break,
+            }
+            if automaton.is_accepting(state) {
+                ends.push(place + 1);
+            }
+        }
+        Ok(ends)
+    }
+
+    fn skipped(&mut self, at: usize, steps: &mut Steps) -> Result<Vec<usize>, Error> {
+        if self.ignored.is_empty() {
+            return Ok(vec![at]);
+        }
+        if let Some(known) = self.skipped.get(&at) {
+            return Ok(known.clone());
+        }
+        let mut places = std::collections::BTreeSet::from([at]);
+        let mut open = vec![at];
+        while let Some(place) = open.pop() {
+            for &one in self.ignored {
+                let ends = self.matches(one, place, steps)?;
+                open.extend(ends.into_iter().filter(|&end| places.insert(end)));
+            }
+        }
+        let places: Vec<usize> = places.into_iter().collect();
+        self.skipped.insert(at, places.clone());
+        Ok(places)
+    }
+}
+
+impl Input for Free<'_> {
+    fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    fn next(&self, at: usize) -> Option<u32> {
+        self.text.get(at).map(|&byte| byte.into())
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    fn lexemes(
+        &mut self,
+        terminal: u32,
+        at: usize,
+        steps: &mut Steps,
+    ) -> Result<Vec<(Lexeme, usize)>, Error> {
+        let mut all = Vec::new();
+        for start in self.skipped(at, steps)? {
+            for end in self.matches(terminal, start, steps)? {
+                all.push((Lexeme { terminal, start, end }, end));
+            }
+        }
+        Ok(all)
+    }
+
+    fn ends(&mut self, at: usize, steps: &mut Steps) -> Result<bool, Error> {
+        Ok(self.skipped(at, steps)?.last() == Some(&self.text.len()))
+    }
+}
+
+/// The bytes that lexemes of each terminal begin with.
+pub(super) fn first_bytes(automata: &[Option<Arc<Automaton>>]) -> Result<Vec<ByteSet>, Error> {
+    let of = |one: &Option<Arc<Automaton>>| match one {
+        Some(one) => one.live_bytes(one.start()),
+        None => Ok(ByteSet::default()),
+    };
+    automata.iter().map(of).collect()
+}
+
+/// A reading with the way to it.
+struct Step {
+    reading: Reading,
+    before: u32,
+    /// The terminal whose lexeme ended here, if one did.
+    ended: Option<u32>,
+    at: usize,
+}
+
+impl GrammarAutomaton {
+    /// The lexemes of a member, those that are ignored left out; `None` if it is not one. At most
+    /// one way to cut a text into lexemes is right where they are ordered.
+    pub(super) fn lexemes(&self, text: &[u8]) -> Result<Option<Vec<Lexeme>>, Error> {
+        let core = &mut self.lock().core;
+        let start = Reading::between(core.stacks.start(), NOTHING);
+        let mut steps = vec![Step { reading: start, before: 0, ended: None, at: 0 }];
+        let mut alive = vec![0u32];
+        let mut next = Vec::new();
+        for (at, &byte) in text.iter().enumerate() {
+            core.stacks.meter.reset();
+            let mut later = Vec::new();
+            for before in alive {
+                next.clear();
+                core.read_ending(steps[before as usize].reading, byte, &mut next)?;
+                for &(reading, ended) in &next {
+                    later.push(steps.len() as u32);
+                    steps.push(Step { reading, before, ended, at: at + 1 });
+                }
+            }
+            alive = later;
+        }
+        for &last in &alive {
+            core.stacks.meter.reset();
+            if core.accepts(steps[last as usize].reading)? {
+                return Ok(Some(core.traced(&steps, last)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Core {
+    fn traced(&self, steps: &[Step], last: u32) -> Vec<Lexeme> {
+        let mut lexemes = Vec::new();
+        let mut at = last;
+        let mut end: Option<(u32, usize)> = None;
+        loop {
+            let step = &steps[at as usize];
+            if step.reading.is_between() {
+                if let Some((terminal, end)) = end {
+                    lexemes.push((terminal, step.at, end));
+                }
+                end = step.ended.map(|terminal| (terminal, step.at));
+            }
+            if at == 0 {
+                break;
+            }
+            at = step.before;
+        }
+        lexemes.reverse();
+        let kept = lexemes.into_iter().filter_map(|(terminal, start, end)| {
+            let became = terminal.checked_sub(self.terminals);
+            let is_read = became.is_some() || !self.is_ignored(terminal);
+            is_read.then(|| Lexeme { terminal: became.unwrap_or(terminal), start, end })
+        });
+        kept.collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! Trees of members: which rules and lexemes a text is made of, in how many ways.
+//!
+//! The machine of a grammar forgets what it read. A tree takes a second pass: the lexemes are
+//! recorded, a chart over them (Earley's, with one lexeme of lookahead, so that it is linear for
+//! ordinary grammars) packs all derivations, and one of them is taken out.
+
+mod chart;
+mod forest;
+mod lexemes;
+mod productions;
+mod written;
+
+use formalm_automata::{Automaton, Error};
+use num_bigint::BigUint;
+use std::sync::Arc;
+
+use crate::automaton::GrammarAutomaton;
+use crate::core::{ignored, terminals};
+use crate::grammar::Lexing;
+use crate::limits::Limits;
+use crate::lower::Lowering;
+use crate::shown::Shaped;
+use chart::Chart;
+use forest::Forest;
+use lexemes::{Free, Ordered};
+use productions::{Productions, Steps};
+pub use written::{Branch, Part};
+
+/// Trees of the members of one grammar.
+#[derive(Debug)]
+pub struct Trees {
+    shaped: Shaped,
+    productions: Productions,
+    /// The machines of the terminals, where lexemes are read in any way.
+    automata: Vec<Option<Arc<Automaton>>>,
+    ignored: Vec<u32>,
+}
+
+/// What was asked of a text.
+#[derive(Debug)]
+pub struct Parse {
+    /// Number of trees; `None` if there is no end of them.
+    pub count: Option<BigUint>,
+    /// One tree, children before what they are children of.
+    pub branches: Vec<Branch>,
+}
+
+impl Trees {
+    /// Trees of a grammar.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if its rules become too many productions.
+    pub fn new(shaped: Shaped, limits: Limits) -> Result<Trees, Error> {
+        let grammar = &shaped.grammar;
+        grammar.check()?;
+        let (automata, nullable) = terminals(grammar)?;
+        let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
+        let ignored = ignored(grammar);
+        let free = grammar.lexing == Lexing::Any;
+        let firsts = if free { lexemes::first_bytes(&automata)? } else { Vec::new() };
+        let start = (grammar.terminals.len() + grammar.start) as u32;
+        let productions = Productions::new(
+            lowering,
+            grammar.terminals.len() as u32,
+            start,
+            free.then_some((&firsts, &ignored)),
+        );
+        let automata = if free { automata } else { Vec::new() };
+        Ok(Trees { shaped, productions, automata, ignored })
+    }
+
+    /// The grammar.
+    pub fn shaped(&self) -> &Shaped {
+        &self.shaped
+    }
+
+    /// The trees of a text; `None` if it is not a member. `whole` trees show everything. Takes at
+    /// most so many `steps`, each a step of a derivation or a byte of a lexeme.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if it takes more.
+    pub fn parse(
+        &self,
+        automaton: &GrammarAutomaton,
+        text: &[u8],
+        whole: bool,
+        steps: u64,
+    ) -> Result<Option<Parse>, Error> {
+        let mut steps = Steps::new(steps);
+        let chart = if self.shaped.grammar.lexing == Lexing::Any {
+            let mut input = Free::new(&self.automata, &self.ignored, text);
+            Chart::new(&self.productions, &mut input, &mut steps)?
+        } else {
+            let Some(lexemes) = automaton.lexemes(text)? else { return Ok(None) };
+            Chart::new(&self.productions, &mut Ordered::new(&lexemes), &mut steps)?
+        };
+        let Some(root) = chart.root() else { return Ok(None) };
+        let forest = Forest::new(&chart, root, &mut steps)?;
+        let branches = written::branches(self, &forest, whole);
+        Ok(Some(Parse { count: forest.ways(root).cloned(), branches }))
+    }
+}

@@ -1,0 +1,187 @@
+"""Trees of the members of grammars: which rules and lexemes a text is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from formalm.automata.texts import text_bytes
+from formalm.errors import ArgumentError, LanguageError, TokenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from formalm import _core
+
+__all__ = ["STEP_LIMIT", "Lexeme", "Tree", "parsed"]
+
+#: Most steps of one parse.
+STEP_LIMIT = 20_000_000
+
+#: What the core writes of a tree: name, rule, children, span, kept, ways.
+Branch: TypeAlias = "tuple[str | None, str | None, int, tuple[int, int], bool, int | None]"
+
+
+@dataclass(frozen=True)
+class Lexeme:
+    """The bytes that a terminal matched: a leaf of a :class:`Tree`.
+
+    Attributes
+    ----------
+    terminal
+        The terminal's name; that of a text or pattern within a rule is how it is written.
+    data
+        The bytes.
+    span
+        ``(start, end)`` in bytes of the text.
+    kept
+        Whether trees show it: False only in a whole tree.
+    """
+
+    terminal: str
+    data: bytes
+    span: tuple[int, int]
+    kept: bool = True
+
+    @property
+    def text(self) -> str:
+        """The bytes as a text; what is not UTF-8 shows as U+FFFD."""
+        return self.data.decode(errors="replace")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """What a rule derives in a text.
+
+    Attributes
+    ----------
+    name
+        The alias of the alternative, or else the name of the rule.
+    rule
+        The name of the rule.
+    children
+        Trees and lexemes; None where an optional part ``[x]`` of Lark text is not there.
+    span
+        ``(start, end)`` in bytes of the text, without what is ignored at the ends.
+    kept
+        Whether trees show it: False only in a whole tree.
+    ways
+        In how many ways the rule derives these bytes; None if there is no end of them. At the
+        root: the number of trees of the text.
+    """
+
+    name: str
+    rule: str
+    children: tuple[Tree | Lexeme | None, ...]
+    span: tuple[int, int]
+    kept: bool = True
+    ways: int | None = 1
+    source: bytes = field(default=b"", repr=False)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes from the first lexeme to the last."""
+        return self.source[slice(*self.span)]
+
+    @property
+    def text(self) -> str:
+        """The same as a text; what is not UTF-8 shows as U+FFFD."""
+        return self.data.decode(errors="replace")
+
+    def walk(self) -> Iterator[Tree | Lexeme]:
+        """The tree and everything in it, in the order of the text; what holds others first."""
+        for _, one in self._levels():
+            if one is not None:
+                yield one
+
+    def find(self, name: str) -> Iterator[Tree | Lexeme]:
+        """The trees of this name, and the lexemes of a terminal of this name, in order."""
+        for one in self.walk():
+            if name == (one.name if isinstance(one, Tree) else one.terminal):
+                yield one
+
+    def pretty(self) -> str:
+        """The tree as an indented text, a line for each part."""
+        lines = []
+        for level, one in self._levels():
+            shown = "-" if one is None else one.name if isinstance(one, Tree) else _shown(one)
+            hidden = "" if one is None or one.kept else "  (not kept)"
+            lines.append("  " * level + shown + hidden)
+        return "\n".join(lines)
+
+    def _levels(self) -> Iterator[tuple[int, Tree | Lexeme | None]]:
+        stack: list[tuple[int, Tree | Lexeme | None]] = [(0, self)]
+        while stack:
+            level, one = stack.pop()
+            yield level, one
+            if isinstance(one, Tree):
+                stack.extend((level + 1, child) for child in reversed(one.children))
+
+    def _facts(self) -> Iterator[object]:
+        """What makes trees equal, in one row: no recursion, however deep they are."""
+        for level, one in self._levels():
+            if isinstance(one, Tree):
+                yield level, one.name, one.rule, one.span, one.kept
+            else:
+                yield level, one
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return self.source == other.source and list(self._facts()) == list(other._facts())
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.rule, self.span, len(self.children), self.source))
+
+    def __repr__(self) -> str:
+        return f"<Tree {self.name} of {len(self.children)} children: {self.text[:40]!r}>"
+
+
+def _shown(one: Lexeme) -> str:
+    return f"{one.terminal} {one.text!r}" if one.terminal[:1] not in "\"'" else one.terminal
+
+
+def parsed(
+    trees: _core.Trees,
+    automaton: _core.Automaton,
+    text: str | bytes,
+    ambiguity: str,
+    whole: bool,
+    step_limit: int,
+) -> Tree:
+    """One tree of a text."""
+    if ambiguity not in ("first", "refuse"):
+        raise ArgumentError(f"ambiguity is 'first' or 'refuse', not {ambiguity!r}")
+    if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
+        raise ArgumentError(f"step_limit must be a positive integer, not {step_limit!r}")
+    data = text_bytes(text)
+    found = None if data is None else trees.parse(automaton, data, bool(whole), step_limit)
+    if data is None or found is None:
+        raise TokenError("a text that is not a member has no tree", hint="ask matches(text) first")
+    count, branches = found
+    if ambiguity == "refuse" and count != 1:
+        shown = "no end of trees" if count is None else f"{count:,} trees"
+        raise LanguageError(
+            f"the text has {shown}",
+            hint="formalm grammar check shows where a grammar is ambiguous",
+        )
+    return _grown(branches, data, count)
+
+
+def _grown(branches: Sequence[Branch], data: bytes, count: int | None) -> Tree:
+    """The tree whose parts come one after the other, children first."""
+    grown: list[Tree | Lexeme | None] = []
+    for at, (name, rule, size, span, kept, ways) in enumerate(branches, start=1):
+        if name is None:
+            grown.append(None)
+        elif rule is None:
+            grown.append(Lexeme(name, data[slice(*span)], span, kept))
+        else:
+            children = tuple(grown[len(grown) - size :])
+            del grown[len(grown) - size :]
+            whole = count if at == len(branches) else ways
+            grown.append(Tree(name, rule, children, span, kept, whole, data))
+    (root,) = grown
+    if not isinstance(root, Tree):  # the core writes a rule last
+        raise LanguageError("the text has no tree")
+    return root
