@@ -281,7 +281,14 @@ impl Core {
         if self.is_within(forbidden, separator.ignored) {
             return Ok(true);
         }
-        for text in &*separator.texts {
+        // Where a comment was read, the end of a line may follow.
+        let threads = self.lexer.lists.get(forbidden);
+        let is_comment = |one: &u32| {
+            let terminal = self.lexer.terminal(*one);
+            self.layout.as_ref().is_some_and(|layout| layout.comments.contains(&terminal))
+        };
+        let line: &[Vec<u8>] = if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
+        for text in separator.texts.iter().chain(line) {
             let mut forbidden = forbidden;
             for &byte in text {
                 let outcome = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
@@ -408,7 +415,10 @@ impl Core {
                 Some(wanted) => wanted == one.terminal,
                 None => !self.is_lost(one.terminal),
             };
-            ended |= fits && self.is_gone(one.left, separator)?;
+            // What the end of a line leaves hinders nothing that can be spelled.
+            let line = self.layout.as_ref().filter(|layout| layout.newline == one.terminal);
+            let line = line.is_some_and(|layout| self.is_within(one.left, layout.left));
+            ended |= fits && (line || self.is_gone(one.left, separator)?);
         }
         let alive = outcome.on != NOTHING || outcome.endings != NOTHING;
         let next = self.scans.pair(outcome.on);

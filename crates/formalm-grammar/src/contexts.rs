@@ -27,6 +27,11 @@ impl Core {
             // In brackets line breaks are blanks.
             all = union(&all, &[layout.newline]);
         }
+        if let Some(layout) = self.layout.as_ref().filter(|_| lines)
+            && all.binary_search(&layout.newline).is_err()
+        {
+            all.retain(|one| !layout.comments.contains(one));
+        }
         let start = self.start_of(&all, lines);
         self.contexts.insert((allowed, lines), start);
         Ok(start)

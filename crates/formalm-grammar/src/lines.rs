@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::core::Core;
 use crate::indentation::{Columns, FIRST, NONE, is_column};
 use crate::layout::Layout;
+use crate::lexer::DEAD;
 use crate::lists::NOTHING;
 use crate::prepare::Prepared;
 
@@ -224,10 +225,65 @@ impl Core {
             return Ok(());
         };
         let left = self.ended_lines()?;
+        let all = self.lexer.start(0..self.terminals);
         if let Some(layout) = &mut self.layout {
             (layout.need, layout.left) = (left.map(|_| need), left.unwrap_or(NOTHING));
+            layout.in_brackets = layout.need.map(|_| (layout.newline, all));
+        }
+        for terminal in self.ignored.clone() {
+            if self.is_comment(terminal)?
+                && let Some(layout) = &mut self.layout
+            {
+                layout.comments.push(terminal);
+            }
         }
         Ok(())
+    }
+
+    /// Whether an ignored terminal reads to the end of the line: nothing else can follow it than
+    /// line breaks, which begin no other terminal, and the end of a line reads it too.
+    fn is_comment(&mut self, terminal: u32) -> Result<bool, Error> {
+        let Some(Layout { newline, left, need: Some(_), .. }) = self.layout else {
+            return Ok(false);
+        };
+        let others = (0..self.terminals).filter(|&one| one != newline);
+        let others = self.lexer.start(others);
+        let start = self.lexer.start(std::iter::once(terminal));
+        let (mut met, mut at) = (vec![start], 0);
+        while at < met.len() && at < STATES {
+            for byte in self.lexer.representatives().to_vec() {
+                let read = self.lexer.step(met[at], byte, &mut self.stacks.meter)?;
+                if at == 0 && read != DEAD {
+                    let line = self.lexer.step(left, byte, &mut self.stacks.meter)?;
+                    if line.matches == NOTHING {
+                        return Ok(false);
+                    }
+                }
+                if read.matches != NOTHING && !self.reads_to_the_end(read.next, others)? {
+                    return Ok(false);
+                }
+                if read.next != NOTHING && !met.contains(&read.next) {
+                    met.push(read.next);
+                }
+            }
+            at += 1;
+        }
+        Ok(at == met.len())
+    }
+
+    /// Whether a line break ends what some threads can go on with, and nothing that others begin
+    /// with does.
+    fn reads_to_the_end(&mut self, threads: u32, others: u32) -> Result<bool, Error> {
+        if threads == NOTHING || self.lexer.step(threads, b'\n', &mut self.stacks.meter)? != DEAD {
+            return Ok(false);
+        }
+        for byte in self.lexer.representatives().to_vec() {
+            let ended = self.lexer.step(threads, byte, &mut self.stacks.meter)? == DEAD;
+            if ended && self.lexer.step(others, byte, &mut self.stacks.meter)? != DEAD {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Threads of the end of a line where one may begin; `None` if it does not go on over blank

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Ending, Error};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
 use crate::grammar::Lexing;
@@ -27,6 +27,9 @@ pub(crate) struct Outcome {
 /// The outcome of a byte that is not read.
 const DEAD: Outcome = Outcome { on: NOTHING, endings: NOTHING, doubtful: false };
 
+/// Scans looked at before there is hope for one.
+const HOPES: usize = 500;
+
 /// The scans met so far. Number 0 reads nothing.
 #[derive(Debug)]
 pub(crate) struct Scans {
@@ -39,6 +42,8 @@ pub(crate) struct Scans {
     outcome_ids: FxHashMap<Outcome, u32>,
     endings: Vec<Arc<[Ending]>>,
     ending_ids: FxHashMap<Arc<[Ending]>, u32>,
+    /// Scans from which no lexeme ends, as far as was found out.
+    hopeless: FxHashSet<u32>,
 }
 
 impl Default for Scans {
@@ -52,6 +57,7 @@ impl Default for Scans {
             outcome_ids: FxHashMap::default(),
             endings: Vec::new(),
             ending_ids: FxHashMap::default(),
+            hopeless: FxHashSet::default(),
         };
         scans.number(NOTHING, NOTHING);
         scans.ending(Vec::new());
@@ -110,7 +116,11 @@ impl Scans {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.row_bytes + self.pairs.len() * 44 + self.outcomes.len() * 40 + self.endings.len() * 64
+        self.row_bytes
+            + self.pairs.len() * 44
+            + self.outcomes.len() * 40
+            + self.endings.len() * 64
+            + self.hopeless.len() * 8
     }
 }
 
@@ -140,7 +150,11 @@ impl Core {
             let (lexeme, forbidden) = self.scans.pair(outcome.on);
             goes_on = self.is_certified(lexeme, forbidden)?;
             outcome.doubtful = !goes_on;
+            if !goes_on && self.is_hopeless(outcome.on)? {
+                outcome = Outcome { on: NOTHING, doubtful: false, ..outcome };
+            }
         }
+        outcome.endings = self.endings_with_hope(outcome.endings)?;
         for one in &*self.scans.endings(outcome.endings) {
             // What else is left matters to contexts: it is looked at where one is known.
             let good = self.leaves_nothing(one.left)?
@@ -148,6 +162,50 @@ impl Core {
             outcome.doubtful |= self.is_lost(one.terminal) || !good;
         }
         Ok(outcome)
+    }
+
+    /// Endings less those of lines in brackets behind which no lexeme can end: within brackets no
+    /// text ends either.
+    fn endings_with_hope(&mut self, endings: u32) -> Result<u32, Error> {
+        let Some((newline, all)) = self.layout.as_ref().and_then(|one| one.in_brackets) else {
+            return Ok(endings);
+        };
+        let before = self.scans.endings(endings);
+        let mut list = Vec::with_capacity(before.len());
+        for one in &*before {
+            let behind = self.scans.number(all, one.left);
+            if one.terminal != newline || !self.is_hopeless(behind)? {
+                list.push(*one);
+            }
+        }
+        Ok(if list.len() == before.len() { endings } else { self.scans.ending(list) })
+    }
+
+    /// Whether no lexeme ends whatever follows, as few bytes show: all that may be read makes match
+    /// what must not.
+    fn is_hopeless(&mut self, scan: u32) -> Result<bool, Error> {
+        let mut met = vec![scan];
+        let mut seen = FxHashSet::from_iter([scan]);
+        let mut at = 0;
+        while at < met.len() {
+            let lexeme = self.lexer.lists.share(self.scans.pair(met[at]).0);
+            if lexeme.iter().any(|&one| self.lexer.column(one) != PLAIN) {
+                return Ok(false);
+            }
+            for byte in self.lexer.representatives().to_vec() {
+                let outcome = self.outcome(met[at], byte)?;
+                if outcome.endings != NOTHING || met.len() > HOPES {
+                    return Ok(false);
+                }
+                let on = outcome.on;
+                if on != NOTHING && !self.scans.hopeless.contains(&on) && seen.insert(on) {
+                    met.push(on);
+                }
+            }
+            at += 1;
+        }
+        self.scans.hopeless.extend(met);
+        Ok(true)
     }
 
     /// What a byte does to a scan; not whether it can be completed.

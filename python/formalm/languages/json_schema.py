@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,21 +11,13 @@ from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson
+from formalm.languages.schema_comparison import SchemaQuestions
+from formalm.languages.schema_options import OPTIONS, enforced_formats
+from formalm.languages.schema_text import schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
 MAX_BLANKS = 255
-
-#: The options, in the order in which a description has them, with their defaults.
-USUAL = {
-    "order": "schema",
-    "blanks": 1,
-    "escapes": "minimal",
-    "formats": True,
-    "additional_properties": True,
-    "max_depth": None,
-    "approximate": False,
-}
 
 
 class SchemaNote(NamedTuple):
@@ -49,7 +40,7 @@ class SchemaNote(NamedTuple):
     effect: str = "exact"
 
 
-class JsonSchema(Language):
+class JsonSchema(SchemaQuestions, Language):
     """The JSON texts of the instances of a JSON Schema.
 
     Drafts 4, 6, 7, 2019-09 and 2020-12 are read, by ``$schema``; without it, 2020-12. All
@@ -143,7 +134,7 @@ class JsonSchema(Language):
         for name, flag in flags:
             if type(flag) is not bool:
                 raise ArgumentError(f"{name} is True or False, not {flag!r}")
-        enforced = _enforced(formats)
+        enforced = enforced_formats(formats)
         for name, value in (("order", order), ("escapes", escapes)):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
@@ -170,6 +161,27 @@ class JsonSchema(Language):
     def schema(self) -> str:
         """The schema as JSON text."""
         return str(self._arguments[0])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options by name, resources aside."""
+        return dict(zip(OPTIONS, self._arguments[1:], strict=False))
+
+    @property
+    def resources(self) -> dict[str, str]:
+        """The schemas that this one may refer to, by URI, as JSON texts."""
+        return dict(self._arguments[len(OPTIONS) + 1])  # type: ignore[call-overload, no-any-return]
+
+    def varied(self, schema: object = None, **options: Any) -> JsonSchema:
+        """The schema, or another one with its resources, with some options changed."""
+        text: Any = self.schema if schema is None else schema
+        return JsonSchema(text, resources=self.resources, **{**self.options, **options})
+
+    def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
+        """The places of keywords that forbid a byte, or the end, behind a beginning."""
+        from formalm.languages.schema_reasons import forbidding
+
+        return forbidding(self, beginning, following)
 
     @property
     def notes(self) -> tuple[SchemaNote, ...]:
@@ -242,8 +254,8 @@ class JsonSchema(Language):
 
     def __repr__(self) -> str:
         parts = [self.schema]
-        for (name, usual), value in zip(USUAL.items(), self._arguments[1:8], strict=True):
-            if value != usual:
+        for name, value in self.options.items():
+            if value != OPTIONS[name]:
                 parts.append(f"{name}={value!r}")
         return f"JsonSchema({', '.join(parts)})"
 
@@ -252,21 +264,8 @@ def _again(text: str, *options: Any) -> JsonSchema:
     """A schema from its description, for pickles and copies."""
     *options_by_name, resources = options
     return JsonSchema(
-        text, resources=dict(resources), **dict(zip(USUAL, options_by_name, strict=True))
+        text, resources=dict(resources), **dict(zip(OPTIONS, options_by_name, strict=True))
     )
-
-
-def _enforced(formats: object) -> bool | tuple[str, ...]:
-    """The formats that are enforced: all, none, or these, sorted."""
-    if isinstance(formats, bool):
-        return formats
-    names = None if isinstance(formats, str | bytes) else formats
-    if not isinstance(names, Collection) or not all(isinstance(one, str) for one in names):
-        raise ArgumentError(
-            f"formats is True, False or names of formats, not {formats!r}",
-            hint='pass a list, as in formats=["date", "uuid"]',
-        )
-    return tuple(sorted(set(names))) or False
 
 
 def notes_within(language: object) -> tuple[SchemaNote, ...]:
@@ -278,42 +277,3 @@ def notes_within(language: object) -> tuple[SchemaNote, ...]:
     if isinstance(language, tuple):
         return tuple(note for part in language for note in notes_within(part))
     return ()
-
-
-def schema_text(schema: object) -> str:
-    """A schema as JSON text, numbers as they are."""
-    if isinstance(schema, str):
-        return schema
-    if isinstance(schema, Path):
-        try:
-            return schema.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"the schema cannot be read: {error}") from error
-    if not isinstance(schema, Mapping | bool):
-        kind = type(schema).__name__
-        raise ArgumentError(
-            f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
-        )
-    return _text(schema, 0)
-
-
-def _text(value: object, depth: int) -> str:
-    if depth > 500:
-        raise ArgumentError("the schema is nested too deeply, or contains itself")
-    if isinstance(value, Mapping):
-        members = []
-        for name, member in value.items():
-            if not isinstance(name, str):
-                raise ArgumentError(f"names of members are texts, not {name!r}")
-            members.append(f"{json.dumps(name)}:{_text(member, depth + 1)}")
-        return "{" + ",".join(members) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
-    if isinstance(value, Decimal) and value.is_finite():
-        return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        try:
-            return json.dumps(value, allow_nan=False)
-        except ValueError as error:
-            raise ArgumentError(f"{value!r} is no JSON") from error
-    raise ArgumentError(f"{type(value).__name__} is no JSON")
