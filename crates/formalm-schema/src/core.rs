@@ -13,7 +13,7 @@ use crate::names::NameId;
 use crate::node::{NodeId, RegexId, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
-use crate::solve::Answers;
+use crate::solve::{Answers, Listed};
 
 /// A machine that reads texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +27,8 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
     pub(crate) expanded: FxHashMap<(NodeId, Type), F>,
+    /// Objects and arrays listed by formula and how many were asked for.
+    pub(crate) listed: FxHashMap<(F, usize), Listed>,
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
     text_ids: FxHashMap<F, Option<TextId>>,
@@ -46,6 +48,7 @@ impl Core {
             limits,
             answers: Answers::default(),
             expanded: FxHashMap::default(),
+            listed: FxHashMap::default(),
             texts: Vec::new(),
             text_formulas: Vec::new(),
             text_ids: FxHashMap::default(),

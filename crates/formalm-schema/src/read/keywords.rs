@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use super::fields::{count, list, number, object, text, truth};
 use super::{Fields, Place, Reader, refuse};
 use crate::formula::Which;
-use crate::node::{Effect, NodeId, RegexId, Rule, Type};
+use crate::node::{Effect, Node, NodeId, RegexId, Rule, Type};
+use crate::options::Formats;
 use crate::{formats, pattern};
 
 /// Characters counted in a text.
@@ -200,8 +201,14 @@ impl<'r> Reader<'r> {
     fn format(&mut self, map: &Fields, at: &Place<'r>, rules: &mut Vec<Rule>) -> Result<(), Error> {
         let Some(Json::String(name)) = map.get("format") else { return Ok(()) };
         let key = format!("f{name}");
-        if !self.options.formats {
-            self.note(&at.below(&["format"]).pointer, "formats are annotations");
+        let is_known = formats::NAMES.contains(&name.as_str());
+        if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
+        {
+            let message = match self.options.formats {
+                Formats::NONE => "formats are annotations".to_owned(),
+                _ => format!("the format {name:?} is an annotation"),
+            };
+            self.note(&at.below(&["format"]).pointer, message);
             return Ok(());
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
@@ -274,9 +281,9 @@ impl<'r> Reader<'r> {
             let which = Which { names: None, others: [].into(), found, missing: [].into() };
             members.push((which, self.enter(json, here)?));
         }
+        patterns.sort_unstable();
+        patterns.dedup();
         if let Some(json) = map.get("additionalProperties") {
-            patterns.sort_unstable();
-            patterns.dedup();
             let which = Which {
                 names: None,
                 others: declared.into(),
@@ -287,6 +294,15 @@ impl<'r> Reader<'r> {
             if !which.missing.iter().any(|&id| self.schema.takes_all(id)) {
                 members.push((which, node));
             }
+        } else if !self.options.takes_more
+            && !map.contains_key("unevaluatedProperties")
+            && (map.contains_key("properties") || map.contains_key("patternProperties"))
+        {
+            let (others, missing) = (declared.into(), patterns.into());
+            let which = Which { names: None, others, found: [].into(), missing };
+            let never = self.schema.add(Node { rules: vec![Rule::Never], place: String::new() });
+            members.push((which, never));
+            self.note(&at.pointer, "members that are not declared are left out");
         }
         if !members.is_empty() {
             rules.push(Rule::Members(members.into()));
