@@ -41,10 +41,9 @@ def main() -> None:
     vocabulary = load_vocabulary(arguments.vocabulary, arguments.shared / "tokenizers")
     engine, tokenizer = Ours(vocabulary), Tokenizer.from_str(vocabulary.json)
     about = {**describe(), "vocabulary": arguments.vocabulary}
-    warm = [(name, *one) for name, *one in cases() if name == "any value"]
     gc.disable()
-    for name, schema, texts in warm:
-        measured(engine, tokenizer, name, schema, texts)
+    # The first schema pays for the tables of the vocabulary.
+    measured(engine, tokenizer, *next(cases()))
     wanted = [one for one in cases() if not arguments.only or one[0] in arguments.only]
     results = [measured(engine, tokenizer, *one) for one in wanted]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
@@ -119,9 +118,10 @@ def cases() -> Iterator[tuple[str, object, list[str]]]:
     member = compact({"prop3": {"f0": "x", "f1": "y"}, "prop40": {"f0": "abc"}})
     yield "5 MB", megabytes(5), [member]
     for last, where in ((False, "first"), (True, "last")):
-        both = [{"kind": f"k{at}", "p0": "x" if at % 2 else 1} for at in (0, 25, 49)]
+        both = [{"kind": f"k{at}", "p0": 1 if at % 2 else "x"} for at in (0, 25, 49)]
         members = [compact(dict(reversed(one.items())) if last else one) for one in both]
         yield f"50 kinds, told {where}", kinds(50, last=last, closed=True), members
+    overlapping: dict[str, object]
     overlapping = {"oneOf": [{"type": "object", "required": [f"r{at}"]} for at in range(50)]}
     yield "50 names, one of them", overlapping, [compact({"x": 1, "r25": 2, "y": "z"})]
     ranges = [{"minimum": at * 10, "maximum": at * 10 + 15} for at in range(50)]
