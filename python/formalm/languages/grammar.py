@@ -137,7 +137,8 @@ class Grammar(Derivations):
         Parameters
         ----------
         parser
-            The parser. Its text is read again, with its start rule.
+            The parser. Its text is read again, with its start rule, and an ``Indenter`` as
+            :class:`Indentation`.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
             for ``contextual``, ``"any"`` for ``dynamic_complete``.
@@ -162,8 +163,8 @@ class Grammar(Derivations):
         >>> Grammar.from_lark(Lark('start: "a"+', parser="lalr")).matches("aa")  # doctest: +SKIP
         True
         """
-        text, reading, start = description(parser, lexing)
-        return cls(text, "lark", reading, start)
+        text, reading, start, indentation = description(parser, lexing)
+        return cls(text, "lark", reading, start, indentation=indentation)
 
     @property
     def text(self) -> str:
@@ -284,13 +285,15 @@ class Grammar(Derivations):
 def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
     """Return names with languages; what is not regular is refused when its expression is asked."""
     pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
-    for pair in pairs:
+    for at, pair in enumerate(pairs):
         name, language = pair
         if not all(map(isinstance, pair, (str, Language))):
             raise ArgumentError(
                 f"languages are Languages by name, not {language!r} by {name!r}",
                 hint='write languages={"NAME": Regex(pattern)}',
             )
+        if any(name == other for other, _ in pairs[:at]):
+            raise LanguageError(f"the terminal {name} is defined twice")
         if not language.is_regular:
             raise LanguageError(
                 f"the terminal {name} is not regular",
