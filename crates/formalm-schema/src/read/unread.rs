@@ -83,13 +83,12 @@ const SILENT: [&str; 22] = [
     "links",
 ];
 
-/// Keywords of draft 3 and of OpenAPI that assert something there.
-const FOREIGN: [(&str, &str); 6] = [
+/// Keywords of draft 3 and of OpenAPI that assert something there, and what to write.
+const FOREIGN: [(&str, &str); 5] = [
     ("divisibleBy", "write multipleOf"),
     ("disallow", "write not"),
     ("extends", "write allOf"),
     ("nullable", "write null among the types"),
-    ("discriminator", "write a const in each alternative"),
     ("optional", "leave the name out of required"),
 ];
 

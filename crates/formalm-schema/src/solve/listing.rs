@@ -7,7 +7,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::machine::Owes;
 use crate::names::NameId;
 use crate::node::{NodeId, Type};
-use crate::solve::Rest;
+use crate::solve::{MAX_LISTED, Rest};
 use crate::value::{Value, ValueId};
 
 /// Containers within containers, and items, that are listed; deeper ones are left undecided.
@@ -95,7 +95,7 @@ impl Core {
                     return Ok(Some(Listed::Plenty));
                 }
                 names.push(name);
-                if names.len() > found.enough + tests.len() + taken.len() {
+                if names.len() > MAX_LISTED {
                     return Ok(Some(Listed::Unknown));
                 }
             }
@@ -180,7 +180,9 @@ impl Core {
             let kept = container.formulas[0];
             let demanded = self.weakened(kept);
             let must = self.formulas.both(must, demanded);
-            let values = match self.list_depth(must, found.enough, &[], found.depth + 1)? {
+            // Where not every value will do, all of them have to be known.
+            let enough = if self.formulas.has_child(kept) { MAX_LISTED } else { found.enough };
+            let values = match self.list_depth(must, enough, &[], found.depth + 1)? {
                 Listed::All(values) => values,
                 Listed::Plenty if !self.formulas.has_child(kept) => {
                     if self.some_object(kept, &gone)? {
@@ -232,7 +234,9 @@ impl Core {
         let kept = container.formulas[0];
         let demanded = self.weakened(kept);
         let must = self.formulas.both(must, demanded);
-        let values = match self.list_depth(must, found.enough, &[], found.depth + 1)? {
+        let is_free = !self.formulas.has_child(kept) && !self.has_unique(&container);
+        let enough = if is_free { found.enough } else { MAX_LISTED };
+        let values = match self.list_depth(must, enough, &[], found.depth + 1)? {
             Listed::All(values) => values,
             // Each of the values makes another array.
             Listed::Plenty if !self.formulas.has_child(kept) => {
