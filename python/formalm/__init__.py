@@ -91,8 +91,8 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal ParseFailure"
-    " Parser Piece PythonType Regex Section Structure ToolCalls TypeScript",
+    "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
+    " ParseFailure Parser Piece PythonType Regex Section Structure ToolCalls TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

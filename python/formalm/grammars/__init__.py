@@ -16,7 +16,6 @@ Examples
 """
 
 from importlib.resources import files
-
 from typing import Any
 
 from formalm.languages import Choice, Grammar, Indentation, Regex
