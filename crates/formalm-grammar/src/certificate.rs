@@ -287,8 +287,7 @@ impl Core {
             let terminal = self.lexer.terminal(*one);
             self.layout.as_ref().is_some_and(|layout| layout.comments.contains(&terminal))
         };
-        let line: &[Vec<u8>] =
-            if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
+        let line: &[Vec<u8>] = if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
         for text in separator.texts.iter().chain(line) {
             let mut forbidden = forbidden;
             for &byte in text {

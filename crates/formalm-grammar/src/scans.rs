@@ -116,7 +116,10 @@ impl Scans {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.row_bytes + self.pairs.len() * 44 + self.outcomes.len() * 40 + self.endings.len() * 64
+        self.row_bytes
+            + self.pairs.len() * 44
+            + self.outcomes.len() * 40
+            + self.endings.len() * 64
             + self.hopeless.len() * 8
     }
 }

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edges::{is_lazy, looks_out, prefers_longest};
 use super::leaves::{Leaf, language};
-use super::marks::Mark;
 use super::levels::Levels;
+use super::marks::Mark;
 use super::order::{self, Kind, Ranked};
 use super::scanner::refusal;
 use super::shape::{self, Shape};
