@@ -12,6 +12,7 @@ mod chunks;
 mod combined;
 mod dag;
 mod derive;
+mod drawing;
 pub mod error;
 pub mod explicit;
 mod expression;
@@ -38,12 +39,15 @@ pub use characters::every_character;
 pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
 pub use combined::{Composed, Filtered, Letter, Plainly, StateKeys};
+pub use drawing::random_member;
 pub use error::{Error, Raised, Resource, Span};
-pub use expression::Expression;
+pub use expression::{EDGE, Expression};
 pub use grouping::{Captured, Grouping};
 pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
 pub use loops::loops_of;
-pub use machine::{EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, exact_only};
+pub use machine::{
+    EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, alike, exact_only,
+};
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recognized::Recognizer;

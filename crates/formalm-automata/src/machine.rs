@@ -13,6 +13,7 @@ use crate::bytes::ByteSet;
 use crate::combined::Plainly;
 use crate::error::Error;
 use crate::lexemes::Lexemes;
+use crate::spelling::Escapes;
 use crate::viability::{KeyId, Repetition};
 
 /// A lazy deterministic machine over bytes that shows live states only: from each of them some
@@ -40,6 +41,16 @@ pub trait Machine: Debug + Send + Sync {
     ///
     /// [`Error::Limit`].
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error>;
+
+    /// The bytes that may come next, those together that go on alike: what a machine knows of this
+    /// without keeping the states that follow. Some may turn out to lead nowhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        alike(|byte| self.step(state, byte))
+    }
 
     /// Whether a search through all states comes to an end. Machines with a stack have no end of
     /// them.
@@ -102,6 +113,29 @@ pub trait Machine: Debug + Send + Sync {
 
 /// Letters that must lead to one key for it to serve as reference.
 const LETTERS: usize = 14;
+
+/// Bytes by what they lead to; those that lead nowhere are left out.
+///
+/// # Errors
+///
+/// Those of `after`.
+pub fn alike<T: PartialEq>(
+    mut after: impl FnMut(u8) -> Result<Option<T>, Error>,
+) -> Result<Vec<ByteSet>, Error> {
+    let mut ways: Vec<(T, ByteSet)> = Vec::new();
+    for byte in 0..=255 {
+        let Some(next) = after(byte)? else { continue };
+        match ways.iter_mut().find(|(known, _)| *known == next) {
+            Some((_, bytes)) => bytes.insert(byte),
+            None => {
+                let mut bytes = ByteSet::default();
+                bytes.insert(byte);
+                ways.push((next, bytes));
+            }
+        }
+    }
+    Ok(ways.into_iter().map(|(_, bytes)| bytes).collect())
+}
 
 /// Refuses to tell `what` of a machine that does not know which of its states lead to a member.
 ///
@@ -209,6 +243,32 @@ pub trait Steps {
         Ok(None)
     }
 
+    /// How strings are spelled, if the key is inside of a string of JSON, between two characters,
+    /// and nothing is refused before its end: only tokens that end it have to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn in_open_string(&self, _key: KeyId) -> Result<Option<Escapes>, Error> {
+        Ok(None)
+    }
+
+    /// Texts behind which alone a key differs from its reference: a token that begins with none of
+    /// them is allowed by both or by neither. Without a reference, tokens begin with one of them,
+    /// or are the beginning of one. `None` where such texts are not known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn texts(&self, _key: KeyId, _reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        Ok(None)
+    }
+
+    /// The key under which a mask may be kept, for one that looking ahead met.
+    fn kept(&self, _key: KeyId) -> Option<KeyId> {
+        None
+    }
+
     /// Bytes that two keys may read differently, where they are few and known without reading.
     ///
     /// # Errors
@@ -216,6 +276,27 @@ pub trait Steps {
     /// [`Error::Limit`].
     fn differing(&self, _first: KeyId, _second: KeyId) -> Result<Option<ByteSet>, Error> {
         Ok(None)
+    }
+}
+
+/// A list of texts. Those with a common beginning stand together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Adds a text, given in parts.
+    pub fn push(&mut self, parts: [&[u8]; 2]) {
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The texts in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
 }
 

@@ -9,6 +9,7 @@
 mod approximations;
 mod core;
 mod decimal;
+mod difference;
 mod document;
 mod expand;
 mod formats;
@@ -18,13 +19,16 @@ mod names;
 mod node;
 mod options;
 mod pattern;
+mod pruned;
 mod read;
 mod solve;
 mod unevaluated;
 mod value;
 
+pub use difference::Described;
 pub use document::Document;
 pub use formalm_automata::spelling::Escapes;
+pub use formats::NAMES as FORMATS;
 pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use node::{Effect, Note};
-pub use options::{Limits, Options, Order};
+pub use options::{Formats, Limits, Options, Order};

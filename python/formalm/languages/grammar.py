@@ -285,13 +285,15 @@ class Grammar(Derivations):
 def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
     """Return names with languages; what is not regular is refused when its expression is asked."""
     pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
-    for pair in pairs:
+    for at, pair in enumerate(pairs):
         name, language = pair
         if not all(map(isinstance, pair, (str, Language))):
             raise ArgumentError(
                 f"languages are Languages by name, not {language!r} by {name!r}",
                 hint='write languages={"NAME": Regex(pattern)}',
             )
+        if any(name == other for other, _ in pairs[:at]):
+            raise LanguageError(f"the terminal {name} is defined twice")
         if not language.is_regular:
             raise LanguageError(
                 f"the terminal {name} is not regular",

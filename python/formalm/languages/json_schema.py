@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson
+from formalm.languages.schema_comparison import SchemaQuestions
+from formalm.languages.schema_options import OPTIONS, enforced_formats
+from formalm.languages.schema_text import schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
@@ -38,7 +40,7 @@ class SchemaNote(NamedTuple):
     effect: str = "exact"
 
 
-class JsonSchema(Language):
+class JsonSchema(SchemaQuestions, Language):
     """The JSON texts of the instances of a JSON Schema.
 
     Drafts 4, 6, 7, 2019-09 and 2020-12 are read, by ``$schema``; without it, 2020-12. All
@@ -60,7 +62,14 @@ class JsonSchema(Language):
         Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
         that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
     formats
-        Whether known formats are enforced, in every draft; otherwise they are annotations.
+        Whether known formats are enforced, in every draft, or the names of those that are; the
+        others are annotations.
+    additional_properties
+        Whether objects take members that are not declared where ``additionalProperties`` is not
+        given beside ``properties`` or ``patternProperties``. The standard says they do.
+    max_depth
+        Most objects and arrays within each other of whose parts a schema says nothing; those that
+        it asks for may always be there. None is no limit.
     approximate
         Whether a schema is taken that is not enforced exactly; :attr:`notes` and the report of a
         constraint say where and how. Otherwise it is refused.
@@ -81,9 +90,9 @@ class JsonSchema(Language):
     Notes
     -----
     Numbers are written without exponents where the schema says anything about them. Where items
-    must be distinct, objects and arrays among them count as plenty, and strings and numbers as
-    plenty from 256 on: with fewer, a text may come to a dead end. Where that is not shown to be
-    impossible, the schema is refused unless ``approximate``.
+    must be distinct, their values are counted, and are plenty from 256 on. Where they cannot be
+    counted and are not shown to have no end, a text may come to a dead end; such a schema is
+    refused unless ``approximate``.
 
     Examples
     --------
@@ -111,28 +120,37 @@ class JsonSchema(Language):
         order: str = "schema",
         blanks: int = 1,
         escapes: str = "minimal",
-        formats: bool = True,
+        formats: bool | Collection[str] = True,
+        additional_properties: bool = True,
+        max_depth: int | None = None,
         approximate: bool = False,
         resources: Mapping[str, object] | None = None,
     ) -> None:
         if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
             raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
-        for name, flag in (("formats", formats), ("approximate", approximate)):
+        if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
+            raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
+        flags = (("additional_properties", additional_properties), ("approximate", approximate))
+        for name, flag in flags:
             if type(flag) is not bool:
                 raise ArgumentError(f"{name} is True or False, not {flag!r}")
+        enforced = enforced_formats(formats)
         for name, value in (("order", order), ("escapes", escapes)):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
         text = schema_text(schema)
         others = tuple((str(uri), schema_text(one)) for uri, one in (resources or {}).items())
-        super().__init__(text, order, blanks, escapes, formats, approximate, others)
+        options = (order, blanks, escapes, enforced, additional_properties, max_depth, approximate)
+        super().__init__(text, *options, others)
         self._schema = _core.JsonSchema(
             text,
             others,
             order=order,
             blanks=blanks,
             escapes=escapes,
-            formats=formats,
+            formats=None if enforced is True else list(enforced or ()),
+            takes_more=additional_properties,
+            depth=max_depth,
             approximate=approximate,
         )
 
@@ -143,6 +161,27 @@ class JsonSchema(Language):
     def schema(self) -> str:
         """The schema as JSON text."""
         return str(self._arguments[0])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options by name, resources aside."""
+        return dict(zip(OPTIONS, self._arguments[1:], strict=False))
+
+    @property
+    def resources(self) -> dict[str, str]:
+        """The schemas that this one may refer to, by URI, as JSON texts."""
+        return dict(self._arguments[len(OPTIONS) + 1])  # type: ignore[call-overload, no-any-return]
+
+    def varied(self, schema: object = None, **options: Any) -> JsonSchema:
+        """The schema, or another one with its resources, with some options changed."""
+        text: Any = self.schema if schema is None else schema
+        return JsonSchema(text, resources=self.resources, **{**self.options, **options})
+
+    def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
+        """The places of keywords that forbid a byte, or the end, behind a beginning."""
+        from formalm.languages.schema_reasons import forbidding
+
+        return forbidding(self, beginning, following)
 
     @property
     def notes(self) -> tuple[SchemaNote, ...]:
@@ -215,33 +254,17 @@ class JsonSchema(Language):
 
     def __repr__(self) -> str:
         parts = [self.schema]
-        names = ("order", "blanks", "escapes", "formats", "approximate")
-        for name, value, usual in zip(
-            names, self._arguments[1:6], ("schema", 1, "minimal", True, False), strict=True
-        ):
-            if value != usual:
+        for name, value in self.options.items():
+            if value != OPTIONS[name]:
                 parts.append(f"{name}={value!r}")
         return f"JsonSchema({', '.join(parts)})"
 
 
-def _again(
-    text: str,
-    order: str,
-    blanks: int,
-    escapes: str,
-    formats: bool,
-    approximate: bool,
-    resources: tuple[tuple[str, str], ...],
-) -> JsonSchema:
+def _again(text: str, *options: Any) -> JsonSchema:
     """A schema from its description, for pickles and copies."""
+    *options_by_name, resources = options
     return JsonSchema(
-        text,
-        order=order,
-        blanks=blanks,
-        escapes=escapes,
-        formats=formats,
-        approximate=approximate,
-        resources=dict(resources),
+        text, resources=dict(resources), **dict(zip(OPTIONS, options_by_name, strict=True))
     )
 
 
@@ -254,42 +277,3 @@ def notes_within(language: object) -> tuple[SchemaNote, ...]:
     if isinstance(language, tuple):
         return tuple(note for part in language for note in notes_within(part))
     return ()
-
-
-def schema_text(schema: object) -> str:
-    """A schema as JSON text, numbers as they are."""
-    if isinstance(schema, str):
-        return schema
-    if isinstance(schema, Path):
-        try:
-            return schema.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"the schema cannot be read: {error}") from error
-    if not isinstance(schema, Mapping | bool):
-        kind = type(schema).__name__
-        raise ArgumentError(
-            f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
-        )
-    return _text(schema, 0)
-
-
-def _text(value: object, depth: int) -> str:
-    if depth > 500:
-        raise ArgumentError("the schema is nested too deeply, or contains itself")
-    if isinstance(value, Mapping):
-        members = []
-        for name, member in value.items():
-            if not isinstance(name, str):
-                raise ArgumentError(f"names of members are texts, not {name!r}")
-            members.append(f"{json.dumps(name)}:{_text(member, depth + 1)}")
-        return "{" + ",".join(members) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
-    if isinstance(value, Decimal) and value.is_finite():
-        return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        try:
-            return json.dumps(value, allow_nan=False)
-        except ValueError as error:
-            raise ArgumentError(f"{value!r} is no JSON") from error
-    raise ArgumentError(f"{type(value).__name__} is no JSON")

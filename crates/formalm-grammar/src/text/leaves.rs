@@ -116,3 +116,8 @@ fn escaped(text: &str) -> String {
 pub(super) fn language(root: syntax::Node) -> Expression {
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
+
+/// The same for a pattern that sees what stands behind its lexeme.
+pub(super) fn lexeme(root: syntax::Node) -> Expression {
+    Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
+}

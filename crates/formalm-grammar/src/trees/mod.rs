@@ -33,6 +33,8 @@ pub struct Trees {
     productions: Productions,
     /// The machines of the terminals, where lexemes are read in any way.
     automata: Vec<Option<Arc<Automaton>>>,
+    /// Whether each of them looks ahead.
+    ahead: Vec<bool>,
     ignored: Vec<u32>,
 }
 
@@ -67,7 +69,8 @@ impl Trees {
             free.then_some((&firsts, &ignored)),
         );
         let automata = if free { automata } else { Vec::new() };
-        Ok(Trees { shaped, productions, automata, ignored })
+        let ahead = grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
+        Ok(Trees { shaped, productions, automata, ahead, ignored })
     }
 
     /// The grammar.
@@ -90,7 +93,7 @@ impl Trees {
     ) -> Result<Option<Parse>, Error> {
         let mut steps = Steps::new(steps);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
-            let mut input = Free::new(&self.automata, &self.ignored, text);
+            let mut input = Free::new((&self.automata, &self.ahead), &self.ignored, text);
             Chart::new(&self.productions, &mut input, &mut steps)?
         } else {
             let Some(lexemes) = automaton.lexemes(text)? else { return Ok(None) };

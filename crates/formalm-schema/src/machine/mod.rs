@@ -11,12 +11,15 @@ mod known;
 mod lengths;
 mod names;
 mod naming;
+mod needs;
 mod numbers;
 mod runs;
 mod scalars;
+mod shortcuts;
 mod shortest;
+mod ways;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId, Viability};
 use rustc_hash::FxHashMap;
@@ -24,13 +27,14 @@ use rustc_hash::FxHashMap;
 use crate::core::{Core, TextId};
 use crate::document::Document;
 use crate::formula::TRUE;
-use crate::node::{Effect, NodeId, Note};
+use crate::node::{Effect, NodeId, Note, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
-use frame::{DONE, Frame, FrameId, Owes, Place, Table};
+use frame::{DONE, Frame, FrameId, Place, Table};
 use known::{Known, Parts};
 use naming::Naming;
 
+pub(crate) use frame::Owes;
 pub use keys::SchemaKeys;
 
 /// No successor is known yet.
@@ -71,6 +75,7 @@ pub struct SchemaAutomaton {
     flags: Chunks,
     start: StateId,
     notes: Vec<Note>,
+    all_notes: OnceLock<Vec<Note>>,
 }
 
 impl SchemaAutomaton {
@@ -105,18 +110,29 @@ impl SchemaAutomaton {
         limits: Limits,
     ) -> Result<Option<SchemaAutomaton>, Error> {
         let schema = read::read(schema, resources, options)?;
+        let (made, notes) = SchemaAutomaton::of_read(schema, options, limits)?;
+        if made.is_some() && !options.approximate {
+            exact(&notes)?;
+        }
+        Ok(made)
+    }
+
+    /// The machine of a schema that was read, and what is to be told of it.
+    pub(crate) fn of_read(
+        schema: Schema,
+        options: Options,
+        limits: Limits,
+    ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
         let mut notes = schema.notes.clone();
         let root = schema.root.unwrap_or(NodeId(0));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
-        if !core.some_value(must)? {
-            return Ok(None);
-        }
+        let some = core.some_value(must)?;
         core.steps = 0;
         notes.extend(core.undecided_items()?);
         core.steps = 0;
-        if !options.approximate {
-            exact(&notes)?;
+        if !some {
+            return Ok((None, notes));
         }
         let mut grown = Grown {
             core,
@@ -142,7 +158,9 @@ impl SchemaAutomaton {
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
-        Ok(Some(SchemaAutomaton { grown, flags, start, notes }))
+        let all_notes = OnceLock::new();
+        let made = SchemaAutomaton { grown, flags, start, notes: notes.clone(), all_notes };
+        Ok((Some(made), notes))
     }
 
     /// Whether every member is valid UTF-8.
@@ -153,6 +171,14 @@ impl SchemaAutomaton {
     /// What the user should know: formats that are not enforced, keywords read as in older drafts.
     pub fn notes(&self) -> &[Note] {
         &self.notes
+    }
+
+    /// The same and the parts of the schema that no instance meets, which takes a search.
+    pub fn all_notes(&self) -> &[Note] {
+        self.all_notes.get_or_init(|| {
+            let pruned = self.lock().core.pruned();
+            self.notes.iter().cloned().chain(pruned).collect()
+        })
     }
 
     /// Number of states built so far.
@@ -212,6 +238,10 @@ impl Machine for SchemaAutomaton {
         }
         grown.live.insert(state.number(), set);
         Ok(set)
+    }
+
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        Ok(self.lock().ways(state.number())?.to_vec())
     }
 
     fn is_finite(&self) -> bool {
