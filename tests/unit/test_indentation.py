@@ -142,13 +142,13 @@ def test_options_out_of_range_are_refused(options: dict[str, object], message: s
 
 
 def test_what_cannot_tell_lines_is_refused() -> None:
-    with pytest.raises(LanguageError, match="no terminal { to tell indentation by"):
+    with pytest.raises(LanguageError, match=r"no terminal \{ to tell indentation by"):
         Grammar(OUTLINE, indentation=Indentation(opening=("{",), closing=()))
     with pytest.raises(LanguageError, match="_INDENT of indentation is not declared"):
         Grammar("start: A _N\nA: /a/\n_N: /\\n+/", indentation=Indentation(newline="_N"))
+    loose = Grammar(OUTLINE, lexing="any", indentation=Indentation(opening=(), closing=()))
     with pytest.raises(LanguageError, match="lexemes are read in any way"):
-        given = Indentation(opening=(), closing=())
-        Grammar(OUTLINE, lexing="any", indentation=given).automaton()
+        loose.automaton()
     with pytest.raises(LanguageError, match="indentation is told in Lark text"):
         Grammar('root ::= "a"', "gbnf", indentation=Indentation())
     with pytest.raises(ArgumentError, match="indentation is an Indentation or None"):
