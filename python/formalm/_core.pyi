@@ -139,7 +139,9 @@ class JsonSchema:
         order: str,
         blanks: int,
         escapes: str,
-        formats: bool,
+        formats: Sequence[str] | None,
+        takes_more: bool,
+        depth: int | None,
         approximate: bool,
     ) -> JsonSchema: ...
     def difference(self, other: JsonSchema) -> tuple[Automaton | None, list[tuple[str, str, str]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from typing import Any
 
 from formalm.errors import ArgumentError
@@ -17,6 +18,7 @@ from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edited, Region
 from formalm.languages.grammar import Grammar
+from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -209,7 +211,35 @@ def _grammar_data(language: Any) -> dict[str, Any]:
     text, syntax, lexing, start = language._arguments[:4]
     names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
     given = [{"name": name, "language": to_data(one)} for name, one in language.languages.items()]
-    return {"kind": "grammar", "text": text, **names, "languages": given or None}
+    levels = language.indentation
+    told = None if levels is None else {**asdict(levels)}
+    return {
+        "kind": "grammar",
+        "text": text,
+        **names,
+        "languages": given or None,
+        "indentation": None if told is None else {name: _plain(told[name]) for name in told},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _indentation(table: Table) -> Indentation | None:
+    where = table.take("indentation", dict, None)
+    if where is None:
+        return None
+    one = Table(where, f"{table.where}.indentation")
+    given: dict[str, Any] = {}
+    for field in fields(Indentation):
+        if isinstance(field.default, tuple):
+            names = one.take(field.name, list, None)
+            given[field.name] = field.default if names is None else tuple(names)
+        else:
+            given[field.name] = one.take(field.name, type(field.default), field.default)
+    one.close()
+    return Indentation(**given)
 
 
 def _grammar(table: Table, _kind: str) -> Language:
@@ -220,7 +250,7 @@ def _grammar(table: Table, _kind: str) -> Language:
         languages.append((one.take("name", str), one.language("language")))
         one.close()
     text, syntax = table.take("text", str), table.take("syntax", str, "lark")
-    return Grammar(text, syntax, lexing, start, tuple(languages))
+    return Grammar(text, syntax, lexing, start, tuple(languages), _indentation(table))
 
 
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {

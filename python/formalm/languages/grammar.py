@@ -137,7 +137,8 @@ class Grammar(Derivations):
         Parameters
         ----------
         parser
-            The parser. Its text is read again, with its start rule.
+            The parser. Its text is read again, with its start rule, and an ``Indenter`` as
+            :class:`Indentation`.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
             for ``contextual``, ``"any"`` for ``dynamic_complete``.
@@ -162,8 +163,8 @@ class Grammar(Derivations):
         >>> Grammar.from_lark(Lark('start: "a"+', parser="lalr")).matches("aa")  # doctest: +SKIP
         True
         """
-        text, reading, start = description(parser, lexing)
-        return cls(text, "lark", reading, start)
+        text, reading, start, indentation = description(parser, lexing)
+        return cls(text, "lark", reading, start, indentation=indentation)
 
     @property
     def text(self) -> str:

@@ -92,9 +92,10 @@ class RunComparison:
             f"<div class=pair>{heads}</div></header>\n"
         ]
         for name, rows in self.rows.items():
+            several = len({row.where.get("template") for row in rows}) > 1
             cells = [
                 (
-                    escape(place(row.where)),
+                    escape(place(row.where, template=several)),
                     f"{number(row.first.value)}<br><small>{interval(row.first)}</small>",
                     f"{number(row.second.value)}<br><small>{interval(row.second)}</small>",
                     escape(row.apart),
@@ -117,8 +118,9 @@ class RunComparison:
         for name, rows in self.rows.items():
             lines += [f"## {name}", "", self._said(name), ""]
             lines += ["| of | first | second | the second is |", "| --- | --- | --- | --- |"]
+            several = len({row.where.get("template") for row in rows}) > 1
             for row in rows:
-                cells = [place(row.where).replace("|", "\\|")]
+                cells = [place(row.where, template=several).replace("|", "\\|")]
                 for one in (row.first, row.second):
                     ends = interval(one)
                     cells.append(number(one.value) + (f" ({ends})" if ends else ""))

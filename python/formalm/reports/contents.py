@@ -55,11 +55,12 @@ class Part:
 
     @property
     def limits_reached(self) -> dict[str, int]:
-        """How many items each limit cut short."""
+        """How many items each limit cut short; so many hits were asked for, and cut nothing."""
         reached: dict[str, int] = {}
         for _, answer in self.answered:
-            if answer["truncated_by"] is not None:
-                reached[answer["truncated_by"]] = reached.get(answer["truncated_by"], 0) + 1
+            limit = answer["truncated_by"]
+            if limit not in (None, "hits"):
+                reached[limit] = reached.get(limit, 0) + 1
         return reached
 
     @property

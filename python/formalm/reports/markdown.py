@@ -42,9 +42,10 @@ def to_markdown(contents: Contents) -> str:
     for part in contents.parts:
         lines += [f"## {part.question.name}", "", part.asked, ""]
         for name, numbers in part.measurements.items():
+            several = len({one.where.get("template") for one in numbers}) > 1
             rows = [
                 [
-                    place(one.where),
+                    place(one.where, template=several),
                     number(one.quantity.value),
                     interval(one.quantity),
                     worth(one.quantity),

@@ -160,9 +160,10 @@ def _part(part: Part, contents: Contents, *, plots: bool) -> str:
 def _numbers(name: str, kind: str, found: tuple[Measurement, ...]) -> str:
     if not found:
         return f"<h3>{escape(name)}</h3><p>No numbers yet.</p>"
+    several = len({one.where.get("template") for one in found}) > 1
     rows = [
         (
-            escape(place(one.where)),
+            escape(place(one.where, template=several)),
             number(one.quantity.value),
             interval(one.quantity),
             escape(worth(one.quantity)),

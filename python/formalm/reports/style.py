@@ -36,10 +36,12 @@ section { border-top: 1px solid var(--grid); padding-top: 1.1rem; margin-top: 1.
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 th, td { text-align: left; padding: .28rem .7rem .28rem 0; vertical-align: top;
-  border-bottom: 1px solid var(--grid); overflow-wrap: anywhere; min-width: 3.2rem; }
+  border-bottom: 1px solid var(--grid); overflow-wrap: break-word; }
+th { white-space: nowrap; } td:has(.text), td:has(.token) { min-width: 16rem; }
 th { color: var(--soft); font-weight: 600; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-figure { margin: .8rem 0; } figure svg { width: 100%; height: auto; max-width: 46rem; }
+figure { margin: .8rem 0; overflow-x: auto; }
+figure svg { width: 100%; height: auto; min-width: 29rem; max-width: 46rem; }
 code, pre, .token, .text { font-family: ui-monospace, "DejaVu Sans Mono", monospace;
   font-size: .8125rem; }
 code { display: block; background: var(--card); padding: .4rem .6rem; margin: .3rem 0;
@@ -48,7 +50,7 @@ pre { background: var(--card); padding: .7rem; overflow-x: auto; }
 .token { white-space: pre-wrap; background: var(--card); border-bottom: 2px solid var(--s1);
   margin-right: 2px; padding: 0 1px; }
 .token:nth-child(even) { border-color: var(--s2); }
-.text { white-space: pre-wrap; }
+.text, .token { overflow-wrap: anywhere; } .text { white-space: pre-wrap; }
 summary { cursor: pointer; color: var(--link); margin: .4rem 0; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
 @media (max-width: 34rem) { body { font-size: 15px; } .pair { grid-template-columns: 1fr; } }

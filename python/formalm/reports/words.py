@@ -31,7 +31,10 @@ def interval(quantity: Quantity) -> str:
     """An interval; empty for what is exact."""
     if quantity.coverage == "exact" and quantity.low == quantity.high:
         return ""
-    return f"{number(quantity.low)} … {number(quantity.high)}"
+    low, high = number(quantity.low), number(quantity.high)
+    if low == high:  # closer than the digits that are shown
+        return f"± {max(quantity.high - quantity.value, quantity.value - quantity.low):.1g}"
+    return f"{low} … {high}"
 
 
 def worth(quantity: Quantity) -> str:
@@ -41,9 +44,13 @@ def worth(quantity: Quantity) -> str:
     return f"{WORTH[quantity.coverage]} ({quantity.confidence:.4g})"
 
 
-def place(where: dict[str, str]) -> str:
-    """What a number is about; of long texts the beginning and the end."""
-    shown = [text for name, text in where.items() if name != "template" or len(where) == 1]
+def place(where: dict[str, str], *, template: bool = False) -> str:
+    """What a number is about; of long texts the beginning and the end.
+
+    The name of the template is left out, unless there is nothing else or ``template`` asks for it.
+    """
+    named = template or len(where) == 1
+    shown = [text for name, text in where.items() if named or name != "template"]
     return " · ".join(one if len(one) <= 60 else f"{one[:36]} … {one[-20:]}" for one in shown)
 
 

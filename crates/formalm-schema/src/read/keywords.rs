@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use super::fields::{count, list, number, object, text, truth};
 use super::{Fields, Place, Reader, refuse};
 use crate::formula::Which;
-use crate::node::{Effect, NodeId, RegexId, Rule, Type};
+use crate::node::{Effect, Node, NodeId, RegexId, Rule, Type};
+use crate::options::Formats;
 use crate::{formats, pattern};
 
 /// Characters counted in a text.
@@ -172,23 +173,42 @@ impl<'r> Reader<'r> {
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             return Ok(id);
         }
-        let (expression, foreign) = pattern::search(source).map_err(|error| match error {
+        let found = pattern::search(source).map_err(|error| match error {
             Error::Language { message, hint, .. } => {
                 refuse(place, format!("{message} in the pattern {source:?}"), hint.as_deref())
             }
             other => other,
         })?;
-        if foreign {
+        if found.foreign {
             self.note(place, "the pattern is no ECMA-262 and is read as Python's");
         }
-        Ok(self.schema.regex(key, || expression))
+        Ok(match found.texts {
+            Some(texts) => {
+                let id = self.schema.regex(key, || texts);
+                if found.open {
+                    self.schema.open_regexes.insert(id);
+                }
+                id
+            }
+            None => {
+                let all = self.schema.all_texts();
+                self.schema.regex_ids.insert(key, all);
+                all
+            }
+        })
     }
 
     fn format(&mut self, map: &Fields, at: &Place<'r>, rules: &mut Vec<Rule>) -> Result<(), Error> {
         let Some(Json::String(name)) = map.get("format") else { return Ok(()) };
         let key = format!("f{name}");
-        if !self.options.formats {
-            self.note(&at.below(&["format"]).pointer, "formats are annotations");
+        let is_known = formats::NAMES.contains(&name.as_str());
+        if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
+        {
+            let message = match self.options.formats {
+                Formats::NONE => "formats are annotations".to_owned(),
+                _ => format!("the format {name:?} is an annotation"),
+            };
+            self.note(&at.below(&["format"]).pointer, message);
             return Ok(());
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
@@ -256,20 +276,33 @@ impl<'r> Reader<'r> {
             let here = at.below(&["patternProperties", source]);
             let id = self.pattern(source, &here.pointer)?;
             patterns.push(id);
-            let which =
-                Which { names: None, others: [].into(), found: [id].into(), missing: [].into() };
+            let found: &[RegexId] = if self.schema.takes_all(id) { &[] } else { &[id] };
+            let found = found.into();
+            let which = Which { names: None, others: [].into(), found, missing: [].into() };
             members.push((which, self.enter(json, here)?));
         }
+        patterns.sort_unstable();
+        patterns.dedup();
         if let Some(json) = map.get("additionalProperties") {
-            patterns.sort_unstable();
-            patterns.dedup();
             let which = Which {
                 names: None,
                 others: declared.into(),
                 found: [].into(),
                 missing: patterns.into(),
             };
-            members.push((which, self.enter(json, at.below(&["additionalProperties"]))?));
+            let node = self.enter(json, at.below(&["additionalProperties"]))?;
+            if !which.missing.iter().any(|&id| self.schema.takes_all(id)) {
+                members.push((which, node));
+            }
+        } else if !self.options.takes_more
+            && !map.contains_key("unevaluatedProperties")
+            && (map.contains_key("properties") || map.contains_key("patternProperties"))
+        {
+            let (others, missing) = (declared.into(), patterns.into());
+            let which = Which { names: None, others, found: [].into(), missing };
+            let never = self.schema.add(Node { rules: vec![Rule::Never], place: String::new() });
+            members.push((which, never));
+            self.note(&at.pointer, "members that are not declared are left out");
         }
         if !members.is_empty() {
             rules.push(Rule::Members(members.into()));

@@ -6,6 +6,7 @@
 mod checks;
 mod fields;
 mod keywords;
+mod unread;
 
 use formalm_automata::{Error, Resource as Limited};
 use referencing::{Draft, Registry, Resolver, Vocabulary};
@@ -251,6 +252,7 @@ impl<'r> Reader<'r> {
         let Json::Object(map) = json else {
             return Ok(if json == &Json::Bool(false) { vec![Rule::Never] } else { Vec::new() });
         };
+        self.tell_of_unread(map, at);
         let mut rules = Vec::new();
         if let Some(reference) = map.get("$ref").filter(|one| one.is_string() || !at.is_legacy()) {
             let target = self.reference(reference, "$ref", at)?;
