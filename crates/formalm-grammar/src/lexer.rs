@@ -6,14 +6,18 @@
 //! A terminal that looks ahead matches under a *condition*: its machine goes on with what follows
 //! the lexeme, and a thread of another [`Kind`] reads that beside the lexemes to come.
 
+mod ahead;
+mod nearest;
+
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, EDGE, Error, Machine, Resource, StateId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use formalm_automata::{Automaton, EDGE, Error, Machine, StateId};
+use rustc_hash::FxHashMap;
 
 use crate::indentation::{Columns, NONE, PLAIN};
-use crate::limits::{Meter, check};
+use crate::limits::Meter;
 use crate::lists::{Lists, NOTHING};
+pub(crate) use ahead::behind;
 
 /// What one byte does to a set of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,14 +124,6 @@ fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool
     Ok(false)
 }
 
-/// A byte behind a lexeme as the machine knows it, which takes this one for the edge.
-pub(crate) fn behind(byte: u8) -> u8 {
-    if byte == EDGE { EDGE - 1 } else { byte }
-}
-
-/// States of a terminal that looks ahead that are visited in search of its shortest lexeme.
-const NEAR: u64 = 20_000;
-
 impl Lexer {
     /// A lexer of some machines, given which of them look ahead, and how columns are counted.
     pub(crate) fn new(
@@ -194,45 +190,8 @@ impl Lexer {
         })
     }
 
-    /// The thread that reads what follows a match of a terminal, from a state of its machine.
-    pub(crate) fn asking(&mut self, terminal: u32, state: u32, kind: Kind) -> u32 {
-        self.thread_of(terminal, StateId::from_number(state), (PLAIN, kind))
-    }
-
-    /// The thread of another kind at the same place.
-    pub(crate) fn turned(&mut self, thread: u32, kind: Kind) -> u32 {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
-        self.thread_of(terminal, state, (PLAIN, kind))
-    }
-
     pub(crate) fn kind(&self, thread: u32) -> Kind {
         self.threads[thread as usize].kind
-    }
-
-    /// Whether the text may end: nothing is asked of what follows that the empty text is not.
-    pub(crate) fn may_end(&self, set: u32) -> bool {
-        self.lists.get(set).iter().all(|&one| {
-            let Thread { kind, accepting, .. } = self.threads[one as usize];
-            match kind {
-                Kind::Must => accepting,
-                Kind::MustNot => !accepting,
-                Kind::Lexeme | Kind::Guard => true,
-            }
-        })
-    }
-
-    /// Whether every text may follow; `false` may also mean that it was not seen.
-    fn is_full(&mut self, terminal: u32, state: StateId) -> Result<bool, Error> {
-        if let Some(&known) = self.full.get(&(terminal, state.number())) {
-            return Ok(known);
-        }
-        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(false) };
-        let mut full = automaton.is_accepting(state);
-        for &byte in automaton.class_starts() {
-            full = full && (byte == EDGE || automaton.step(state, byte)? == Some(state));
-        }
-        self.full.insert((terminal, state.number()), full);
-        Ok(full)
     }
 
     /// The lexer state in front of a lexeme of one of these terminals.
@@ -334,30 +293,6 @@ impl Lexer {
         Ok(())
     }
 
-    /// Reads on behind a lexeme that looked ahead.
-    fn read_behind(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
-        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
-        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(()) };
-        let state = automaton.step(state, behind(byte))?;
-        let holds = match state {
-            None => false,
-            Some(state) if self.is_full(terminal, state)? => true,
-            Some(state) => {
-                found.next.push(self.thread_of(terminal, state, (PLAIN, kind)));
-                return Ok(());
-            }
-        };
-        match kind {
-            Kind::Must if !holds => found.matches.push(BROKEN),
-            Kind::MustNot if holds => found.matches.push(BROKEN),
-            Kind::Guard if holds => {
-                found.settled = Some(found.settled.map_or(terminal, |one| one.min(terminal)));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     fn counted(&self, column: u32, byte: u8) -> u32 {
         match self.columns {
             Some(columns) if column != PLAIN => columns.step(column, byte),
@@ -422,80 +357,8 @@ impl Lexer {
         Ok(more)
     }
 
-    /// Terminals of the lexemes of a set, with the bytes each still needs at least.
-    pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
-        let threads = self.lists.share(set);
-        let lexemes = threads.iter().filter(|&&one| self.kind(one) == Kind::Lexeme);
-        let lexemes: Vec<u32> = lexemes.copied().collect();
-        lexemes.into_iter().map(|one| Ok((self.terminal(one), self.distance(one)?))).collect()
-    }
-
     pub(crate) fn terminal(&self, thread: u32) -> u32 {
         self.threads[thread as usize].terminal
-    }
-
-    /// Bytes that a thread needs at least; one if it matches already, as it reads on.
-    fn distance(&mut self, thread: u32) -> Result<u32, Error> {
-        self.distances.resize(self.threads.len(), 0);
-        if self.distances[thread as usize] == 0 {
-            let rest = self.completion(thread)?;
-            self.distances[thread as usize] = (rest.len() as u32).max(1);
-        }
-        Ok(self.distances[thread as usize])
-    }
-
-    /// A shortest text, not empty, that a thread can read to a match.
-    pub(crate) fn completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
-        if let Some(known) = self.completions.get(&thread) {
-            return Ok(Arc::clone(known));
-        }
-        let text: Arc<[u8]> = self.shortest(thread)?.into();
-        self.completions.insert(thread, Arc::clone(&text));
-        Ok(text)
-    }
-
-    fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
-        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
-        if self.ahead[terminal as usize] {
-            return self.shortest_ahead(automaton, state);
-        }
-        if !automaton.is_accepting(state) {
-            return automaton.shortest(state);
-        }
-        let mut best: Option<Vec<u8>> = None;
-        for byte in self.representatives.iter().copied() {
-            let Some(next) = automaton.step(state, byte)? else { continue };
-            let rest = automaton.shortest(next)?;
-            if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
-                best = Some([&[byte][..], &rest].concat());
-            }
-        }
-        Ok(best.unwrap_or_default())
-    }
-
-    /// The shortest lexeme, not empty, of a terminal that looks ahead; something may follow it.
-    fn shortest_ahead(&self, automaton: &Automaton, from: StateId) -> Result<Vec<u8>, Error> {
-        let mut came: Vec<(StateId, Vec<u8>)> = vec![(from, Vec::new())];
-        let mut seen = FxHashSet::default();
-        let mut at = 0;
-        while at < came.len() {
-            let (here, text) = came[at].clone();
-            for &byte in self.representatives.iter().filter(|&&byte| byte != EDGE) {
-                let Some(next) = automaton.step(here, byte)? else { continue };
-                if !seen.insert(next.number()) {
-                    continue;
-                }
-                let longer = [&text[..], &[byte]].concat();
-                if automaton.step(next, EDGE)?.is_some() {
-                    return Ok(longer);
-                }
-                check(Resource::States, came.len() as u64, NEAR)?;
-                came.push((next, longer));
-            }
-            at += 1;
-        }
-        Ok(Vec::new())
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
