@@ -91,12 +91,7 @@ impl Core {
         let ignored = ignored(grammar);
         let mut replaced = grammar.replaced.clone();
         replaced.sort_unstable();
-        // In ordered readings what is ignored never comes to the parser, unless it was replaced.
-        let comes = |at: u32| replaced.iter().any(|one| one.text == at as usize);
-        let ordered = grammar.lexing != Lexing::Any;
-        let unread = |at: u32| ordered && ignored.contains(&at) && !comes(at);
-        let barren: Vec<bool> =
-            (0..).zip(&automata).map(|(at, one)| one.is_none() || unread(at)).collect();
+        let barren = barren(grammar, &automata);
         let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
         let start = grammar.terminals.len() + grammar.start;
         let Some(prepared) = Prepared::new(lowering, &barren, start as u32) else {
@@ -239,6 +234,15 @@ pub(crate) fn terminals(
         automata.push(automaton);
     }
     Ok((automata, nullable))
+}
+
+/// Terminals of which no lexeme comes to the parser.
+pub(crate) fn barren(grammar: &Grammar, automata: &[Option<Arc<Automaton>>]) -> Vec<bool> {
+    // In ordered readings what is ignored never comes to the parser, unless it was replaced.
+    let comes = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
+    let ordered = grammar.lexing != Lexing::Any;
+    let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !comes(at);
+    automata.iter().enumerate().map(|(at, one)| one.is_none() || unread(at)).collect()
 }
 
 /// Terminals that some production has.

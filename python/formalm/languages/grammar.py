@@ -216,6 +216,9 @@ class Grammar(Derivations):
             parts,
         )
 
+    def _core_grammar(self) -> _core.Grammar:
+        return self._grammar
+
     def _described(self) -> _core.Grammar:
         return self._grammar
 
