@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
     from formalm.languages import Grammar as Grammar
+    from formalm.languages import Indentation as Indentation
     from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
     from formalm.languages import Literal as Literal
@@ -90,8 +91,8 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
     " ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Call CallFormat Captures Choice Grammar JsonSchema Language Literal ParseFailure"
-    " Parser Piece PythonType Regex Section Structure ToolCalls TypeScript",
+    "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
+    " ParseFailure Parser Piece PythonType Regex Section Structure ToolCalls TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

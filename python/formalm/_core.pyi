@@ -14,6 +14,7 @@ __all__ = [
     "Grammar",
     "Graph",
     "Grouping",
+    "IndentationLevels",
     "JsonSchema",
     "Matcher",
     "Members",
@@ -72,6 +73,18 @@ class Expression:
     def reverse(self) -> Expression: ...
 
 @final
+class IndentationLevels:
+    """How indentation is told, by the names of terminals."""
+
+    def __new__(
+        cls,
+        names: Sequence[str],
+        brackets: Sequence[Sequence[str]],
+        is_python: bool,
+        numbers: Sequence[int],
+    ) -> IndentationLevels: ...
+
+@final
 class Grammar:
     """A grammar that was read from a text; no machine yet."""
 
@@ -82,6 +95,7 @@ class Grammar:
         lexing: str | None = None,
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
+        levels: IndentationLevels | None = None,
     ) -> Grammar: ...
     def expected(self, automaton: Automaton, text: bytes) -> list[tuple[str, bool, list[str]]]:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
@@ -99,6 +113,7 @@ class Trees:
         lexing: str | None = None,
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
+        levels: IndentationLevels | None = None,
     ) -> Trees: ...
     def parse(
         self, automaton: Automaton, text: bytes, whole: bool, step_limit: int

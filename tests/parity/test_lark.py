@@ -144,23 +144,30 @@ def test_first_is_larks_order_of_terminals(seed: int) -> None:
     check(seed)
 
 
+#: Most grammars of a hundred on which the search for members may give up.
+UNDECIDED = 10
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(CASES, MORE, AT_A_TIME))
 def test_first_is_larks_order_of_many_terminals(first: int) -> None:
-    for seed in range(first, first + AT_A_TIME):
-        check(seed)
+    decided = [check(seed) for seed in range(first, first + AT_A_TIME)]
+    assert decided.count(False) <= UNDECIDED
 
 
-def check(seed: int) -> None:
-    """Compare the machine of a random grammar with the reader that Lark's lexer makes."""
+def check(seed: int) -> bool:
+    """Compare the machine of a random grammar with the reader that Lark's lexer makes.
+
+    False if the search for members gave up; it never guesses.
+    """
     try:
         case = Case(seed)
         case.sequences.automaton()
     except LanguageError:
-        return
+        return True
     parser = made(case.text, parser="earley", lexer="basic")
     if parser is None:
-        return
+        return True
     reader = Reader(case, parser)
     all_texts = texts(5)
     members = [text for text in all_texts if reader.accepts(text)]
@@ -169,14 +176,16 @@ def check(seed: int) -> None:
         machine.automaton()
     except LanguageError:
         assert not members, (case.text, members[:3])
-        return
+        return True
+    except LimitError:
+        return False
     contextual = made(case.text, parser="lalr", lexer="contextual")
     alive = {text[:end] for text in members for end in range(len(text) + 1)}
     for text in all_texts:
         try:
             matches, viable = machine.matches(text), machine.is_viable(text)
         except LimitError:
-            return
+            return False
         assert matches == (text in members), (case.text, text)
         assert viable or text not in alive, (case.text, text)
         if viable and len(text) <= 3:
@@ -189,6 +198,7 @@ def check(seed: int) -> None:
         if contextual is not None and not matches:
             with pytest.raises(lark.exceptions.UnexpectedInput):
                 contextual.parse(text)
+    return True
 
 
 def both(text: str) -> tuple[lark.Lark, Grammar]:

@@ -1,6 +1,8 @@
 """Trees, expected terminals, ambiguity and pictures of grammars: the edges of what is asked."""
 
+import io
 import pickle
+import tokenize
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -15,7 +17,7 @@ from formalm import (
     Vocabulary,
     generate,
 )
-from formalm.grammars import JSON
+from formalm.grammars import JSON, PYTHON
 from formalm.languages import Lexeme, Tree
 from formalm.models import TableModel
 
@@ -106,6 +108,18 @@ def test_lexemes_read_in_any_way_are_counted_too() -> None:
     assert [one.text for one in tree.walk() if isinstance(one, Lexeme)] == ["aaa", "a"]
     blanks = Grammar('start: A A\nA: "a"\n%ignore /[ ]/', lexing="any")
     assert blanks.parse("  a   a ").ways == 1
+
+
+def test_lines_and_blocks_have_trees() -> None:
+    text = "def f(x):\n    if x:\n        return (1,\n2)\n# end\n\nprint(f)"
+    whole = [one for one in PYTHON.parse(text, whole=True).walk() if isinstance(one, Lexeme)]
+    read = [one.text for one in whole if one.text.strip()]
+    expected = [
+        one.string
+        for one in tokenize.generate_tokens(io.StringIO(text).readline)
+        if one.string.strip() and one.type != tokenize.COMMENT
+    ]
+    assert [one for one in read if not one.startswith("\n")] == expected
 
 
 def test_expected_terminals_are_named_with_their_rules() -> None:

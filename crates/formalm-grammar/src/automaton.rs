@@ -159,9 +159,11 @@ impl GrammarAutomaton {
 impl Core {
     /// The state before anything was read; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
-        let reading = crate::core::Reading::between(self.stacks.start(), NOTHING);
-        let viable = self.lexing == crate::grammar::Lexing::Any || self.is_viable(reading)?;
-        Ok(if viable { self.state(&[reading]) } else { NOTHING })
+        let mut readings = self.start_readings()?;
+        if self.lexing != crate::grammar::Lexing::Any {
+            readings = self.viable_ones(readings)?;
+        }
+        Ok(self.state(&readings))
     }
 
     /// Bytes that some member continues with, nothing built being kept.

@@ -17,6 +17,7 @@ use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
+use crate::indentation::PLAIN;
 use crate::lists::NOTHING;
 
 /// Pairs of lexer states looked at before a lexeme is given up.
@@ -35,6 +36,8 @@ struct Separator {
     /// Threads that could go on after it, and must not match then. Any terminal can be spelled
     /// nevertheless.
     left: u32,
+    /// Those of them that separators leave, and not the end of a line.
+    own: u32,
     /// Those of them that are ignored, so that they are left wherever it stands.
     ignored: u32,
 }
@@ -70,6 +73,11 @@ impl Certificate {
 impl Core {
     /// Looks for a separator that works for all of these terminals.
     pub(crate) fn certify(&mut self, terminals: &[u32]) -> Result<(), Error> {
+        let lines = match &self.layout {
+            Some(layout) if layout.need.is_none() => return Ok(()),
+            Some(layout) => layout.left,
+            None => NOTHING,
+        };
         let candidates = self.ignored_texts(terminals)?;
         let mut tried: FxHashSet<u32> = FxHashSet::default();
         for left in candidates.iter().map(|one| one.1) {
@@ -85,7 +93,9 @@ impl Core {
             let is_ignored = |one: &u32| self.is_ignored(self.lexer.terminal(*one));
             let ignored: Vec<u32> = all.iter().copied().filter(is_ignored).collect();
             let ignored = self.lexer.lists.intern(&ignored);
-            let separator = Separator { texts, left, ignored };
+            let own = left;
+            let left = self.union_of(own, lines);
+            let separator = Separator { texts, left, own, ignored };
             let mut brittle = Vec::new();
             let start = self.start_of_all(terminals, &[]);
             for &terminal in terminals {
@@ -169,6 +179,14 @@ impl Core {
         wanted: u32,
         separator: &Separator,
     ) -> Result<bool, Error> {
+        let layout = self.layout.as_ref();
+        if layout.is_some_and(|layout| layout.is_level(wanted)) {
+            // Columns tell it.
+            return Ok(true);
+        }
+        // No line ends directly behind another one.
+        let is_newline = layout.is_some_and(|layout| layout.newline == wanted);
+        let left = if is_newline { separator.own } else { separator.left };
         let of_it = self.replaced.iter().filter(|one| one.text as u32 == wanted);
         let mut patterns: Vec<u32> = of_it
             .map(|one| one.pattern as u32)
@@ -178,7 +196,7 @@ impl Core {
         for at in 0..patterns.len() {
             let without = [&patterns[..at], &[wanted]].concat();
             let start = self.start_of_all(terminals, &without);
-            if !self.ends((start, separator.left), separator, Some(self.became(wanted)))? {
+            if !self.ends((start, left), separator, Some(self.became(wanted)))? {
                 return Ok(false);
             }
         }
@@ -186,7 +204,7 @@ impl Core {
             true => start,
             false => self.start_of_all(terminals, &patterns),
         };
-        self.ends((start, separator.left), separator, Some(wanted))
+        self.ends((start, left), separator, Some(wanted))
     }
 
     /// Whether a terminal can be spelled between two separators in a context, behind what
@@ -216,7 +234,8 @@ impl Core {
         if let Some(&known) = self.certificate.leaves.get(&context) {
             return Ok(known);
         }
-        let mut left = separator.ignored;
+        let lines = self.layout.as_ref().map_or(NOTHING, |layout| layout.left);
+        let mut left = self.union_of(separator.ignored, lines);
         for text in &*separator.texts {
             let more = self.ignored_leaves(context, text)?;
             left = self.union_of(left, more.unwrap_or(separator.left));
@@ -262,7 +281,14 @@ impl Core {
         if self.is_within(forbidden, separator.ignored) {
             return Ok(true);
         }
-        for text in &*separator.texts {
+        // Where a comment was read, the end of a line may follow.
+        let threads = self.lexer.lists.get(forbidden);
+        let is_comment = |one: &u32| {
+            let terminal = self.lexer.terminal(*one);
+            self.layout.as_ref().is_some_and(|layout| layout.comments.contains(&terminal))
+        };
+        let line: &[Vec<u8>] = if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
+        for text in separator.texts.iter().chain(line) {
             let mut forbidden = forbidden;
             for &byte in text {
                 let outcome = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
@@ -286,7 +312,7 @@ impl Core {
         separator: &Separator,
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
-        if self.ends_shortly(from, separator, wanted)? {
+        if self.is_open_line(from, wanted) || self.ends_shortly(from, separator, wanted)? {
             return Ok(true);
         }
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([from]);
@@ -360,6 +386,18 @@ impl Core {
         Ok(false)
     }
 
+    /// Whether a lexeme is the end of a line and nothing stands in its way: then it can be brought
+    /// to any column.
+    fn is_open_line(&self, (lexeme, forbidden): (u32, u32), wanted: Option<u32>) -> bool {
+        let Some(layout) = &self.layout else { return false };
+        let one = match (self.lexer.lists.get(lexeme), forbidden) {
+            (&[one], NOTHING) if self.lexer.column(one) != PLAIN => one,
+            _ => return false,
+        };
+        let is_newline = |wanted: u32| wanted == layout.newline;
+        is_newline(self.lexer.terminal(one)) && wanted.is_none_or(is_newline)
+    }
+
     /// One byte: whether the lexeme may end there, and the pair if it goes on.
     #[expect(clippy::type_complexity, reason = "a pair of lexer states, twice")]
     fn trial(
@@ -377,9 +415,13 @@ impl Core {
                 Some(wanted) => wanted == one.terminal,
                 None => !self.is_lost(one.terminal),
             };
-            ended |= fits && self.is_gone(one.left, separator)?;
+            // What the end of a line leaves hinders nothing that can be spelled.
+            let line = self.layout.as_ref().filter(|layout| layout.newline == one.terminal);
+            let line = line.is_some_and(|layout| self.is_within(one.left, layout.left));
+            ended |= fits && (line || self.is_gone(one.left, separator)?);
         }
         let alive = outcome.on != NOTHING || outcome.endings != NOTHING;
-        Ok(alive.then(|| (ended, self.scans.pair(outcome.on))))
+        let next = self.scans.pair(outcome.on);
+        Ok(alive.then(|| (ended || self.is_open_line(next, wanted), next)))
     }
 }

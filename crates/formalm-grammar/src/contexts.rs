@@ -8,24 +8,40 @@ use crate::lists::{NOTHING, union};
 use crate::tables::members;
 
 impl Core {
-    /// The lexer state in front of a lexeme that may follow on some stacks.
-    pub(crate) fn context(&mut self, stacks: u32) -> Result<u32, Error> {
+    /// The lexer state in front of a lexeme that may follow at a place.
+    pub(crate) fn context(&mut self, place: u32) -> Result<u32, Error> {
+        let lines = self.has_lines(place);
+        self.context_on(self.stacks_of(place), lines)
+    }
+
+    /// The same of some stacks, where lines matter or not.
+    pub(crate) fn context_on(&mut self, stacks: u32, lines: bool) -> Result<u32, Error> {
         let allowed = self.stacks.allowed(stacks)?;
-        if let Some(&start) = self.contexts.get(&allowed) {
+        if let Some(&start) = self.contexts.get(&(allowed, lines)) {
             return Ok(start);
         }
         let set = self.stacks.tables.sets.share(allowed);
         let allowed_terminals = members(&set).filter_map(|number| number.checked_sub(1));
-        let all = union(&allowed_terminals.collect::<Vec<u32>>(), &self.ignored);
-        let start = self.start_of(&all);
-        self.contexts.insert(allowed, start);
+        let mut all = union(&allowed_terminals.collect::<Vec<u32>>(), &self.ignored);
+        if let Some(layout) = self.layout.as_ref().filter(|_| !lines) {
+            // In brackets line breaks are blanks.
+            all = union(&all, &[layout.newline]);
+        }
+        if let Some(layout) = self.layout.as_ref().filter(|_| lines)
+            && all.binary_search(&layout.newline).is_err()
+        {
+            all.retain(|one| !layout.comments.contains(one));
+        }
+        let start = self.start_of(&all, lines);
+        self.contexts.insert((allowed, lines), start);
         Ok(start)
     }
 
     /// The lexer state in front of one of these terminals.
-    fn start_of(&mut self, all: &[u32]) -> u32 {
+    fn start_of(&mut self, all: &[u32], lines: bool) -> u32 {
+        let newline = self.layout.as_ref().filter(|_| lines).map(|layout| layout.newline);
         if self.lexing != Lexing::First {
-            return self.lexer.start(all.iter().copied());
+            return self.lexer.start_of_lines(all.iter().copied(), newline);
         }
         let here = |at: usize| all.binary_search(&(at as u32)).is_ok();
         let replaced = |text: u32, only: bool| {
@@ -35,7 +51,7 @@ impl Core {
         let read = all.iter().copied().filter(|&one| !replaced(one, true));
         let watched = all.iter().filter(|&&one| replaced(one, false)).map(|one| self.became(*one));
         let threads: Vec<u32> = read.chain(watched).collect();
-        self.lexer.start(threads.into_iter())
+        self.lexer.start_of_lines(threads.into_iter(), newline)
     }
 
     /// The lexer state that reads all of these terminals but some, and watches for all that
@@ -47,7 +63,8 @@ impl Core {
         let mut threads: Vec<u32> = read.chain(watched).collect();
         threads.sort_unstable();
         threads.dedup();
-        self.lexer.start(threads.into_iter())
+        let newline = self.layout.as_ref().map(|layout| layout.newline);
+        self.lexer.start_of_lines(threads.into_iter(), newline)
     }
 
     /// The number of lexemes of other terminals that became this one.
@@ -65,9 +82,18 @@ impl Core {
         terminal.checked_sub(self.terminals).is_some_and(|one| self.is_ignored(one))
     }
 
-    /// The stacks after a lexeme; [`NOTHING`] if it cannot stand here. What is ignored may be in a
+    /// The place after a lexeme; [`NOTHING`] if it cannot stand here. What is ignored may be in a
     /// rule too: where lexemes are read in any way, or if another lexeme became it.
-    pub(crate) fn after(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
+    #[inline]
+    pub(crate) fn after(&mut self, place: u32, terminal: u32) -> Result<u32, Error> {
+        match self.layout {
+            None => self.after_on(place, terminal),
+            Some(_) => self.after_in_layout(place, terminal),
+        }
+    }
+
+    /// The stacks after a lexeme, where they are all there is of a place.
+    fn after_on(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
         if terminal >= self.terminals {
             return self.stacks.shift(stacks, terminal - self.terminals);
         }

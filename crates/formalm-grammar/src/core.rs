@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::certificate::Certificate;
 use crate::grammar::{Grammar, Lexing, Replaced};
+use crate::layout::{Layout, columns};
 use crate::lexer::Lexer;
 use crate::limits::{Limits, Meter};
 use crate::lists::{Lists, NOTHING};
@@ -22,16 +23,16 @@ use crate::tables::Tables;
 pub(crate) struct Reading {
     /// Threads of the lexeme under way; [`NOTHING`] between lexemes.
     pub(crate) lexeme: u32,
-    /// The stacks before that lexeme.
-    pub(crate) stacks: u32,
+    /// The place before that lexeme: stacks, and levels where indentation matters.
+    pub(crate) place: u32,
     /// Threads that must not match: a lexeme ended although they could have gone on.
     pub(crate) forbidden: u32,
 }
 
 impl Reading {
     /// A place between lexemes.
-    pub(crate) fn between(stacks: u32, forbidden: u32) -> Reading {
-        Reading { lexeme: NOTHING, stacks, forbidden }
+    pub(crate) fn between(place: u32, forbidden: u32) -> Reading {
+        Reading { lexeme: NOTHING, place, forbidden }
     }
 
     pub(crate) fn is_between(self) -> bool {
@@ -49,6 +50,8 @@ pub(crate) struct Core {
     pub(crate) lexer: Lexer,
     pub(crate) scans: Scans,
     pub(crate) lexing: Lexing,
+    /// What is known of lines, where indentation matters.
+    pub(crate) layout: Option<Layout>,
     pub(crate) limits: Limits,
     /// States of the machine: lists of readings, three numbers each.
     pub(crate) states: Lists,
@@ -58,8 +61,8 @@ pub(crate) struct Core {
     pub(crate) replaced: Vec<Replaced>,
     /// Number of terminals; beyond it are lexemes that became a terminal.
     pub(crate) terminals: u32,
-    /// Lexer state in front of a lexeme, per set of allowed terminals.
-    pub(crate) contexts: FxHashMap<u32, u32>,
+    /// Lexer state in front of a lexeme, per set of allowed terminals and whether lines matter.
+    pub(crate) contexts: FxHashMap<(u32, bool), u32>,
     pub(crate) certificate: Certificate,
     /// Whether a member continues a reading, where a search found out.
     pub(crate) viable: FxHashMap<Reading, bool>,
@@ -77,6 +80,7 @@ const SEEN_BYTES: usize = 4 << 20;
 #[derive(Debug, Default)]
 struct Mark {
     states: usize,
+    places: usize,
     bytes: usize,
     learnt: Vec<Reading>,
     settled: Vec<u32>,
@@ -91,6 +95,7 @@ impl Core {
         let ignored = ignored(grammar);
         let mut replaced = grammar.replaced.clone();
         replaced.sort_unstable();
+        let layout = Layout::new(grammar);
         let barren = barren(grammar, &automata);
         let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
         let start = grammar.terminals.len() + grammar.start;
@@ -104,14 +109,15 @@ impl Core {
             .collect();
         // What became a terminal is watched by a thread of its own.
         let twice = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
-        let mut lexer = Lexer::new([automata, twice].concat());
-        let shortest = shortest(&mut lexer, &prepared)?;
+        let mut lexer = Lexer::new([automata, twice].concat(), columns(grammar));
+        let shortest = shortest(&mut lexer, &prepared, layout.as_ref())?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
         let mut core = Core {
             stacks: Stacks::new(tables, Meter::new(limits.steps), limits.bytes),
             lexer,
             scans: Scans::default(),
             lexing: grammar.lexing,
+            layout,
             limits,
             states: Lists::default(),
             ignored,
@@ -125,6 +131,7 @@ impl Core {
             seen_bytes: 0,
         };
         if core.lexing != Lexing::Any {
+            core.look_at_lines(&prepared)?;
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
             core.certify(&all.collect::<Vec<u32>>())?;
         }
@@ -142,14 +149,14 @@ impl Core {
     /// The number of a list of readings.
     pub(crate) fn state(&mut self, readings: &[Reading]) -> u32 {
         let flat: Vec<u32> =
-            readings.iter().flat_map(|one| [one.lexeme, one.stacks, one.forbidden]).collect();
+            readings.iter().flat_map(|one| [one.lexeme, one.place, one.forbidden]).collect();
         self.states.intern(&flat)
     }
 
     /// The readings of a state.
     pub(crate) fn readings(&self, state: u32) -> Vec<Reading> {
         let list = self.states.get(state).chunks_exact(3);
-        list.map(|one| Reading { lexeme: one[0], stacks: one[1], forbidden: one[2] }).collect()
+        list.map(|one| Reading { lexeme: one[0], place: one[1], forbidden: one[2] }).collect()
     }
 
     /// Keeps what a search found out.
@@ -171,9 +178,9 @@ impl Core {
     /// Begins to note what is made, so that [`Core::forget`] can drop it: looking ahead meets
     /// many states that no text will ever be in.
     pub(crate) fn remember(&mut self) {
-        let Core { stacks, states, .. } = self;
-        let bytes = stacks.memory_bytes();
-        self.mark = Some(Mark { states: states.len(), bytes, ..Mark::default() });
+        let (states, places) = (self.states.len(), self.place_count());
+        let bytes = self.stacks.memory_bytes();
+        self.mark = Some(Mark { states, places, bytes, ..Mark::default() });
         self.stacks.remember();
     }
 
@@ -188,6 +195,7 @@ impl Core {
             return self.stacks.keep();
         }
         self.states.truncate(mark.states);
+        self.forget_places(mark.places);
         for reading in mark.learnt {
             self.viable.remove(&reading);
         }
@@ -202,10 +210,11 @@ impl Core {
             + self.lexer.memory_bytes()
             + self.scans.memory_bytes()
             + self.states.memory_bytes()
-            + self.contexts.len() * 12
+            + self.contexts.len() * 16
             + self.viable.len() * 20
             + self.settled.len() * 12
             + self.certificate.memory_bytes()
+            + self.layout.as_ref().map_or(0, |layout| layout.places.memory_bytes())
     }
 }
 
@@ -242,7 +251,10 @@ pub(crate) fn barren(grammar: &Grammar, automata: &[Option<Arc<Automaton>>]) -> 
     let comes = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
     let ordered = grammar.lexing != Lexing::Any;
     let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !comes(at);
-    automata.iter().enumerate().map(|(at, one)| one.is_none() || unread(at)).collect()
+    let layout = Layout::new(grammar);
+    let is_level = |at: usize| layout.as_ref().is_some_and(|one| one.is_level(at as u32));
+    let all = automata.iter().enumerate();
+    all.map(|(at, one)| (one.is_none() && !is_level(at)) || unread(at)).collect()
 }
 
 /// Terminals that some production has.
@@ -264,13 +276,23 @@ pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
 }
 
 /// Bytes of a shortest text of each symbol that is not empty.
-fn shortest(lexer: &mut Lexer, prepared: &Prepared) -> Result<Vec<u32>, Error> {
+fn shortest(
+    lexer: &mut Lexer,
+    prepared: &Prepared,
+    layout: Option<&Layout>,
+) -> Result<Vec<u32>, Error> {
     const NEVER: u32 = u32::MAX;
     let mut shortest = vec![NEVER; prepared.symbols as usize];
     for terminal in 0..prepared.terminals {
         let start = lexer.start(std::iter::once(terminal));
         for (terminal, bytes) in lexer.distances(start)? {
             shortest[terminal as usize] = bytes;
+        }
+    }
+    if let Some(layout) = layout {
+        // Levels have no text, and the end of the text may end a line.
+        for terminal in [layout.indent, layout.dedent, layout.newline] {
+            shortest[terminal as usize] = 0;
         }
     }
     let mut uses: Vec<Vec<u32>> = vec![Vec::new(); prepared.symbols as usize];

@@ -21,15 +21,18 @@ impl GrammarAutomaton {
         for reading in core.readings(state.number() - 1) {
             core.stacks.meter.reset();
             if reading.is_between() {
-                let allowed = core.stacks.allowed(reading.stacks)?;
+                let allowed = core.stacks.allowed(core.stacks_of(reading.place))?;
                 let set = core.stacks.tables.sets.share(allowed);
                 for terminal in members(&set).filter_map(|number| number.checked_sub(1)) {
-                    found.entry(terminal).or_insert(false);
+                    // Levels have no text: they are told by the end of a line.
+                    if !core.layout.as_ref().is_some_and(|one| one.is_level(terminal)) {
+                        found.entry(terminal).or_insert(false);
+                    }
                 }
                 continue;
             }
             for (terminal, _) in core.lexer.distances(reading.lexeme)? {
-                if core.after(reading.stacks, terminal)? != NOTHING {
+                if core.after(reading.place, terminal)? != NOTHING {
                     // What only watches a lexeme stands for the terminal that it becomes.
                     found.insert(terminal % core.terminals, true);
                 }

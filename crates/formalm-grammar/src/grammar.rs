@@ -2,6 +2,8 @@
 
 use formalm_automata::{Error, Expression, Resource, Span};
 
+use crate::indentation::{Indentation, WIDEST};
+
 /// How a text is cut into lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lexing {
@@ -30,6 +32,8 @@ pub struct Grammar {
     pub lexing: Lexing,
     /// Texts that are read as the lexemes of patterns, with [`Lexing::First`].
     pub replaced: Vec<Replaced>,
+    /// How lines and their indentation are told, if they are.
+    pub indentation: Option<Indentation>,
     /// What the user should know about how the grammar was read.
     pub notes: Vec<Note>,
 }
@@ -97,6 +101,41 @@ pub enum Node {
 pub(crate) const NESTING: usize = 200;
 
 impl Grammar {
+    /// Refuses numbers of terminals that are not there, and lines where lexemes are free.
+    fn check_indentation(&self) -> Result<(), Error> {
+        let Some(one) = &self.indentation else { return Ok(()) };
+        let refused = |message: &str, hint: &str| {
+            let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
+            Err(Error::Language { message, span: None, hint })
+        };
+        let told = [one.newline, one.indent, one.dedent];
+        let mut all = told.iter().chain(&one.opening).chain(&one.closing);
+        if all.any(|&at| at >= self.terminals.len()) {
+            return refused("indentation is told by a terminal that there is not", "name another");
+        }
+        if told.iter().any(|at| self.ignored.contains(at)) {
+            return refused(
+                "a terminal that tells lines or levels is ignored",
+                "line breaks within brackets are left out anyway",
+            );
+        }
+        if self.lexing == Lexing::Any {
+            return refused(
+                "indentation cannot be told where lexemes are read in any way: a line could begin \
+                 at any of its blanks",
+                "read the longest lexemes, or the first ones as Lark does",
+            );
+        }
+        if one.tab == 0 || one.tab > 100 || one.widest == 0 || one.widest > WIDEST || one.levels < 2
+        {
+            return refused(
+                "a tab is 1 to 100 columns wide, an indentation 1 to 4095, and levels are at least 2",
+                "leave them out for the usual ones",
+            );
+        }
+        Ok(())
+    }
+
     /// Refuses numbers that are not of the grammar and bodies that are nested too deeply.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = |what: &str| Error::Language {
@@ -107,6 +146,7 @@ impl Grammar {
         if self.start >= self.rules.len() {
             return Err(unknown("start rule"));
         }
+        self.check_indentation()?;
         if self.ignored.iter().any(|&at| at >= self.terminals.len()) {
             return Err(unknown("terminal"));
         }

@@ -136,18 +136,18 @@ impl Lexemes for Ahead<'_> {
         let mut all = Vec::new();
         for reading in core.readings(key.number() - 1) {
             core.stacks.meter.reset();
-            if core.lexing != Lexing::Any && !core.is_settled(reading.stacks)? {
+            if core.lexing != Lexing::Any && !core.is_settled_at(reading.place)? {
                 return Ok(None);
             }
             let lexeme = match reading.is_between() {
-                true => core.context(reading.stacks)?,
+                true => core.context(reading.place)?,
                 false => reading.lexeme,
             };
             if reading.is_between() && !core.fits(lexeme, reading.forbidden)? {
                 return Ok(None);
             }
             let scan = core.scans.number(lexeme, reading.forbidden);
-            all.push((Scan(scan), Place(reading.stacks)));
+            all.push((Scan(scan), Place(reading.place)));
         }
         Ok(Some(all))
     }
@@ -190,13 +190,13 @@ impl Lexemes for Ahead<'_> {
     fn is_certain(&self, place: Place) -> Result<bool, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        Ok(core.lexing == Lexing::Any || core.is_settled(place.0)?)
+        Ok(core.lexing == Lexing::Any || core.is_settled_at(place.0)?)
     }
 
     fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        let stacks = core.after(place.0, terminal)?;
-        Ok((stacks != NOTHING).then_some(Place(stacks)))
+        let place = core.after(place.0, terminal)?;
+        Ok((place != NOTHING).then_some(Place(place)))
     }
 }

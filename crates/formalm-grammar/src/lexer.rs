@@ -8,6 +8,7 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
+use crate::indentation::{Columns, NONE, PLAIN};
 use crate::limits::Meter;
 use crate::lists::{Lists, NOTHING};
 
@@ -18,15 +19,20 @@ pub(crate) struct Outcome {
     pub(crate) next: u32,
     /// Terminals that match here, in order of preference; a list of the same arena.
     pub(crate) matches: u32,
+    /// The column at which a line begins, if the terminal of line breaks matches where lines
+    /// matter; [`PLAIN`] otherwise.
+    pub(crate) column: u32,
 }
 
 /// The outcome of a byte that no thread reads.
-pub(crate) const DEAD: Outcome = Outcome { next: NOTHING, matches: NOTHING };
+pub(crate) const DEAD: Outcome = Outcome { next: NOTHING, matches: NOTHING, column: PLAIN };
 
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     terminal: u32,
     state: StateId,
+    /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
+    column: u32,
     accepting: bool,
     /// Whether its machine can read more, once it was asked.
     goes_on: Option<bool>,
@@ -38,7 +44,9 @@ pub(crate) struct Lexer {
     /// `None` for terminals without a text.
     automata: Vec<Option<Arc<Automaton>>>,
     threads: Vec<Thread>,
-    thread_ids: FxHashMap<(u32, u32), u32>,
+    thread_ids: FxHashMap<(u32, u32, u32), u32>,
+    /// How columns are counted.
+    pub(crate) columns: Option<Columns>,
     /// Sets of threads and lists of terminals.
     pub(crate) lists: Lists,
     /// Classes of bytes that no terminal tells apart.
@@ -65,8 +73,12 @@ fn reads_more(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
 }
 
 impl Lexer {
-    pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>) -> Lexer {
+    pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>, columns: Option<Columns>) -> Lexer {
         let mut starts = [false; 256];
+        for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
+            starts[usize::from(*byte)] = true;
+            starts[usize::from(*byte) + 1] = true;
+        }
         for one in automata.iter().flatten() {
             for &byte in one.class_starts() {
                 starts[usize::from(byte)] = true;
@@ -84,6 +96,7 @@ impl Lexer {
             automata,
             threads: Vec::new(),
             thread_ids: FxHashMap::default(),
+            columns,
             lists: Lists::default(),
             classes,
             representatives,
@@ -104,23 +117,33 @@ impl Lexer {
         &self.representatives
     }
 
-    fn thread(&mut self, terminal: u32, state: StateId) -> u32 {
+    fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
         let (threads, automata) = (&mut self.threads, &self.automata);
-        *self.thread_ids.entry((terminal, state.number())).or_insert_with(|| {
+        *self.thread_ids.entry((terminal, state.number(), column)).or_insert_with(|| {
             let automaton = automata[terminal as usize].as_ref();
             let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(Thread { terminal, state, accepting, goes_on: None });
+            threads.push(Thread { terminal, state, column, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
     }
 
     /// The lexer state in front of a lexeme of one of these terminals.
     pub(crate) fn start(&mut self, terminals: impl Iterator<Item = u32>) -> u32 {
+        self.start_of_lines(terminals, None)
+    }
+
+    /// The same, with columns counted by one of them.
+    pub(crate) fn start_of_lines(
+        &mut self,
+        terminals: impl Iterator<Item = u32>,
+        newline: Option<u32>,
+    ) -> u32 {
         let mut threads = Vec::new();
         for terminal in terminals {
             let automaton = self.automata[terminal as usize].as_ref();
             if let Some(start) = automaton.map(|automaton| automaton.start()) {
-                threads.push(self.thread(terminal, start));
+                let column = if newline == Some(terminal) { NONE } else { PLAIN };
+                threads.push(self.thread(terminal, start, column));
             }
         }
         threads.sort_unstable();
@@ -144,13 +167,14 @@ impl Lexer {
 
     fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
         let byte = self.representatives[class];
-        let (mut next, mut matches) = (Vec::new(), Vec::new());
+        let (mut next, mut matches, mut at) = (Vec::new(), Vec::new(), PLAIN);
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
             let Some(thread) = self.step_thread(thread, byte)? else { continue };
-            let Thread { terminal, accepting, .. } = self.threads[thread as usize];
+            let Thread { terminal, column, accepting, .. } = self.threads[thread as usize];
             if accepting {
                 matches.push(terminal);
+                at = at.min(column);
             }
             if self.goes_on(thread)? {
                 next.push(thread);
@@ -161,7 +185,7 @@ impl Lexer {
         matches.dedup();
         let next = self.lists.intern(&next);
         let matches = self.lists.intern(&matches);
-        let outcome = Outcome { next, matches };
+        let outcome = Outcome { next, matches, column: at };
         let outcomes = &mut self.outcomes;
         let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
@@ -176,18 +200,54 @@ impl Lexer {
         Ok(outcome)
     }
 
+    fn counted(&self, column: u32, byte: u8) -> u32 {
+        match self.columns {
+            Some(columns) if column != PLAIN => columns.step(column, byte),
+            _ => PLAIN,
+        }
+    }
+
+    /// The threads of a set, their columns forgotten.
+    pub(crate) fn plain(&mut self, set: u32) -> u32 {
+        let threads = self.lists.share(set);
+        if threads.iter().all(|&one| self.column(one) == PLAIN) {
+            return set;
+        }
+        let mut plain: Vec<u32> = threads.iter().map(|&one| self.plain_thread(one)).collect();
+        plain.sort_unstable();
+        plain.dedup();
+        self.lists.intern(&plain)
+    }
+
+    /// A thread without its column.
+    pub(crate) fn plain_thread(&mut self, thread: u32) -> u32 {
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        self.thread(terminal, state, PLAIN)
+    }
+
+    /// The column of a thread of the terminal of line breaks; [`PLAIN`] of others.
+    pub(crate) fn column(&self, thread: u32) -> u32 {
+        self.threads[thread as usize].column
+    }
+
+    /// Whether what a thread read matches.
+    pub(crate) fn has_matched(&self, thread: u32) -> bool {
+        self.threads[thread as usize].accepting
+    }
+
     /// A thread after a byte, if its machine reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        let Thread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
         let next = automaton.step(state, byte)?;
-        Ok(next.map(|state| self.thread(terminal, state)))
+        let column = self.counted(column, byte);
+        Ok(next.map(|state| self.thread(terminal, state, column)))
     }
 
     /// Whether a thread can read more. All states of its machine are live, so only those that
     /// match have to be asked.
     fn goes_on(&mut self, thread: u32) -> Result<bool, Error> {
-        let Thread { terminal, state, accepting, goes_on } = self.threads[thread as usize];
+        let Thread { terminal, state, accepting, goes_on, .. } = self.threads[thread as usize];
         if let Some(known) = goes_on {
             return Ok(known);
         }

@@ -14,9 +14,12 @@ mod core;
 mod expected;
 mod firmness;
 mod grammar;
+mod indentation;
 mod keys;
+mod layout;
 mod lexer;
 mod limits;
+mod lines;
 mod lists;
 mod lower;
 mod prepare;
@@ -34,10 +37,11 @@ mod units;
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
 pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
+pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
-pub use text::{Syntax, parse, parse_shaped, parse_with};
+pub use text::{Levels, Syntax, parse, parse_shaped, parse_with};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]

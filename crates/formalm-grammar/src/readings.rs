@@ -16,19 +16,22 @@ impl Core {
         }
         match self.lexing {
             Lexing::Any => self.unite(&mut next),
-            Lexing::Longest | Lexing::First => {
-                let mut kept = Vec::with_capacity(next.len());
-                for reading in next {
-                    if self.is_viable(reading)? {
-                        kept.push(reading);
-                    }
-                }
-                next = kept;
-            }
+            Lexing::Longest | Lexing::First => next = self.viable_ones(next)?,
         }
         next.sort_unstable();
         next.dedup();
         Ok(self.state(&next))
+    }
+
+    /// Those readings that some member continues.
+    pub(crate) fn viable_ones(&mut self, all: Vec<Reading>) -> Result<Vec<Reading>, Error> {
+        let mut kept = Vec::with_capacity(all.len());
+        for reading in all {
+            if self.is_viable(reading)? {
+                kept.push(reading);
+            }
+        }
+        Ok(kept)
     }
 
     /// What one reading becomes.
@@ -58,35 +61,36 @@ impl Core {
         byte: u8,
         mut next: impl FnMut(Reading, Option<u32>),
     ) -> Result<(), Error> {
-        let Reading { mut lexeme, stacks, forbidden } = reading;
+        let Reading { mut lexeme, place, forbidden } = reading;
         if reading.is_between() {
-            lexeme = self.context(stacks)?;
+            lexeme = self.context(place)?;
         }
         let scan = self.scans.number(lexeme, forbidden);
         let outcome = self.read_scan(scan, byte)?;
         if outcome.endings != NOTHING {
             for ending in &*self.scans.endings(outcome.endings) {
-                let stacks = self.after(stacks, ending.terminal)?;
-                if stacks != NOTHING {
-                    next(Reading::between(stacks, ending.left), Some(ending.terminal));
+                let place = self.after(place, ending.terminal)?;
+                if place != NOTHING {
+                    next(Reading::between(place, ending.left), Some(ending.terminal));
                 }
             }
         }
         if outcome.on != NOTHING {
             let (lexeme, forbidden) = self.scans.pair(outcome.on);
-            next(Reading { lexeme, stacks, forbidden }, None);
+            next(Reading { lexeme, place, forbidden }, None);
         }
         self.stacks.meter.spend(1)
     }
 
-    /// Joins readings with the same lexeme under way: their stacks become one set.
+    /// Joins readings with the same lexeme under way: their stacks, which are their places here,
+    /// become one set.
     fn unite(&mut self, readings: &mut Vec<Reading>) {
         readings.sort_unstable();
         let mut united: Vec<Reading> = Vec::with_capacity(readings.len());
         for &reading in &*readings {
             match united.last_mut() {
                 Some(last) if last.lexeme == reading.lexeme => {
-                    last.stacks = self.stacks.united(last.stacks, reading.stacks);
+                    last.place = self.stacks.united(last.place, reading.place);
                 }
                 _ => united.push(reading),
             }
@@ -96,17 +100,20 @@ impl Core {
 
     /// Whether the text may end in a reading.
     pub(crate) fn accepts(&mut self, reading: Reading) -> Result<bool, Error> {
-        Ok(reading.is_between() && self.stacks.is_accepting(reading.stacks)?)
+        match reading.is_between() {
+            true => self.may_end(reading.place),
+            false => self.may_end_within(reading),
+        }
     }
 
     /// Bytes that a reading needs at least to become a member; exact where lexemes are free.
     pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
         if reading.is_between() {
-            return self.stacks.completion_bytes(reading.stacks);
+            return self.stacks.completion_bytes(self.stacks_of(reading.place));
         }
         let mut least = crate::stacks::NEVER - 1;
         for (terminal, bytes) in self.lexer.distances(reading.lexeme)? {
-            let stacks = self.after(reading.stacks, terminal)?;
+            let stacks = self.stacks_after(reading.place, terminal)?;
             let rest = self.stacks.completion_bytes(stacks)?;
             least = least.min(bytes.saturating_add(rest));
         }

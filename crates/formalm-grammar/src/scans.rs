@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use formalm_automata::{Ending, Error};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
 use crate::grammar::Lexing;
+use crate::indentation::PLAIN;
 use crate::lists::{NOTHING, union};
 
 /// What a byte does to a scan.
@@ -26,6 +27,9 @@ pub(crate) struct Outcome {
 /// The outcome of a byte that is not read.
 const DEAD: Outcome = Outcome { on: NOTHING, endings: NOTHING, doubtful: false };
 
+/// Scans looked at before there is hope for one.
+const HOPES: usize = 500;
+
 /// The scans met so far. Number 0 reads nothing.
 #[derive(Debug)]
 pub(crate) struct Scans {
@@ -38,6 +42,8 @@ pub(crate) struct Scans {
     outcome_ids: FxHashMap<Outcome, u32>,
     endings: Vec<Arc<[Ending]>>,
     ending_ids: FxHashMap<Arc<[Ending]>, u32>,
+    /// Scans from which no lexeme ends, as far as was found out.
+    hopeless: FxHashSet<u32>,
 }
 
 impl Default for Scans {
@@ -51,6 +57,7 @@ impl Default for Scans {
             outcome_ids: FxHashMap::default(),
             endings: Vec::new(),
             ending_ids: FxHashMap::default(),
+            hopeless: FxHashSet::default(),
         };
         scans.number(NOTHING, NOTHING);
         scans.ending(Vec::new());
@@ -109,7 +116,11 @@ impl Scans {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.row_bytes + self.pairs.len() * 44 + self.outcomes.len() * 40 + self.endings.len() * 64
+        self.row_bytes
+            + self.pairs.len() * 44
+            + self.outcomes.len() * 40
+            + self.endings.len() * 64
+            + self.hopeless.len() * 8
     }
 }
 
@@ -139,6 +150,9 @@ impl Core {
             let (lexeme, forbidden) = self.scans.pair(outcome.on);
             goes_on = self.is_certified(lexeme, forbidden)?;
             outcome.doubtful = !goes_on;
+            if !goes_on && self.is_hopeless(outcome.on)? {
+                outcome = Outcome { on: NOTHING, doubtful: false, ..outcome };
+            }
         }
         for one in &*self.scans.endings(outcome.endings) {
             // What else is left matters to contexts: it is looked at where one is known.
@@ -147,6 +161,33 @@ impl Core {
             outcome.doubtful |= self.is_lost(one.terminal) || !good;
         }
         Ok(outcome)
+    }
+
+    /// Whether no lexeme ends whatever follows, as few bytes show: all that may be read makes match
+    /// what must not.
+    fn is_hopeless(&mut self, scan: u32) -> Result<bool, Error> {
+        let mut met = vec![scan];
+        let mut seen = FxHashSet::from_iter([scan]);
+        let mut at = 0;
+        while at < met.len() {
+            let lexeme = self.lexer.lists.share(self.scans.pair(met[at]).0);
+            if lexeme.iter().any(|&one| self.lexer.column(one) != PLAIN) {
+                return Ok(false);
+            }
+            for byte in self.lexer.representatives().to_vec() {
+                let outcome = self.outcome(met[at], byte)?;
+                if outcome.endings != NOTHING || met.len() > HOPES {
+                    return Ok(false);
+                }
+                let on = outcome.on;
+                if on != NOTHING && !self.scans.hopeless.contains(&on) && seen.insert(on) {
+                    met.push(on);
+                }
+            }
+            at += 1;
+        }
+        self.scans.hopeless.extend(met);
+        Ok(true)
     }
 
     /// What a byte does to a scan; not whether it can be completed.
@@ -177,9 +218,11 @@ impl Core {
         if let Some(winner) = winner {
             // The lexeme ends here only if nothing that could go on matches later.
             let rest = self.read_ones(next);
+            let rest = self.lexer.plain(rest);
             let left = self.union_of(forbidden.next, rest);
-            let terminal = self.becomes(winner, read.matches);
-            outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
+            if let Some(terminal) = self.becomes(winner, read) {
+                outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
+            }
         }
         // A thread that must not match and yet has to is of no use.
         let mut lexeme = self.without(next, forbidden.next);
@@ -219,15 +262,22 @@ impl Core {
         self.lexer.lists.intern(&kept)
     }
 
-    /// What a lexeme becomes, given everything that matches it.
-    fn becomes(&self, winner: u32, matches: u32) -> u32 {
+    /// What a lexeme becomes, given everything that matches it; `None` for the end of a line that
+    /// leads to none.
+    fn becomes(&self, winner: u32, read: crate::lexer::Outcome) -> Option<u32> {
+        if let Some(layout) = &self.layout
+            && winner == layout.newline
+            && read.column != PLAIN
+        {
+            return layout.line(read.column);
+        }
         if self.lexing != Lexing::First || self.is_ignored(winner) {
-            return winner;
+            return Some(winner);
         }
         let pairs = self.replaced.iter().filter(|one| one.pattern as u32 == winner);
-        let matches = self.lexer.lists.get(matches);
+        let matches = self.lexer.lists.get(read.matches);
         let mut texts = pairs.map(|one| self.became(one.text as u32));
-        texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner)
+        Some(texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner))
     }
 
     fn going_on(&mut self, lexeme: u32, forbidden: u32) -> u32 {
@@ -250,9 +300,8 @@ impl Core {
             return set;
         }
         let other = self.lexer.lists.share(other);
-        let kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
-        let kept: Vec<u32> =
-            kept.into_iter().filter(|one| other.binary_search(one).is_err()).collect();
+        let mut kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
+        kept.retain(|&one| other.binary_search(&self.lexer.plain_thread(one)).is_err());
         self.lexer.lists.intern(&kept)
     }
 }

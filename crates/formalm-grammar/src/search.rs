@@ -25,14 +25,14 @@ impl Core {
 
     /// Whether the certificate shows that a member continues a reading.
     fn is_certain(&mut self, reading: Reading) -> Result<bool, Error> {
-        let Reading { lexeme, stacks, forbidden } = reading;
-        if !self.is_certified(lexeme, forbidden)? || !self.is_settled(stacks)? {
+        let Reading { lexeme, place, forbidden } = reading;
+        if !self.is_certified(lexeme, forbidden)? || !self.is_settled_at(place)? {
             return Ok(false);
         }
         if !reading.is_between() || self.certificate.fragile().is_empty() {
             return Ok(true);
         }
-        let context = self.context(stacks)?;
+        let context = self.context(place)?;
         self.fits(context, forbidden)
     }
 

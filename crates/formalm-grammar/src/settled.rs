@@ -14,6 +14,12 @@ use crate::tables::members;
 const DEPTH: usize = 4;
 
 impl Core {
+    /// Whether the stacks of a place are settled, and limits of indentation do not matter.
+    pub(crate) fn is_settled_at(&mut self, place: u32) -> Result<bool, Error> {
+        let stacks = self.stacks_of(place);
+        Ok(self.has_room(place) && self.is_settled(stacks)?)
+    }
+
     /// Whether some stacks are settled; `false` may also mean that it was not found out.
     pub(crate) fn is_settled(&mut self, stacks: u32) -> Result<bool, Error> {
         self.settles_within(stacks, DEPTH)
@@ -52,7 +58,7 @@ impl Core {
 
     /// Whether one of the terminals can be spelled behind a separator where they alone may stand.
     fn spells_one(&mut self, stacks: u32, terminals: &[u32]) -> Result<bool, Error> {
-        let context = self.context(stacks)?;
+        let context = self.context_on(stacks, self.layout.is_some())?;
         for &terminal in terminals {
             for wanted in [terminal, self.became(terminal)] {
                 if self.is_spelled_in(context, wanted)? {

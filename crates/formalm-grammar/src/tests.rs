@@ -81,7 +81,16 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
     let rules = (0..rules)
         .map(|at| Rule { name: format!("r{at}"), body: body(random), span: None })
         .collect();
-    Grammar { terminals, rules, ignored, start: 0, lexing, replaced: Vec::new(), notes: Vec::new() }
+    Grammar {
+        terminals,
+        rules,
+        ignored,
+        start: 0,
+        lexing,
+        replaced: Vec::new(),
+        indentation: None,
+        notes: Vec::new(),
+    }
 }
 
 fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
@@ -252,7 +261,16 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
     }
     let (ignored, notes) = (Vec::new(), Vec::new());
     let (lexing, replaced) = (Lexing::Any, Vec::new());
-    Grammar { terminals, rules: list, ignored, start: 0, lexing, replaced, notes }
+    Grammar {
+        terminals,
+        rules: list,
+        ignored,
+        start: 0,
+        lexing,
+        replaced,
+        indentation: None,
+        notes,
+    }
 }
 
 fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {

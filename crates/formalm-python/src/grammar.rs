@@ -1,13 +1,38 @@
 //! Grammars.
 
 use formalm_automata::{Expression as Language, Machine};
-use formalm_grammar::{Grammar as Inner, Lexing, Syntax, parse_with};
+use formalm_grammar::{Grammar as Inner, Levels, Lexing, Rules, Syntax, parse_with};
 use pyo3::prelude::*;
 
 use crate::automaton::Automaton;
 use crate::errors;
 use crate::language::Expression;
 use crate::machine::AnyMachine;
+
+/// How indentation is told, by the names of terminals.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct IndentationLevels {
+    pub(crate) inner: Levels,
+}
+
+#[pymethods]
+impl IndentationLevels {
+    #[new]
+    fn new(
+        names: [String; 3],
+        brackets: [Vec<String>; 2],
+        is_python: bool,
+        numbers: [u32; 3],
+    ) -> IndentationLevels {
+        let [newline, indent, dedent] = names;
+        let [opening, closing] = brackets;
+        let [tab, widest, levels] = numbers;
+        let rules = if is_python { Rules::Python } else { Rules::Lark };
+        let inner =
+            Levels { newline, indent, dedent, opening, closing, rules, tab, widest, levels };
+        IndentationLevels { inner }
+    }
+}
 
 /// A grammar that was read; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -18,7 +43,8 @@ pub(crate) struct Grammar {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new()))]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are those of the class in Python")]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -26,9 +52,12 @@ impl Grammar {
         lexing: Option<&str>,
         start: Option<&str>,
         languages: Vec<(String, PyRef<'_, Expression>)>,
+        levels: Option<PyRef<'_, IndentationLevels>>,
     ) -> PyResult<Grammar> {
         let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
-        match py.detach(|| parse_with(text, syntax, lexing, start, &languages)) {
+        let levels = levels.map(|levels| levels.inner.clone());
+        let read = || parse_with(text, syntax, lexing, start, &languages, levels.as_ref());
+        match py.detach(read) {
             Ok(inner) => Ok(Grammar { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }

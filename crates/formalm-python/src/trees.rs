@@ -7,7 +7,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::grammar::options;
+use crate::grammar::{IndentationLevels, options};
 use crate::language::Expression;
 use crate::machine::AnyMachine;
 
@@ -20,7 +20,7 @@ pub(crate) struct Trees {
 #[pymethods]
 impl Trees {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new()))]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -28,10 +28,12 @@ impl Trees {
         lexing: Option<&str>,
         start: Option<&str>,
         languages: Vec<(String, PyRef<'_, Expression>)>,
+        levels: Option<PyRef<'_, IndentationLevels>>,
     ) -> PyResult<Trees> {
         let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
+        let levels = levels.map(|levels| levels.inner.clone());
         let made = py.detach(|| {
-            let shaped = parse_shaped(text, syntax, lexing, start, &languages)?;
+            let shaped = parse_shaped(text, syntax, lexing, start, &languages, levels.as_ref())?;
             Inner::new(shaped, Limits::default())
         });
         match made {

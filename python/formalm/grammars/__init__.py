@@ -1,27 +1,31 @@
-"""Grammars that come with the library, each a file of Lark text beside this one.
+r"""Grammars that come with the library, each a file of Lark text beside this one.
 
 Examples
 --------
->>> from formalm.grammars import ARITHMETIC, CSV, EMAIL, ISO_DATE, JSON, URL
+>>> from formalm.grammars import ARITHMETIC, CSV, EMAIL, ISO_DATE, JSON, PYTHON, URL
 >>> JSON.matches('{"a": [1, true]}'), ARITHMETIC.matches("2 * (3 + 4)^2")
 (True, True)
 >>> ISO_DATE.matches("2024-02-29T23:59:60Z"), ISO_DATE.matches("2024-02-29")
 (False, True)
 >>> URL.matches("https://example.org/a?b=c"), EMAIL.matches("a.b@example.org")
 (True, True)
+>>> PYTHON.matches("if x:\n    y = [1,\n  2]\n"), PYTHON.matches("if x:\ny = 1\n")
+(True, False)
 >>> CSV.matches('1,"a ""b"", c"'), CSV.matches('1,a"b')
 (True, False)
 """
 
 from importlib.resources import files
+from typing import Any
 
-from formalm.languages import Grammar
+from formalm.languages import Choice, Grammar, Indentation, Regex
 
-__all__ = ["ARITHMETIC", "CSV", "EMAIL", "ISO_DATE", "JSON", "URL"]
+__all__ = ["ARITHMETIC", "CSV", "EMAIL", "ISO_DATE", "JSON", "PYTHON", "URL"]
 
 
-def _read(name: str, lexing: str | None = None) -> Grammar:
-    return Grammar((files(__name__) / f"{name}.lark").read_text(encoding="utf-8"), lexing=lexing)
+def _read(name: str, lexing: str | None = None, **options: Any) -> Grammar:
+    text = (files(__name__) / f"{name}.lark").read_text(encoding="utf-8")
+    return Grammar(text, lexing=lexing, **options)
 
 
 ARITHMETIC = _read("arithmetic")
@@ -38,6 +42,23 @@ ISO_DATE = _read("iso_date", "any")
 
 JSON = _read("json")
 """Any JSON value (RFC 8259), blanks around it included."""
+
+#: Words that are no names in Python 3.11.
+_KEYWORDS = (
+    "False None True and as assert async await break class continue def del elif else except "
+    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
+    "with yield"
+).split()
+
+PYTHON = _read(
+    "python",
+    languages={
+        "NAME": Regex(r"[_\p{XID_Start}]\p{XID_Continue}*", dialect="ecma") - Choice(_KEYWORDS)
+    },
+    indentation=Indentation(),
+)
+"""Modules of Python 3.11, indentation included: what ``ast.parse`` takes, as far as the language's
+own grammar says it. What is in strings with ``f`` is not looked into."""
 
 URL = _read("url", "any")
 """Addresses with ``http`` or ``https`` and a host, as RFC 3986 writes them."""

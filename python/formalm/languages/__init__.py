@@ -8,6 +8,7 @@ from formalm.languages.data import from_data, to_data
 from formalm.languages.derivations import Expected
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
+from formalm.languages.indentation import Indentation
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
@@ -41,6 +42,7 @@ __all__ = [
     "Expected",
     "Grammar",
     "Group",
+    "Indentation",
     "JsonSchema",
     "Language",
     "Lexeme",

@@ -42,8 +42,11 @@ class Expected(NamedTuple):
     begun: bool
 
 
-#: Text, syntax, lexing, start and languages of a grammar, as the core takes them.
-Written: TypeAlias = "tuple[str, str, str | None, str | None, list[tuple[str, _core.Expression]]]"
+#: Text, syntax, lexing, start, languages and indentation of a grammar, as the core takes them.
+Written: TypeAlias = (
+    "tuple[str, str, str | None, str | None, list[tuple[str, _core.Expression]], "
+    "_core.IndentationLevels | None]"
+)
 
 
 class RuleFacts(NamedTuple):

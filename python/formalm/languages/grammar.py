@@ -9,6 +9,7 @@ from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
 from formalm.languages.derivations import Derivations, Written
+from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
 
@@ -58,6 +59,9 @@ class Grammar(Derivations):
         The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
         rule of EBNF.
 
+    indentation
+        How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
+        the first; None is not at all.
     languages
         Terminals that are languages, by name: any regular language, ``&`` and ``~`` included. Lark
         text names each of them in ``%declare``. They compete as patterns without end do.
@@ -102,6 +106,7 @@ class Grammar(Derivations):
         lexing: str | None = None,
         start: str | None = None,
         languages: Languages = (),
+        indentation: Indentation | None = None,
     ) -> None:
         for name, value in (("text", text), ("syntax", syntax)):
             if not isinstance(value, str):
@@ -115,8 +120,13 @@ class Grammar(Derivations):
             span = (error.start, error.end)
             message = "a grammar has a lone surrogate, which no text has"
             raise LanguageError(message, source=text, span=span) from None
+        if indentation is not None and not isinstance(indentation, Indentation):
+            raise ArgumentError(
+                f"indentation is an Indentation or None, not {type(indentation).__name__}"
+            )
         given = named_languages(languages)
-        super().__init__(text, syntax, lexing, start, *(part for pair in given for part in pair))
+        flat = (part for pair in given for part in pair)
+        super().__init__(text, syntax, lexing, start, indentation, *flat)
         self._grammar = _core.Grammar(*self._written())
 
     @classmethod
@@ -205,16 +215,10 @@ class Grammar(Derivations):
         return False
 
     def _written(self) -> Written:
-        parts = [(name, language.expression()) for name, language in self.languages.items()]
-        start = self._arguments[3]
-        reading = self._arguments[2]
-        return (
-            self.text,
-            self.syntax,
-            None if reading is None else str(reading),
-            None if start is None else str(start),
-            parts,
-        )
+        parts = [(name, language.expression()) for name, language in self._given()]
+        reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
+        levels = None if self.indentation is None else self.indentation.described()
+        return self.text, self.syntax, reading, start, parts, levels
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar
@@ -229,17 +233,28 @@ class Grammar(Derivations):
         )
 
     @property
+    def indentation(self) -> Indentation | None:
+        """How lines and blocks are told, if they are."""
+        given = self._arguments[4]
+        return given if isinstance(given, Indentation) else None
+
+    @property
     def languages(self) -> dict[str, Language]:
         """The terminals that are languages, by name."""
-        given = iter(self._arguments[4:])
-        return {
-            str(name): language
+        return dict(self._given())
+
+    def _given(self) -> list[tuple[str, Language]]:
+        """Names and languages as they were given, where a name may stand twice."""
+        given = iter(self._arguments[5:])
+        return [
+            (str(name), language)
             for name, language in zip(given, given, strict=True)
             if isinstance(language, Language)
-        }
+        ]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (*self._arguments[:4], tuple(self.languages.items()))
+        languages = tuple(self.languages.items())
+        return type(self), (*self._arguments[:4], languages, self.indentation)
 
     def __repr__(self) -> str:
         parts = [repr(self.text)]
@@ -249,6 +264,8 @@ class Grammar(Derivations):
                 parts.append(f"{name}={value!r}")
         if self.languages:
             parts.append(f"languages={self.languages!r}")
+        if self.indentation is not None:
+            parts.append(f"indentation={self.indentation!r}")
         return f"Grammar({', '.join(parts)})"
 
 

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edges::{is_lazy, looks_out, prefers_longest};
 use super::leaves::{Leaf, language};
+use super::levels::Levels;
 use super::marks::Mark;
 use super::order::{self, Kind, Ranked};
 use super::scanner::refusal;
@@ -27,6 +28,8 @@ pub(super) const PARTS: u64 = 1_000_000;
 pub(super) struct Build<'a> {
     text: &'a str,
     pub(super) source: &'a Source,
+    /// How indentation is told, if it is.
+    pub(super) levels: Option<&'a Levels>,
     pub(super) lexing: Lexing,
     pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
     /// Declared terminals that are languages.
@@ -61,11 +64,13 @@ pub(super) fn grammar(
     lexing: Lexing,
     start: &str,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
     shaped: bool,
 ) -> Result<(Grammar, Vec<Shown>), Error> {
     let mut build = Build {
         text,
         source: &source,
+        levels,
         lexing,
         defined: FxHashMap::default(),
         given: languages.iter().map(|(name, language)| (name.as_str(), language)).collect(),
@@ -86,6 +91,7 @@ pub(super) fn grammar(
         parts: Cell::new(0),
     };
     build.names(languages)?;
+    build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start) else {
         return Err(Error::Language {
@@ -117,6 +123,7 @@ pub(super) fn grammar(
                        words may touch where blanks are ignored";
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
+    let indentation = build.indentation()?;
     let Build { terminals, rules, shown, notes, .. } = build;
     let grammar = order::ordered(
         terminals,
@@ -127,6 +134,7 @@ pub(super) fn grammar(
             start,
             lexing,
             replaced: Vec::new(),
+            indentation,
             notes,
         },
     )?;
@@ -134,6 +142,10 @@ pub(super) fn grammar(
 }
 
 impl<'a> Build<'a> {
+    pub(super) fn has_terminal(&self, name: &str) -> bool {
+        self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
     pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
         refusal(self.text, span, message, hint)
     }
@@ -221,8 +233,7 @@ impl<'a> Build<'a> {
                 if let Some(at) = rule.parameters.iter().position(|one| one == name) {
                     return self.body(&given[at], &PLAIN, &[]);
                 }
-                let name_is = name.as_str();
-                if self.defined.contains_key(name_is) || self.given.contains_key(name_is) {
+                if self.has_terminal(name) {
                     let at = self.named(name, *span)?;
                     let hidden = name.starts_with('_') && !rule.shown.keeps_all;
                     return Ok(self.lexeme(at, hidden));
@@ -230,6 +241,9 @@ impl<'a> Build<'a> {
                 let mut list = Vec::with_capacity(arguments.len());
                 for one in arguments {
                     list.push(substituted(one, rule, given));
+                }
+                if let Some(at) = self.level(name) {
+                    return Ok(Node::Terminal(at));
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let message = format!("the terminal {name} is declared and has no pattern");

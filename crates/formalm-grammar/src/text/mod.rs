@@ -9,6 +9,7 @@ mod gbnf;
 mod ignored;
 mod lark;
 mod leaves;
+mod levels;
 mod marks;
 mod order;
 mod regular;
@@ -22,6 +23,7 @@ use formalm_automata::{Error, Expression, Span};
 use crate::grammar::{Grammar, Lexing};
 use crate::shown::{Shaped, Shown};
 use leaves::Leaf;
+pub use levels::Levels;
 
 /// In which syntax a grammar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,11 +58,11 @@ pub fn parse(
     lexing: Option<Lexing>,
     start: Option<&str>,
 ) -> Result<Grammar, Error> {
-    parse_with(text, syntax, lexing, start, &[])
+    parse_with(text, syntax, lexing, start, &[], None)
 }
 
 /// Reads a text of Lark whose declared terminals are given as languages. They compete as patterns
-/// without end that are written where they first occur.
+/// without end that are written where they first occur. With `levels`, columns tell two of them.
 ///
 /// # Errors
 ///
@@ -72,8 +74,9 @@ pub fn parse_with(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Grammar, Error> {
-    let (grammar, _) = read(text, syntax, lexing, start, languages, false)?;
+    let (grammar, _) = read(text, syntax, lexing, start, languages, levels, false)?;
     Ok(regular::merged(grammar))
 }
 
@@ -89,8 +92,9 @@ pub fn parse_shaped(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Shaped, Error> {
-    let (grammar, shown) = read(text, syntax, lexing, start, languages, true)?;
+    let (grammar, shown) = read(text, syntax, lexing, start, languages, levels, true)?;
     Ok(Shaped { grammar, shown })
 }
 
@@ -100,8 +104,16 @@ fn read(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
     shaped: bool,
 ) -> Result<(Grammar, Vec<Shown>), Error> {
+    if levels.is_some() && syntax != Syntax::Lark {
+        return Err(Error::Language {
+            message: "indentation is told in Lark text, whose terminals have names".to_owned(),
+            span: None,
+            hint: Some("write the grammar in the syntax of Lark".to_owned()),
+        });
+    }
     if !languages.is_empty() && (syntax != Syntax::Lark || lexing == Some(Lexing::First)) {
         return Err(Error::Language {
             message: "languages are terminals of Lark text whose lexemes are the longest, or read \
@@ -131,7 +143,7 @@ fn read(
         Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
     };
     let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    build::grammar(text, source, lexing, &start, languages, shaped)
+    build::grammar(text, source, lexing, &start, languages, levels, shaped)
 }
 
 /// A right-hand side as written.

@@ -47,6 +47,11 @@ pub(super) fn ordered(ranked: Vec<Ranked>, grammar: Grammar) -> Result<Grammar, 
     let mut grammar = grammar;
     grammar.rules.iter_mut().for_each(|rule| renumber(&mut rule.body, &place));
     grammar.ignored.iter_mut().for_each(|old| *old = place[*old]);
+    if let Some(told) = &mut grammar.indentation {
+        let one = [&mut told.newline, &mut told.indent, &mut told.dedent];
+        let all = one.into_iter().chain(&mut told.opening).chain(&mut told.closing);
+        all.for_each(|old| *old = place[*old]);
+    }
     grammar.ignored.sort_unstable();
     grammar.ignored.dedup();
     if grammar.lexing == Lexing::First {

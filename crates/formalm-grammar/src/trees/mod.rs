@@ -81,7 +81,7 @@ impl Trees {
     /// [`Error::Limit`].
     pub fn terminal_texts(&self) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let (automata, _) = terminals(&self.shaped.grammar)?;
-        let mut lexer = Lexer::new(automata);
+        let mut lexer = Lexer::new(automata, None);
         let all = 0..self.shaped.grammar.terminals.len() as u32;
         all.map(|terminal| {
             let start = lexer.start(std::iter::once(terminal));

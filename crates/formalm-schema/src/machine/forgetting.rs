@@ -41,9 +41,14 @@ impl Grown {
 
     /// Whether the texts of names that are not known do not matter.
     pub(super) fn forgets_names(&self, naming: NamingId, classes: AskedId) -> bool {
+        !self.tells_names && self.has_plenty_names(naming, classes)
+    }
+
+    /// Whether there are more names of all classes that may come than an object ever needs.
+    pub(super) fn has_plenty_names(&self, naming: NamingId, classes: AskedId) -> bool {
         let plenty = self.names_of(naming).plenty.iter();
         let mut alive = self.parts.asked.get(classes.0).iter().zip(plenty);
-        !self.tells_names && alive.all(|(alive, &plenty)| alive.is_none() || plenty)
+        alive.all(|(alive, &plenty)| alive.is_none() || plenty)
     }
 
     /// Whether the items that are being read and must be distinct do not run out.

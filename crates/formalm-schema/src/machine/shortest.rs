@@ -151,7 +151,7 @@ impl Grown {
         if let Frame::Name { object, naming, reach, escape, .. } = place.frame
             && place.record == UNRECORDED
             && reach.from == reach.to
-            && self.names_of(naming).endless
+            && self.has_plenty_names(naming, reach.classes)
         {
             place.frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
         }

@@ -1,0 +1,320 @@
+//! Places of a text: stacks, and where lines matter the levels of indentation.
+//!
+//! The end of a line is a lexeme that ends at a column, and has a number of its own for each. At
+//! its end the levels tell which terminals without a text follow it; they are shifted at once, so
+//! that the stacks see an ordinary sequence of terminals.
+
+use formalm_automata::Error;
+
+use crate::core::{Core, Reading};
+use crate::grammar::Grammar;
+use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
+use crate::lists::{Lists, NOTHING};
+use crate::tables::members;
+
+/// In place of the depth: before the first line.
+const BEFORE: u32 = u32::MAX;
+
+/// What is known of lines.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) newline: u32,
+    pub(crate) indent: u32,
+    pub(crate) dedent: u32,
+    opening: Vec<u32>,
+    closing: Vec<u32>,
+    rules: Rules,
+    widest: u32,
+    levels: u32,
+    /// Number of a line that begins at the first column; other columns follow.
+    first: u32,
+    /// Stacks, depth of brackets, columns of all levels.
+    pub(crate) places: Lists,
+    /// Levels that completing any stack takes at most; `None` if it is not known that levels,
+    /// lines and brackets fit together in whatever the rules derive.
+    pub(crate) need: Option<u32>,
+    /// Threads of the end of a line that may go on although it has ended.
+    pub(crate) left: u32,
+    /// What is ignored and ends where lines do, as comments: read where a line may end.
+    pub(crate) comments: Vec<u32>,
+}
+
+/// A place taken apart.
+struct Parts {
+    stacks: u32,
+    depth: u32,
+    levels: Vec<u32>,
+}
+
+/// How columns are counted in a grammar.
+pub(crate) fn columns(grammar: &Grammar) -> Option<Columns> {
+    let one = grammar.indentation.as_ref()?;
+    Some(Columns { rules: one.rules, tab: one.tab, widest: one.widest })
+}
+
+impl Layout {
+    pub(crate) fn new(grammar: &Grammar) -> Option<Layout> {
+        let one = grammar.indentation.as_ref()?;
+        let numbers = |list: &[usize]| list.iter().map(|&at| at as u32).collect();
+        Some(Layout {
+            newline: one.newline as u32,
+            indent: one.indent as u32,
+            dedent: one.dedent as u32,
+            opening: numbers(&one.opening),
+            closing: numbers(&one.closing),
+            rules: one.rules,
+            widest: one.widest,
+            levels: one.levels,
+            first: 2 * grammar.terminals.len() as u32,
+            places: Lists::default(),
+            need: None,
+            left: NOTHING,
+            comments: Vec::new(),
+        })
+    }
+
+    /// Whether a terminal has no text and is told by columns.
+    pub(crate) fn is_level(&self, terminal: u32) -> bool {
+        terminal == self.indent || terminal == self.dedent
+    }
+
+    /// Whether a terminal opens or closes brackets: one more or one less.
+    pub(crate) fn bracket(&self, terminal: u32) -> i64 {
+        i64::from(self.opening.contains(&terminal)) - i64::from(self.closing.contains(&terminal))
+    }
+
+    pub(crate) fn is_python(&self) -> bool {
+        self.rules == Rules::Python
+    }
+
+    /// The number of a line that begins at a column, if it is one.
+    pub(crate) fn line(&self, column: u32) -> Option<u32> {
+        let (wide, narrow) = widths(column);
+        is_column(column).then(|| self.first + wide * (self.widest + 1) + narrow)
+    }
+
+    /// The column of the number of a line.
+    fn column(&self, number: u32) -> Option<(u32, u32)> {
+        let at = number.checked_sub(self.first)?;
+        Some((at / (self.widest + 1), at % (self.widest + 1)))
+    }
+
+    fn parts(&self, place: u32) -> Parts {
+        match self.places.get(place) {
+            [stacks, depth, levels @ ..] => {
+                Parts { stacks: *stacks, depth: *depth, levels: levels.to_vec() }
+            }
+            _ => Parts { stacks: NOTHING, depth: 0, levels: Vec::new() },
+        }
+    }
+
+    fn place(&mut self, parts: &Parts) -> u32 {
+        if parts.stacks == NOTHING {
+            return NOTHING;
+        }
+        let list = [&[parts.stacks, parts.depth][..], &parts.levels].concat();
+        self.places.intern(&list)
+    }
+
+    /// What the end of a line stands for, by the places before it and behind it; `None` for other
+    /// lexemes.
+    pub(crate) fn told(&self, terminal: u32, before: u32, behind: u32) -> Option<Vec<u32>> {
+        if self.column(terminal).is_none() {
+            return (terminal == self.newline).then(Vec::new);
+        }
+        let (before, behind) = (self.parts(before), self.parts(behind));
+        let (old, new) = (before.levels.len(), behind.levels.len());
+        let mut told = if before.depth == BEFORE { Vec::new() } else { vec![self.newline] };
+        told.extend(std::iter::repeat_n(self.indent, new.saturating_sub(old)));
+        told.extend(std::iter::repeat_n(self.dedent, old.saturating_sub(new)));
+        Some(told)
+    }
+
+    fn in_brackets(&self, place: u32) -> bool {
+        !matches!(self.places.get(place), [_, 0 | BEFORE, ..])
+    }
+
+    /// Whether there is room for all levels that completing a place may take.
+    fn has_room(&self, place: u32) -> bool {
+        let Some(need) = self.need else { return false };
+        let Some((_, levels)) = self.places.get(place).split_at_checked(2) else { return false };
+        let top = levels.last().map_or(0, |&top| widths(top).0);
+        levels.len() as u32 + need <= self.levels && top + need <= self.widest
+    }
+}
+
+impl Core {
+    /// The readings before anything was read.
+    pub(crate) fn start_readings(&mut self) -> Result<Vec<Reading>, Error> {
+        let stacks = self.stacks.start();
+        let Some(layout) = &mut self.layout else {
+            return Ok(vec![Reading::between(stacks, NOTHING)]);
+        };
+        let outside = layout.place(&Parts { stacks, depth: 0, levels: vec![FIRST] });
+        if !layout.is_python() {
+            return Ok(vec![Reading::between(outside, NOTHING)]);
+        }
+        // As if a line had just ended.
+        let before = layout.place(&Parts { stacks, depth: BEFORE, levels: vec![FIRST] });
+        let newline = layout.newline;
+        let start = self.lexer.start_of_lines(std::iter::once(newline), Some(newline));
+        let lexeme = self.lexer.step(start, b'\n', &mut self.stacks.meter)?.next;
+        let forbidden = self.lexer.plain(lexeme);
+        let first = Reading { lexeme, place: before, forbidden: NOTHING };
+        Ok(vec![Reading::between(outside, forbidden), first])
+    }
+
+    /// The stacks of a place.
+    pub(crate) fn stacks_of(&self, place: u32) -> u32 {
+        let Some(layout) = &self.layout else { return place };
+        layout.places.get(place).first().copied().unwrap_or(NOTHING)
+    }
+
+    /// Whether lines matter at a place.
+    pub(crate) fn has_lines(&self, place: u32) -> bool {
+        self.layout.as_ref().is_some_and(|layout| !layout.in_brackets(place))
+    }
+
+    /// Whether limits of indentation do not matter to what completes a place.
+    pub(crate) fn has_room(&self, place: u32) -> bool {
+        self.layout.as_ref().is_none_or(|layout| layout.has_room(place))
+    }
+
+    /// The place after a terminal, where there are levels of indentation.
+    pub(crate) fn after_in_layout(&mut self, place: u32, terminal: u32) -> Result<u32, Error> {
+        let Some(layout) = &self.layout else { return Ok(NOTHING) };
+        if let Some(column) = layout.column(terminal) {
+            return self.new_line(place, column);
+        }
+        let mut parts = layout.parts(place);
+        let (newline, bracket) = (layout.newline, layout.bracket(terminal));
+        if terminal == newline || (terminal < self.terminals && self.is_ignored(terminal)) {
+            return Ok(place);
+        }
+        let shifted = if terminal < self.terminals { terminal } else { terminal - self.terminals };
+        parts.stacks = self.stacks.shift(parts.stacks, shifted)?;
+        match u32::try_from(i64::from(parts.depth) + bracket) {
+            Ok(depth) => parts.depth = depth,
+            Err(_) => return Ok(NOTHING),
+        }
+        Ok(self.layout.as_mut().map_or(NOTHING, |layout| layout.place(&parts)))
+    }
+
+    /// The place where a line begins at a column.
+    fn new_line(&mut self, place: u32, (wide, narrow): (u32, u32)) -> Result<u32, Error> {
+        let Some(layout) = &self.layout else { return Ok(NOTHING) };
+        let Parts { mut stacks, depth, mut levels } = layout.parts(place);
+        let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
+        let most = layout.levels as usize;
+        if depth != BEFORE {
+            stacks = self.stacks.shift(stacks, newline)?;
+        }
+        let top = |levels: &[u32]| levels.last().map_or((0, 0), |&top| widths(top));
+        if wide > top(&levels).0 {
+            if narrow <= top(&levels).1 || levels.len() >= most {
+                return Ok(NOTHING);
+            }
+            stacks = self.stacks.shift(stacks, indent)?;
+            levels.push(wide << 16 | narrow);
+        }
+        while wide < top(&levels).0 && stacks != NOTHING {
+            stacks = self.stacks.shift(stacks, dedent)?;
+            levels.pop();
+        }
+        if stacks == NOTHING || top(&levels) != (wide, narrow) {
+            return Ok(NOTHING);
+        }
+        let next = Parts { stacks, depth: 0, levels };
+        let next = self.layout.as_mut().map_or(NOTHING, |layout| layout.place(&next));
+        // A level that begins or ends here is told by another column.
+        let allowed = self.stacks.allowed(stacks)?;
+        let set = self.stacks.tables.sets.share(allowed);
+        let is_level = |one: u32| self.layout.as_ref().is_some_and(|layout| layout.is_level(one));
+        let goes_on = members(&set).filter_map(|one| one.checked_sub(1)).any(|one| !is_level(one));
+        Ok(if goes_on || self.may_end(next)? { next } else { NOTHING })
+    }
+
+    /// Whether the text may end at a place between lexemes.
+    pub(crate) fn may_end(&mut self, place: u32) -> Result<bool, Error> {
+        let Some(layout) = &self.layout else { return self.stacks.is_accepting(place) };
+        let Parts { stacks, depth, levels } = layout.parts(place);
+        let (newline, open_line) = (layout.newline, layout.is_python() && depth == 0);
+        if self.ends_behind(stacks, levels.len())? {
+            return Ok(true);
+        }
+        let stacks = if open_line { self.stacks.shift(stacks, newline)? } else { NOTHING };
+        self.ends_behind(stacks, levels.len())
+    }
+
+    /// What the end of a text stands for, where it may end.
+    pub(crate) fn told_at_end(&mut self, reading: Reading) -> Result<Vec<u32>, Error> {
+        let Some(layout) = &self.layout else { return Ok(Vec::new()) };
+        let Parts { stacks, depth, levels } = layout.parts(reading.place);
+        let (newline, dedent) = (layout.newline, layout.dedent);
+        let mut told = vec![dedent; levels.len() - 1];
+        let is_closed = reading.is_between() && self.ends_behind(stacks, levels.len())?;
+        if !is_closed && depth != BEFORE {
+            told.insert(0, newline);
+        }
+        Ok(told)
+    }
+
+    /// Whether the text may end within a lexeme: in blank lines, whose last one may be open.
+    pub(crate) fn may_end_within(&mut self, reading: Reading) -> Result<bool, Error> {
+        let Some(layout) = self.layout.as_ref().filter(|layout| layout.is_python()) else {
+            return Ok(false);
+        };
+        let threads = self.lexer.lists.get(reading.lexeme);
+        let is_line = |one: u32| is_line(self.lexer.column(one)) && self.lexer.has_matched(one);
+        if !threads.iter().any(|&one| is_line(one)) {
+            return Ok(false);
+        }
+        let Parts { stacks, depth, levels } = layout.parts(reading.place);
+        let newline = layout.newline;
+        let stacks = if depth == BEFORE { stacks } else { self.stacks.shift(stacks, newline)? };
+        self.ends_behind(stacks, levels.len())
+    }
+
+    /// Whether stacks with so many levels are complete once these end.
+    fn ends_behind(&mut self, mut stacks: u32, levels: usize) -> Result<bool, Error> {
+        let dedent = self.layout.as_ref().map_or(NOTHING, |layout| layout.dedent);
+        for _ in 1..levels {
+            if stacks == NOTHING {
+                return Ok(false);
+            }
+            stacks = self.stacks.shift(stacks, dedent)?;
+        }
+        Ok(stacks != NOTHING && self.stacks.is_accepting(stacks)?)
+    }
+
+    /// Stacks behind a terminal, for a bound of what is still needed: without levels.
+    pub(crate) fn stacks_after(&mut self, place: u32, terminal: u32) -> Result<u32, Error> {
+        let newline = self.layout.as_ref().map(|layout| (layout.newline, layout.parts(place)));
+        match newline {
+            Some((newline, parts)) if terminal == newline => match parts.depth {
+                0 => self.stacks.shift(parts.stacks, newline),
+                _ => Ok(parts.stacks),
+            },
+            _ => {
+                let next = self.after(place, terminal)?;
+                Ok(self.stacks_of(next))
+            }
+        }
+    }
+
+    /// Forgets places from number `len` on.
+    pub(crate) fn forget_places(&mut self, len: usize) {
+        if let Some(layout) = &mut self.layout {
+            layout.places.truncate(len);
+        }
+    }
+
+    pub(crate) fn place_count(&self) -> usize {
+        self.layout.as_ref().map_or(0, |layout| layout.places.len())
+    }
+}
+
+/// Whether a thread with this column has read the end of a line.
+fn is_line(column: u32) -> bool {
+    column != crate::indentation::PLAIN && column != crate::indentation::NONE
+}
