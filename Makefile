@@ -18,7 +18,7 @@ SOURCES = python tests benches examples docs experiments
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/$(INSTALLED)-base build ## install into .venv, then generate and search with the embedded model
+demo: $(VENV)/$(INSTALLED)-reports build ## install into .venv, then generate, search and run a suite with the embedded model
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and Python (fetches PyTorch once)

@@ -1,4 +1,4 @@
-"""The main job in half a minute: generate inside a language, then search a model with one.
+"""The main jobs in a minute: generate inside a language, search with one, run a suite.
 
 Runs on the embedded model; nothing is downloaded.
 """
@@ -6,12 +6,16 @@ Runs on the embedded model; nothing is downloaded.
 from __future__ import annotations
 
 import math
+import shutil
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from formalm import Constraint, Limits, Regex, generate, search
 from formalm.models.canary import canary, facts
+from formalm.reports import write_report
+from formalm.suites import Suite, run_suite
 
 DATE = r"(January|February|March|April|May|June|July|August|September|October|November|December)"
 DATE += r" ([1-9]|[12][0-9]|3[01]), (1[5-9]|20)[0-9]{2}"
@@ -22,10 +26,11 @@ console = Console(highlight=False)
 
 
 def main() -> None:
-    """Show generation, a mask, and a search."""
+    """Show generation, a mask, a search, and a suite."""
     generate_a_date()
     explain_a_mask()
     search_numbers()
+    run_a_suite()
     console.print("\nNext: `formalm --help`, examples/, docs/tutorial.md")
 
 
@@ -71,6 +76,25 @@ def search_numbers() -> None:
         share = f"{math.exp(hit.logprob):.2g}"
         table.add_row(str(hit.rank), share, number, copies.get(number, ""), f"{hits.forwards:,}")
     console.print(table)
+
+
+def run_a_suite() -> None:
+    """Ask questions from a file, say what holds, and write a report."""
+    console.rule("[bold]4. A suite: questions as data, verdicts, a report")
+    suite = Suite.read(Path(__file__).with_name("demo_suite.toml"))
+    folder = Path(__file__).parents[1] / "build" / "demo"
+    shutil.rmtree(folder, ignore_errors=True)
+    with run_suite(suite, canary(), folder) as run:
+        evaluation = run.evaluate()
+        report = write_report(run)
+    table = Table("profession", "log ratio man / woman", "")
+    for one in evaluation.differences:
+        said = "differs by more than the margin" if one.flagged else ""
+        table.add_row(one.value, f"{one.mean.value:+.3f}", said)
+    console.print(table)
+    for outcome in evaluation.outcomes:
+        console.print(f"{outcome.verdict}: {outcome.why}")
+    console.print(f"the report: {report}")
 
 
 if __name__ == "__main__":

@@ -168,6 +168,9 @@ class JsonSchema:
         formats: bool,
         approximate: bool,
     ) -> JsonSchema: ...
+    def difference(self, other: JsonSchema) -> tuple[Automaton | None, list[tuple[str, str, str]]]:
+        """The machine of the instances that are none of another schema, None if there are none;
+        and what is not exact about it: JSON pointers, messages and effects."""
 
 @final
 class Parser:
@@ -235,6 +238,9 @@ class Automaton:
         """Length of the longest viable prefix of ``text``, in bytes."""
     def shortest(self, prefix: bytes | None = None) -> bytes | None:
         """The shortest (then smallest) member that starts with ``prefix``."""
+    def random_member(self, seed: int, random_bytes: int) -> bytes:
+        """A member drawn with the numbers of a seed: so many bytes at random at most, then the
+        shortest way to an end."""
     @property
     def notes(self) -> list[tuple[str, tuple[int, int] | None]]:
         """What to know of a grammar, and the place in its text."""

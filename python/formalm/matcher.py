@@ -36,6 +36,10 @@ class Explanation:
         The bytes that may stand after those.
     text
         The same in a sentence.
+    places
+        What of the language's description forbids the token, where it is known: for a
+        :class:`~formalm.JsonSchema` the JSON pointers of the keywords without which it would be
+        allowed, as few as possible together, or the name of an option that forbids it.
     terminals
         For a :class:`~formalm.Grammar`: the terminals that may stand after those bytes, with the
         rules they are written in.
@@ -47,6 +51,7 @@ class Explanation:
     viable_bytes: int
     expected: bytes
     text: str
+    places: tuple[str, ...] = ()
     terminals: tuple[Expected, ...] = ()
 
 
@@ -152,8 +157,20 @@ class Matcher:
         text = self._sentence(token_id, refusal, viable, token or b"", expected)
         if terminals and refusal in ("not viable", "not a member") and expected:
             text = f"{text}: {_named(terminals)}"
-        allowed = refusal is None
-        return Explanation(allowed, token_id, token or b"", viable, expected, text, terminals)
+        places = self._places(refusal, token or b"", viable)
+        if places:
+            text = f"{text}; forbidden by {', '.join(places)}"
+        return Explanation(
+            refusal is None, token_id, token or b"", viable, expected, text, places, terminals
+        )
+
+    def _places(self, refusal: str | None, token: bytes, viable: int) -> tuple[str, ...]:
+        language = self.constraint.language
+        if refusal == "not a member":
+            return language.places_against(self.text, b"")
+        if refusal is None or viable >= len(token):
+            return ()
+        return language.places_against(self.text + token[:viable], token[viable : viable + 1])
 
     def _sentence(
         self, token_id: int, refusal: str | None, viable: int, token: bytes, expected: bytes

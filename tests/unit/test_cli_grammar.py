@@ -108,6 +108,10 @@ def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
     ]
     told = run(str(file), "--max-bytes", "6", "--json", command="count").stdout
     assert json.loads(told) == {"counts": [1, 0, 1, 0, 2, 0, 5]}
-    drawn = run(str(file), "-n", "3", "--seed", "1", "--json", command="sample").stdout
-    assert [set(json.loads(one)["text"]) <= set("()") for one in drawn.splitlines()] == [True] * 3
-    assert run(str(file), "--state-limit", "2", command="sample").exit_code == 1
+    for bound in ((), ("--max-bytes", "10")):
+        drawn = run(str(file), "-n", "3", "--seed", "1", "--json", *bound, command="sample").stdout
+        texts = [json.loads(one)["text"] for one in drawn.splitlines()]
+        assert [set(text) <= set("()") for text in texts] == [True] * 3
+    few = run(str(file), "--max-bytes", "9", "--state-limit", "2", command="sample")
+    assert few.exit_code == 1
+    assert run(str(file), "--state-limit", "2", command="sample").exit_code == 2

@@ -41,6 +41,16 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error>;
 
+    /// The bytes that may come next, those together that go on alike: what a machine knows of this
+    /// without keeping the states that follow. Some may turn out to lead nowhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        alike(|byte| self.step(state, byte))
+    }
+
     /// Whether a search through all states comes to an end. Machines with a stack have no end of
     /// them.
     fn is_finite(&self) -> bool {
@@ -102,6 +112,29 @@ pub trait Machine: Debug + Send + Sync {
 
 /// Letters that must lead to one key for it to serve as reference.
 const LETTERS: usize = 14;
+
+/// Bytes by what they lead to; those that lead nowhere are left out.
+///
+/// # Errors
+///
+/// Those of `after`.
+pub fn alike<T: PartialEq>(
+    mut after: impl FnMut(u8) -> Result<Option<T>, Error>,
+) -> Result<Vec<ByteSet>, Error> {
+    let mut ways: Vec<(T, ByteSet)> = Vec::new();
+    for byte in 0..=255 {
+        let Some(next) = after(byte)? else { continue };
+        match ways.iter_mut().find(|(known, _)| *known == next) {
+            Some((_, bytes)) => bytes.insert(byte),
+            None => {
+                let mut bytes = ByteSet::default();
+                bytes.insert(byte);
+                ways.push((next, bytes));
+            }
+        }
+    }
+    Ok(ways.into_iter().map(|(_, bytes)| bytes).collect())
+}
 
 /// Refuses to tell `what` of a machine that does not know which of its states lead to a member.
 ///

@@ -37,6 +37,9 @@ pub(crate) struct Layout {
     pub(crate) left: u32,
     /// What is ignored and ends where lines do, as comments: read where a line may end.
     pub(crate) comments: Vec<u32>,
+    /// The terminal of line breaks and the lexer in front of all terminals, once it is known that
+    /// levels, lines and brackets fit together.
+    pub(crate) in_brackets: Option<(u32, u32)>,
 }
 
 /// A place taken apart.
@@ -70,6 +73,7 @@ impl Layout {
             need: None,
             left: NOTHING,
             comments: Vec::new(),
+            in_brackets: None,
         })
     }
 
@@ -130,7 +134,7 @@ impl Layout {
         Some(told)
     }
 
-    fn in_brackets(&self, place: u32) -> bool {
+    fn is_in_brackets(&self, place: u32) -> bool {
         !matches!(self.places.get(place), [_, 0 | BEFORE, ..])
     }
 
@@ -172,7 +176,7 @@ impl Core {
 
     /// Whether lines matter at a place.
     pub(crate) fn has_lines(&self, place: u32) -> bool {
-        self.layout.as_ref().is_some_and(|layout| !layout.in_brackets(place))
+        self.layout.as_ref().is_some_and(|layout| !layout.is_in_brackets(place))
     }
 
     /// Whether limits of indentation do not matter to what completes a place.

@@ -2,14 +2,17 @@
 //!
 //! A *thread* is a terminal and a state of its machine, a lexer state a set of threads. Reading a
 //! byte yields an *outcome*: the terminals that match now, and the threads that can go on.
+//!
+//! A terminal that looks ahead matches under a *condition*: its machine goes on with what follows
+//! the lexeme, and a thread of another [`Kind`] reads that beside the lexemes to come.
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Machine, StateId};
-use rustc_hash::FxHashMap;
+use formalm_automata::{Automaton, EDGE, Error, Machine, Resource, StateId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::indentation::{Columns, NONE, PLAIN};
-use crate::limits::Meter;
+use crate::limits::{Meter, check};
 use crate::lists::{Lists, NOTHING};
 
 /// What one byte does to a set of threads.
@@ -19,18 +22,49 @@ pub(crate) struct Outcome {
     pub(crate) next: u32,
     /// Terminals that match here, in order of preference; a list of the same arena.
     pub(crate) matches: u32,
+    /// Terminals that match here if what follows is read from a state: pairs, in the same order.
+    pub(crate) conditions: u32,
+    /// The first terminal whose match was in question and is none any more: those behind it are
+    /// beaten. [`UNSETTLED`] if there is none.
+    pub(crate) settled: u32,
     /// The column at which a line begins, if the terminal of line breaks matches where lines
     /// matter; [`PLAIN`] otherwise.
     pub(crate) column: u32,
 }
 
+/// No terminal's match was settled.
+pub(crate) const UNSETTLED: u32 = u32::MAX;
+
+/// Matches instead of a terminal where what follows a lexeme is not what it asked for.
+const BROKEN: u32 = u32::MAX;
+
 /// The outcome of a byte that no thread reads.
-pub(crate) const DEAD: Outcome = Outcome { next: NOTHING, matches: NOTHING, column: PLAIN };
+pub(crate) const DEAD: Outcome = Outcome {
+    next: NOTHING,
+    matches: NOTHING,
+    conditions: NOTHING,
+    settled: UNSETTLED,
+    column: PLAIN,
+};
+
+/// What a thread reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A lexeme.
+    Lexeme,
+    /// What follows a lexeme, which must be read to a member.
+    Must,
+    /// What follows a match that is no lexeme, and must not be read to a member.
+    MustNot,
+    /// The same, while it is open: if it is a member, terminals behind this one are beaten.
+    Guard,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     terminal: u32,
     state: StateId,
+    kind: Kind,
     /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
     column: u32,
     accepting: bool,
@@ -38,13 +72,27 @@ struct Thread {
     goes_on: Option<bool>,
 }
 
+/// What the threads of a set come to with a byte.
+#[derive(Default)]
+struct Found {
+    next: Vec<u32>,
+    matches: Vec<u32>,
+    conditions: Vec<[u32; 2]>,
+    settled: Option<u32>,
+    column: Option<u32>,
+}
+
 /// The lexer states built so far.
 #[derive(Debug)]
 pub(crate) struct Lexer {
     /// `None` for terminals without a text.
     automata: Vec<Option<Arc<Automaton>>>,
+    /// Whether a terminal looks ahead.
+    ahead: Vec<bool>,
     threads: Vec<Thread>,
-    thread_ids: FxHashMap<(u32, u32, u32), u32>,
+    thread_ids: FxHashMap<(u32, u32, u32, Kind), u32>,
+    /// Whether every text may follow, per terminal and state of what follows a lexeme.
+    full: FxHashMap<(u32, u32), bool>,
     /// How columns are counted.
     pub(crate) columns: Option<Columns>,
     /// Sets of threads and lists of terminals.
@@ -62,18 +110,31 @@ pub(crate) struct Lexer {
     completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
-/// Whether a machine can read anything from a state.
-fn reads_more(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
+/// Whether a machine can read anything from a state; the edge of a lexeme aside, if it knows one.
+fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool, Error> {
     for &byte in automaton.class_starts() {
-        if automaton.step(state, byte)?.is_some() {
+        if !(ahead && byte == EDGE) && automaton.step(state, byte)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
+/// A byte behind a lexeme as the machine knows it, which takes this one for the edge.
+pub(crate) fn behind(byte: u8) -> u8 {
+    if byte == EDGE { EDGE - 1 } else { byte }
+}
+
+/// States of a terminal that looks ahead that are visited in search of its shortest lexeme.
+const NEAR: u64 = 20_000;
+
 impl Lexer {
-    pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>, columns: Option<Columns>) -> Lexer {
+    /// A lexer of some machines, given which of them look ahead, and how columns are counted.
+    pub(crate) fn new(
+        automata: Vec<Option<Arc<Automaton>>>,
+        ahead: Vec<bool>,
+        columns: Option<Columns>,
+    ) -> Lexer {
         let mut starts = [false; 256];
         for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
             starts[usize::from(*byte)] = true;
@@ -94,8 +155,10 @@ impl Lexer {
         }
         Lexer {
             automata,
+            ahead,
             threads: Vec::new(),
             thread_ids: FxHashMap::default(),
+            full: FxHashMap::default(),
             columns,
             lists: Lists::default(),
             classes,
@@ -118,13 +181,58 @@ impl Lexer {
     }
 
     fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
+        self.thread_of(terminal, state, (column, Kind::Lexeme))
+    }
+
+    fn thread_of(&mut self, terminal: u32, state: StateId, (column, kind): (u32, Kind)) -> u32 {
         let (threads, automata) = (&mut self.threads, &self.automata);
-        *self.thread_ids.entry((terminal, state.number(), column)).or_insert_with(|| {
+        *self.thread_ids.entry((terminal, state.number(), column, kind)).or_insert_with(|| {
             let automaton = automata[terminal as usize].as_ref();
             let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(Thread { terminal, state, column, accepting, goes_on: None });
+            threads.push(Thread { terminal, state, kind, column, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
+    }
+
+    /// The thread that reads what follows a match of a terminal, from a state of its machine.
+    pub(crate) fn asking(&mut self, terminal: u32, state: u32, kind: Kind) -> u32 {
+        self.thread_of(terminal, StateId::from_number(state), (PLAIN, kind))
+    }
+
+    /// The thread of another kind at the same place.
+    pub(crate) fn turned(&mut self, thread: u32, kind: Kind) -> u32 {
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        self.thread_of(terminal, state, (PLAIN, kind))
+    }
+
+    pub(crate) fn kind(&self, thread: u32) -> Kind {
+        self.threads[thread as usize].kind
+    }
+
+    /// Whether the text may end: nothing is asked of what follows that the empty text is not.
+    pub(crate) fn may_end(&self, set: u32) -> bool {
+        self.lists.get(set).iter().all(|&one| {
+            let Thread { kind, accepting, .. } = self.threads[one as usize];
+            match kind {
+                Kind::Must => accepting,
+                Kind::MustNot => !accepting,
+                Kind::Lexeme | Kind::Guard => true,
+            }
+        })
+    }
+
+    /// Whether every text may follow; `false` may also mean that it was not seen.
+    fn is_full(&mut self, terminal: u32, state: StateId) -> Result<bool, Error> {
+        if let Some(&known) = self.full.get(&(terminal, state.number())) {
+            return Ok(known);
+        }
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(false) };
+        let mut full = automaton.is_accepting(state);
+        for &byte in automaton.class_starts() {
+            full = full && (byte == EDGE || automaton.step(state, byte)? == Some(state));
+        }
+        self.full.insert((terminal, state.number()), full);
+        Ok(full)
     }
 
     /// The lexer state in front of a lexeme of one of these terminals.
@@ -167,25 +275,15 @@ impl Lexer {
 
     fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
         let byte = self.representatives[class];
-        let (mut next, mut matches, mut at) = (Vec::new(), Vec::new(), PLAIN);
+        let mut found = Found::default();
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
-            let Some(thread) = self.step_thread(thread, byte)? else { continue };
-            let Thread { terminal, column, accepting, .. } = self.threads[thread as usize];
-            if accepting {
-                matches.push(terminal);
-                at = at.min(column);
-            }
-            if self.goes_on(thread)? {
-                next.push(thread);
+            match self.kind(thread) {
+                Kind::Lexeme => self.read_lexeme(thread, byte, &mut found)?,
+                _ => self.read_behind(thread, byte, &mut found)?,
             }
         }
-        next.sort_unstable();
-        matches.sort_unstable();
-        matches.dedup();
-        let next = self.lists.intern(&next);
-        let matches = self.lists.intern(&matches);
-        let outcome = Outcome { next, matches, column: at };
+        let outcome = self.outcome(found);
         let outcomes = &mut self.outcomes;
         let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
@@ -198,6 +296,66 @@ impl Lexer {
         let row = self.rows[set as usize].get_or_insert_with(|| vec![0; classes].into());
         row[class] = id;
         Ok(outcome)
+    }
+
+    fn outcome(&mut self, found: Found) -> Outcome {
+        let Found { mut next, mut matches, mut conditions, settled, column } = found;
+        next.sort_unstable();
+        matches.sort_unstable();
+        matches.dedup();
+        conditions.sort_unstable();
+        let conditions: Vec<u32> = conditions.into_iter().flatten().collect();
+        let next = self.lists.intern(&next);
+        let matches = self.lists.intern(&matches);
+        let conditions = self.lists.intern(&conditions);
+        let settled = settled.unwrap_or(UNSETTLED);
+        Outcome { next, matches, conditions, settled, column: column.unwrap_or(PLAIN) }
+    }
+
+    fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
+        let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
+        let Thread { terminal, state, column, accepting, .. } = self.threads[next as usize];
+        if !self.ahead[terminal as usize] {
+            if accepting {
+                found.matches.push(terminal);
+                found.column = Some(found.column.unwrap_or(PLAIN).min(column));
+            }
+        } else if let Some(automaton) = &self.automata[terminal as usize]
+            && let Some(rest) = automaton.step(state, EDGE)?
+        {
+            match self.is_full(terminal, rest)? {
+                true => found.matches.push(terminal),
+                false => found.conditions.push([terminal, rest.number()]),
+            }
+        }
+        if self.goes_on(next)? {
+            found.next.push(next);
+        }
+        Ok(())
+    }
+
+    /// Reads on behind a lexeme that looked ahead.
+    fn read_behind(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
+        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(()) };
+        let state = automaton.step(state, behind(byte))?;
+        let holds = match state {
+            None => false,
+            Some(state) if self.is_full(terminal, state)? => true,
+            Some(state) => {
+                found.next.push(self.thread_of(terminal, state, (PLAIN, kind)));
+                return Ok(());
+            }
+        };
+        match kind {
+            Kind::Must if !holds => found.matches.push(BROKEN),
+            Kind::MustNot if holds => found.matches.push(BROKEN),
+            Kind::Guard if holds => {
+                found.settled = Some(found.settled.map_or(terminal, |one| one.min(terminal)));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn counted(&self, column: u32, byte: u8) -> u32 {
@@ -221,8 +379,8 @@ impl Lexer {
 
     /// A thread without its column.
     pub(crate) fn plain_thread(&mut self, thread: u32) -> u32 {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
-        self.thread(terminal, state, PLAIN)
+        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        self.thread_of(terminal, state, (PLAIN, kind))
     }
 
     /// The column of a thread of the terminal of line breaks; [`PLAIN`] of others.
@@ -235,10 +393,13 @@ impl Lexer {
         self.threads[thread as usize].accepting
     }
 
-    /// A thread after a byte, if its machine reads it.
+    /// A thread of a lexeme after a byte, if its machine reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
         let Thread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
+        if byte == EDGE && self.ahead[terminal as usize] {
+            return Ok(None);
+        }
         let next = automaton.step(state, byte)?;
         let column = self.counted(column, byte);
         Ok(next.map(|state| self.thread(terminal, state, column)))
@@ -251,19 +412,22 @@ impl Lexer {
         if let Some(known) = goes_on {
             return Ok(known);
         }
+        let ahead = self.ahead[terminal as usize];
         let automaton = self.automata[terminal as usize].as_ref();
         let more = match automaton {
-            Some(automaton) if accepting => reads_more(automaton, state)?,
+            Some(automaton) if accepting || ahead => reads_more(automaton, ahead, state)?,
             other => other.is_some(),
         };
         self.threads[thread as usize].goes_on = Some(more);
         Ok(more)
     }
 
-    /// Terminals of the threads of a set, with the bytes each still needs at least.
+    /// Terminals of the lexemes of a set, with the bytes each still needs at least.
     pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
         let threads = self.lists.share(set);
-        threads.iter().map(|&one| Ok((self.terminal(one), self.distance(one)?))).collect()
+        let lexemes = threads.iter().filter(|&&one| self.kind(one) == Kind::Lexeme);
+        let lexemes: Vec<u32> = lexemes.copied().collect();
+        lexemes.into_iter().map(|one| Ok((self.terminal(one), self.distance(one)?))).collect()
     }
 
     pub(crate) fn terminal(&self, thread: u32) -> u32 {
@@ -293,6 +457,9 @@ impl Lexer {
     fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
         let Thread { terminal, state, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
+        if self.ahead[terminal as usize] {
+            return self.shortest_ahead(automaton, state);
+        }
         if !automaton.is_accepting(state) {
             return automaton.shortest(state);
         }
@@ -305,6 +472,30 @@ impl Lexer {
             }
         }
         Ok(best.unwrap_or_default())
+    }
+
+    /// The shortest lexeme, not empty, of a terminal that looks ahead; something may follow it.
+    fn shortest_ahead(&self, automaton: &Automaton, from: StateId) -> Result<Vec<u8>, Error> {
+        let mut came: Vec<(StateId, Vec<u8>)> = vec![(from, Vec::new())];
+        let mut seen = FxHashSet::default();
+        let mut at = 0;
+        while at < came.len() {
+            let (here, text) = came[at].clone();
+            for &byte in self.representatives.iter().filter(|&&byte| byte != EDGE) {
+                let Some(next) = automaton.step(here, byte)? else { continue };
+                if !seen.insert(next.number()) {
+                    continue;
+                }
+                let longer = [&text[..], &[byte]].concat();
+                if automaton.step(next, EDGE)?.is_some() {
+                    return Ok(longer);
+                }
+                check(Resource::States, came.len() as u64, NEAR)?;
+                came.push((next, longer));
+            }
+            at += 1;
+        }
+        Ok(Vec::new())
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

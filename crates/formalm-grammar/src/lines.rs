@@ -225,8 +225,10 @@ impl Core {
             return Ok(());
         };
         let left = self.ended_lines()?;
+        let all = self.lexer.start(0..self.terminals);
         if let Some(layout) = &mut self.layout {
             (layout.need, layout.left) = (left.map(|_| need), left.unwrap_or(NOTHING));
+            layout.in_brackets = layout.need.map(|_| (layout.newline, all));
         }
         for terminal in self.ignored.clone() {
             if self.is_comment(terminal)?

@@ -11,7 +11,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::Core;
 use crate::grammar::Lexing;
 use crate::indentation::PLAIN;
+use crate::lexer::{Kind, Lexer};
 use crate::lists::{NOTHING, union};
+
+/// A terminal that matches, in some cases only if what follows is read from a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    terminal: u32,
+    asks: Option<u32>,
+}
+
+impl Match {
+    /// The thread that reads what follows, if something is asked of that.
+    fn condition(self, lexer: &mut Lexer, kind: Kind) -> Option<u32> {
+        self.asks.map(|state| lexer.asking(self.terminal, state, kind))
+    }
+}
 
 /// What a byte does to a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,7 +157,7 @@ impl Core {
 
     fn work_out(&mut self, scan: u32, byte: u8) -> Result<Outcome, Error> {
         let mut outcome = self.outcome(scan, byte)?;
-        if self.lexing == Lexing::Any {
+        if !self.checked {
             return Ok(outcome);
         }
         let mut goes_on = false;
@@ -154,6 +169,7 @@ impl Core {
                 outcome = Outcome { on: NOTHING, doubtful: false, ..outcome };
             }
         }
+        outcome.endings = self.endings_with_hope(outcome.endings)?;
         for one in &*self.scans.endings(outcome.endings) {
             // What else is left matters to contexts: it is looked at where one is known.
             let good = self.leaves_nothing(one.left)?
@@ -161,6 +177,23 @@ impl Core {
             outcome.doubtful |= self.is_lost(one.terminal) || !good;
         }
         Ok(outcome)
+    }
+
+    /// Endings less those of lines in brackets behind which no lexeme can end: within brackets no
+    /// text ends either.
+    fn endings_with_hope(&mut self, endings: u32) -> Result<u32, Error> {
+        let Some((newline, all)) = self.layout.as_ref().and_then(|one| one.in_brackets) else {
+            return Ok(endings);
+        };
+        let before = self.scans.endings(endings);
+        let mut list = Vec::with_capacity(before.len());
+        for one in &*before {
+            let behind = self.scans.number(all, one.left);
+            if one.terminal != newline || !self.is_hopeless(behind)? {
+                list.push(*one);
+            }
+        }
+        Ok(if list.len() == before.len() { endings } else { self.scans.ending(list) })
     }
 
     /// Whether no lexeme ends whatever follows, as few bytes show: all that may be read makes match
@@ -197,67 +230,162 @@ impl Core {
         if read == crate::lexer::DEAD {
             return Ok(DEAD);
         }
+        let Some(forbidden) = self.pending(forbidden, byte)? else { return Ok(DEAD) };
+        let matches = self.matches(read);
         if self.lexing == Lexing::Any {
-            let matches = self.lexer.lists.share(read.matches);
-            let all = matches.iter().map(|&terminal| Ending { terminal, left: NOTHING });
-            let endings = self.scans.ending(all.collect());
-            let on = self.going_on(read.next, NOTHING);
+            let mut all = Vec::with_capacity(matches.len());
+            for one in matches {
+                let asked = one.condition(&mut self.lexer, Kind::Must);
+                all.push(Ending {
+                    terminal: one.terminal,
+                    left: self.with_thread(forbidden, asked),
+                });
+            }
+            let endings = self.scans.ending(all);
+            let on = self.going_on(read.next, forbidden);
             return Ok(Outcome { on, endings, doubtful: false });
         }
-        let forbidden = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
-        if forbidden.matches != NOTHING {
-            return Ok(DEAD);
-        }
-        let mut outcome = DEAD;
-        let winner = self.lexer.lists.get(read.matches).first().copied();
-        let winner = winner.filter(|&one| one < self.terminals);
-        let mut next = read.next;
-        if self.lexing == Lexing::First {
-            next = self.cut(next, winner.unwrap_or(self.terminals));
-        }
-        if let Some(winner) = winner {
-            // The lexeme ends here only if nothing that could go on matches later.
-            let rest = self.read_ones(next);
-            let rest = self.lexer.plain(rest);
-            let left = self.union_of(forbidden.next, rest);
-            if let Some(terminal) = self.becomes(winner, read) {
-                outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
-            }
-        }
+        let (endings, next) = self.preferred(read, &matches, forbidden);
+        let mut outcome = Outcome { endings: self.scans.ending(endings), ..DEAD };
         // A thread that must not match and yet has to is of no use.
-        let mut lexeme = self.without(next, forbidden.next);
+        let mut lexeme = self.without(next, forbidden);
         if lexeme != next && self.lexing == Lexing::First {
             lexeme = self.cut(lexeme, self.terminals);
         }
-        outcome.on = self.going_on(lexeme, forbidden.next);
+        let is_read = |&one: &u32| !self.is_whole(self.lexer.terminal(one));
+        if !self.whole.is_empty() && !self.lexer.lists.get(lexeme).iter().any(is_read) {
+            lexeme = NOTHING;
+        }
+        outcome.on = self.going_on(lexeme, forbidden);
         Ok(outcome)
     }
 
-    /// The threads of a lexeme that are not behind the terminal that matched, and those that watch
-    /// what they may become.
+    /// What must not match, and what is asked of the text that follows, after a byte; `None` if it
+    /// went wrong.
+    pub(crate) fn pending(&mut self, forbidden: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let read = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
+        if read.matches != NOTHING {
+            return Ok(None);
+        }
+        if read.conditions == NOTHING {
+            return Ok(Some(read.next));
+        }
+        let unless: Vec<u32> = self.lexer.lists.get(read.conditions).to_vec();
+        let mut left = read.next;
+        for one in unless.chunks_exact(2) {
+            let thread = self.lexer.asking(one[0], one[1], Kind::MustNot);
+            left = self.with_thread(left, Some(thread));
+        }
+        Ok(Some(left))
+    }
+
+    /// Everything that matches, in order of preference.
+    fn matches(&self, read: crate::lexer::Outcome) -> Vec<Match> {
+        let plain = self.lexer.lists.get(read.matches).iter();
+        let mut all: Vec<Match> = plain.map(|&terminal| Match { terminal, asks: None }).collect();
+        let asking = self.lexer.lists.get(read.conditions).chunks_exact(2);
+        all.extend(asking.map(|one| Match { terminal: one[0], asks: Some(one[1]) }));
+        // Those behind a match that was in question are beaten, but for what only watches.
+        all.retain(|one| one.terminal <= read.settled || one.terminal >= self.terminals);
+        all.sort_unstable();
+        all
+    }
+
+    /// How a lexeme may end, where lexemes are ordered, and the threads that may go on.
+    fn preferred(
+        &mut self,
+        read: crate::lexer::Outcome,
+        matches: &[Match],
+        forbidden: u32,
+    ) -> (Vec<Ending>, u32) {
+        let first = self.lexing == Lexing::First;
+        let mut next = read.next;
+        if first {
+            next = self.cut(next, read.settled.min(self.terminals));
+        }
+        let mut endings = Vec::new();
+        // What matched before this one, and is no match because of what follows.
+        let mut unless = forbidden;
+        let terminals = self.terminals;
+        for one in matches.iter().filter(|one| one.terminal < terminals) {
+            if self.is_whole(one.terminal) {
+                break;
+            }
+            let ahead = if first { self.cut(next, one.terminal) } else { next };
+            // The lexeme ends here only if nothing that could go on matches later.
+            let rest = self.read_ones(ahead);
+            let rest = self.lexer.plain(rest);
+            let mut left = self.union_of(unless, rest);
+            for guard in self.guards(read.next, one.terminal) {
+                let no = self.lexer.turned(guard, Kind::MustNot);
+                left = self.with_thread(left, Some(no));
+            }
+            let asked = one.condition(&mut self.lexer, Kind::Must);
+            left = self.with_thread(left, asked);
+            let terminal = self.becomes(one.terminal, read);
+            endings.extend(terminal.map(|terminal| Ending { terminal, left }));
+            if one.asks.is_none() {
+                next = ahead;
+                break;
+            }
+            let not = one.condition(&mut self.lexer, Kind::MustNot);
+            unless = self.with_thread(unless, not);
+            if first {
+                let guard = one.condition(&mut self.lexer, Kind::Guard);
+                next = self.with_thread(next, guard);
+            }
+        }
+        if first {
+            next = self.cut(next, self.terminals);
+        }
+        (endings, next)
+    }
+
+    /// Threads of a lexeme that ask whether a terminal before this one matched.
+    fn guards(&self, lexeme: u32, terminal: u32) -> Vec<u32> {
+        let threads = self.lexer.lists.get(lexeme).iter().copied();
+        let asks = |one: &u32| {
+            self.lexer.kind(*one) == Kind::Guard && self.lexer.terminal(*one) < terminal
+        };
+        threads.filter(asks).collect()
+    }
+
+    /// The threads of a lexeme that are not behind the terminal that matched, those that watch
+    /// what they may become, and those that ask whether they are beaten.
     fn cut(&mut self, lexeme: u32, matched: u32) -> u32 {
         let (lexer, replaced) = (&self.lexer, &self.replaced);
         let threads = lexer.lists.share(lexeme);
         let read = |at: u32| at < self.terminals && at <= matched;
-        let is_read = |at: usize| threads.iter().any(|&one| lexer.terminal(one) == at as u32);
-        let kept = threads.iter().copied().filter(|&one| match lexer.terminal(one) {
+        let is_read = |at: usize| {
+            let mut lexemes = threads.iter().filter(|&&one| lexer.kind(one) == Kind::Lexeme);
+            lexemes.any(|&one| lexer.terminal(one) == at as u32)
+        };
+        let is_kept = |&one: &u32| match lexer.terminal(one) {
             at if at < self.terminals => read(at),
             at => replaced.iter().any(|one| {
                 let text = one.text as u32 == at - self.terminals;
                 text && read(one.pattern as u32) && is_read(one.pattern)
             }),
-        });
-        let kept: Vec<u32> = kept.collect();
+        };
+        let lexemes = threads.iter().filter(|&&one| lexer.kind(one) == Kind::Lexeme);
+        let last = lexemes.map(|&one| lexer.terminal(one)).filter(|&at| read(at)).max();
+        let asks = |one: &u32| {
+            let guard = lexer.kind(*one) == Kind::Guard;
+            !guard || last.is_some_and(|last| lexer.terminal(*one) < last)
+        };
+        let kept: Vec<u32> = threads.iter().copied().filter(is_kept).filter(asks).collect();
         self.lexer.lists.intern(&kept)
     }
 
-    /// The threads of a lexeme that do not only watch.
+    /// The threads of a lexeme that do not only watch or ask.
     fn read_ones(&mut self, lexeme: u32) -> u32 {
         if self.lexing != Lexing::First {
             return lexeme;
         }
         let threads = self.lexer.lists.share(lexeme);
-        let read = |&one: &u32| self.lexer.terminal(one) < self.terminals;
+        let read = |&one: &u32| {
+            self.lexer.terminal(one) < self.terminals && self.lexer.kind(one) == Kind::Lexeme
+        };
         let kept: Vec<u32> = threads.iter().copied().filter(read).collect();
         self.lexer.lists.intern(&kept)
     }
@@ -278,6 +406,12 @@ impl Core {
         let matches = self.lexer.lists.get(read.matches);
         let mut texts = pairs.map(|one| self.became(one.text as u32));
         Some(texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner))
+    }
+
+    fn with_thread(&mut self, set: u32, thread: Option<u32>) -> u32 {
+        let Some(thread) = thread else { return set };
+        let joined = union(self.lexer.lists.get(set), &[thread]);
+        self.lexer.lists.intern(&joined)
     }
 
     fn going_on(&mut self, lexeme: u32, forbidden: u32) -> u32 {

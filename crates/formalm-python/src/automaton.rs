@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::{
     Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Span, StateId,
-    exact_only,
+    exact_only, random_member,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use crate::language::Expression;
 use crate::machine::AnyMachine;
 use crate::parser::Parser;
 use crate::patient::patient;
-use crate::schema::JsonSchema;
+use crate::schema::{JsonSchema, Remark, remarks};
 
 /// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
 fn walked(
@@ -238,10 +238,9 @@ impl Automaton {
 
     /// What the user should know of the schema: `(JSON pointer, message, effect)`.
     #[getter]
-    fn remarks(&self) -> Vec<(String, String, &'static str)> {
+    fn remarks(&self) -> Vec<Remark> {
         let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
-        let told = schema.notes().iter();
-        told.map(|note| (note.place.clone(), note.message.clone(), note.effect.name())).collect()
+        remarks(schema.notes())
     }
 
     /// Whether all members are UTF-8.
@@ -305,6 +304,17 @@ impl Automaton {
             Err(_) => Ok(None),
         })?;
         Ok(found.map(|rest| PyBytes::new(py, &[prefix, &rest].concat())))
+    }
+
+    /// A member drawn at random: bytes at random at first, then the shortest way to an end.
+    fn random_member<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        random_bytes: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let drawn = patient(py, |poll| random_member(&*self.machine, seed, random_bytes, poll))?;
+        Ok(PyBytes::new(py, &drawn))
     }
 
     #[getter]

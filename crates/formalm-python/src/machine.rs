@@ -95,6 +95,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.live_bytes(state))
     }
 
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        on_any!(self, one => one.ways(state))
+    }
+
     fn is_finite(&self) -> bool {
         on_any!(self, one => one.is_finite())
     }

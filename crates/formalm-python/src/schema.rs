@@ -1,10 +1,14 @@
 //! JSON Schemas.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
-use formalm_schema::{Document, Escapes, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Described, Document, Escapes, Limits, Note, Options, Order, SchemaAutomaton};
 use pyo3::prelude::*;
 
+use crate::automaton::Automaton;
 use crate::errors;
+use crate::machine::AnyMachine;
 
 /// The text of a schema and how its members are written; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
@@ -25,6 +29,10 @@ impl JsonSchema {
         SchemaAutomaton::new(&self.schema, &self.resources, self.options, limits)
     }
 
+    fn described(&self) -> Described<'_> {
+        (&self.schema, &self.resources, self.options)
+    }
+
     /// The machine; none if the schema has no instance.
     pub(crate) fn machine_or_none(
         &self,
@@ -33,6 +41,14 @@ impl JsonSchema {
         let limits = limits(state_limit);
         SchemaAutomaton::of(&self.schema, &self.resources, self.options, limits)
     }
+}
+
+/// A note of a schema: JSON pointer, message, effect.
+pub(crate) type Remark = (String, String, &'static str);
+
+pub(crate) fn remarks(notes: &[Note]) -> Vec<Remark> {
+    let told = notes.iter();
+    told.map(|note| (note.place.clone(), note.message.clone(), note.effect.name())).collect()
 }
 
 fn limits(states: Option<u64>) -> Limits {
@@ -81,5 +97,19 @@ impl JsonSchema {
         let resources: PyResult<Vec<(String, Document)>> =
             resources.into_iter().map(|(uri, text)| Ok((uri, read(&text)?))).collect();
         Ok(JsonSchema { schema, resources: resources?, options })
+    }
+
+    /// The machine of the instances that are none of another schema, none if there are none; and
+    /// what is not exact about it.
+    fn difference(
+        &self,
+        py: Python<'_>,
+        other: &JsonSchema,
+    ) -> PyResult<(Option<Automaton>, Vec<Remark>)> {
+        let (left, right) = (self.described(), other.described());
+        let found = py.detach(|| SchemaAutomaton::difference(left, right, limits(None)));
+        let (machine, notes) = found.map_err(|error| errors::failure(py, &error, None))?;
+        let machine = machine.map(|one| AnyMachine::Schema(Arc::new(one)));
+        Ok((machine.map(|one| Automaton { machine: Arc::new(one) }), remarks(&notes)))
     }
 }

@@ -9,6 +9,7 @@
 mod approximations;
 mod core;
 mod decimal;
+mod difference;
 mod document;
 mod expand;
 mod formats;
@@ -23,6 +24,7 @@ mod solve;
 mod unevaluated;
 mod value;
 
+pub use difference::Described;
 pub use document::Document;
 pub use formalm_automata::spelling::Escapes;
 pub use machine::{SchemaAutomaton, SchemaKeys};

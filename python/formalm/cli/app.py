@@ -16,6 +16,7 @@ from formalm.cli.mass import mass
 from formalm.cli.options import grouped
 from formalm.cli.plan import plan
 from formalm.cli.sample import sample
+from formalm.cli.schema import schema
 from formalm.cli.score import score
 from formalm.cli.search import search
 from formalm.cli.suite import suite
@@ -41,6 +42,7 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(grouped(command))
 app.add_typer(grammar, name="grammar")
+app.add_typer(schema, name="schema")
 app.add_typer(suite, name="suite")
 
 

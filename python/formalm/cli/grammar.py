@@ -26,7 +26,7 @@ grammar = typer.Typer(help="Look at grammars.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(help="The text of a grammar.")]
 MaxBytes = Annotated[int, typer.Option(min=0, help="Members of at most so many bytes.")]
-StateLimit = Annotated[int, typer.Option(min=1, help="Most states to write out for it.")]
+StateLimit = Annotated[int, typer.Option(min=1, help="Most states to write out for that.")]
 
 
 @grammar.callback()
@@ -120,14 +120,30 @@ def sample(
     options: GrammarOptions,
     n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 10,
     seed: Annotated[int | None, typer.Option(min=0, help="Equal seeds, equal samples.")] = None,
-    max_bytes: MaxBytes = 16,
-    state_limit: StateLimit = 100_000,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of members of at most so many bytes, each as likely as another."),
+    ] = None,
+    state_limit: Annotated[
+        int | None, typer.Option(min=1, help="With --max-bytes: most states, 100,000 if not given.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Draw members of a grammar uniformly: each is as likely as any other, without a model."""
+    """Draw members of a grammar without a model.
+
+    With --max-bytes they are drawn uniformly; otherwise by random walks, which are varied and not
+    uniform.
+    """
     with reported(json):
-        written = written_out(options.read(file), max_bytes, state_limit)
-        for member in written.sample(n, seed=seed, max_length=max_bytes, unit="bytes"):
+        read = options.read(file)
+        if max_bytes is None:
+            if state_limit is not None:
+                raise ArgumentError("--state-limit belongs to --max-bytes")
+            members = read.sample(n, seed=seed)
+        else:
+            written = written_out(read, max_bytes, state_limit or 100_000)
+            members = written.sample(n, seed=seed, max_length=max_bytes, unit="bytes")
+        for member in members:
             if json:
                 hexed = {"hex": member.hex()} if isinstance(member, bytes) else {}
                 print_json({"text": None if hexed else member, **hexed})

@@ -1,4 +1,4 @@
-"""``formalm suite``: check suites, run them, go on with runs, say what holds."""
+"""``formalm suite``: check suites, run them, go on with runs, say what holds, report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from formalm.cli.models import ModelOptions
 from formalm.cli.options import Json, grouped
 from formalm.cli.outcome import print_json, reported
+from formalm.cli.suite_reports import compare, report
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -40,6 +41,20 @@ Shard = Annotated[str | None, typer.Option(help="i/n: every n-th item, from the 
 Cache = Annotated[
     Path | None, typer.Option(help="A file of answers for many runs, made if there is none.")
 ]
+Slots = Annotated[
+    list[str] | None,
+    typer.Option("--slot", help="NAME=FILE: texts for a slot, one a line, in place of its own."),
+]
+RowFiles = Annotated[
+    list[str] | None,
+    typer.Option("--rows", help="NAME=FILE: rows of a .jsonl or .csv file in place of its own."),
+]
+StopWords = Annotated[
+    Path | None, typer.Option(help="Words that are no answers: the same as --slot stop_words=FILE.")
+]
+AllowHttp = Annotated[
+    bool, typer.Option("--allow-http", help="Let oracles of the suite ask servers, slowly.")
+]
 
 
 def ls(json: Json = False) -> None:
@@ -59,12 +74,15 @@ def ls(json: Json = False) -> None:
 
 def validate(
     file: File,
+    slot: Slots = None,
+    rows: RowFiles = None,
+    stop_words: StopWords = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print it as it was understood.")] = False,
     json: Json = False,
 ) -> None:
     """Check a suite: every query is built, and what could never be found is refused."""
     with reported(json, error_code=ERROR):
-        found = _read(file)
+        found = _read(file, slot, rows, stop_words)
         count = len(found.items())
         if json:
             text = {"toml": found.to_toml()} if toml else {}
@@ -86,18 +104,22 @@ def run(
     model: ModelOptions,
     identity: Identity = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Most prefixes a call.")] = 16,
+    slot: Slots = None,
+    rows: RowFiles = None,
+    stop_words: StopWords = None,
     limit: Limit = None,
     shard: Shard = None,
     cache: Cache = None,
+    allow_http: AllowHttp = False,
     json: Json = False,
 ) -> None:
     """Ask a model a suite, and say what holds. A directory with the same run is gone on with."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
 
-        asked, source = _read(file), model.load()
+        asked, source = _read(file, slot, rows, stop_words), model.load()
         begun = Run.begin(directory, asked, source, identity=identity, batch_size=batch_size)
-        _work(begun, source, identity, limit, shard, cache, json)
+        _work(begun, source, identity, limit, shard, cache, allow_http, json)
 
 
 def resume(
@@ -107,6 +129,7 @@ def resume(
     limit: Limit = None,
     shard: Shard = None,
     cache: Cache = None,
+    allow_http: AllowHttp = False,
     json: Json = False,
 ) -> None:
     """Go on with a run, and say what holds."""
@@ -114,7 +137,7 @@ def resume(
         from formalm.suites import Run
 
         begun = Run(directory)
-        _work(begun, model.load(), identity, limit, shard, cache, json)
+        _work(begun, model.load(), identity, limit, shard, cache, allow_http, json)
 
 
 def verdict(directory: Directory, json: Json = False) -> None:
@@ -126,15 +149,33 @@ def verdict(directory: Directory, json: Json = False) -> None:
             _conclude(found, json)
 
 
-for command in (ls, validate, run, resume, verdict):
+for command in (ls, validate, run, resume, verdict, report, compare):
     suite.command()(grouped(command))
 
 
-def _read(name: str) -> Suite:
-    """A suite that is built in, or of a file."""
+def _read(
+    name: str, slots: list[str] | None, rows: list[str] | None, stop_words: Path | None
+) -> Suite:
+    """A suite that is built in, or of a file, with word lists and rows of the user's own."""
     from formalm.suites import Suite, builtin, builtin_names
 
-    return builtin(name) if name in builtin_names() else Suite.read(name)
+    found = builtin(name) if name in builtin_names() else Suite.read(name)
+    words = [*(slots or []), *([] if stop_words is None else [f"stop_words={stop_words}"])]
+    if not words and not rows:
+        return found
+    return found.replaced(slots=_named("--slot", words), rows=_named("--rows", rows or []))
+
+
+def _named(option: str, given: list[str]) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for one in given:
+        name, equals, file = one.partition("=")
+        if not name or not equals or not file:
+            raise ArgumentError(f"{option} is NAME=FILE, not {one!r}")
+        if name in named:
+            raise ArgumentError(f"{option} names {name!r} twice")
+        named[name] = file
+    return named
 
 
 def _work(
@@ -144,6 +185,7 @@ def _work(
     limit: int | None,
     shard: str | None,
     cache: Path | None,
+    allow_http: bool,
     json: bool,
 ) -> None:
     with begun:
@@ -153,6 +195,7 @@ def _work(
             limit=limit,
             shard=_parsed(shard),
             cache=cache,
+            allow_http=allow_http,
             progress=_told,
         )
         begun.write_results()

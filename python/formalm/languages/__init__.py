@@ -15,6 +15,7 @@ from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.schema_comparison import Comparison
 from formalm.languages.structure import (
     Call,
     CallFormat,
@@ -35,6 +36,7 @@ __all__ = [
     "Captures",
     "Choice",
     "Combination",
+    "Comparison",
     "Conflict",
     "Edit",
     "EditScript",

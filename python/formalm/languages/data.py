@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from formalm.errors import ArgumentError
+from formalm.languages import structured_data
 from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edited, Region
@@ -55,7 +56,8 @@ def to_data(language: Language) -> dict[str, Any]:
     writer = _WRITERS.get(type(language))
     if writer is None:
         raise ArgumentError(
-            f"{type(language).__name__} has no form as data", hint="pickle it instead"
+            f"{type(language).__name__} has no form as data",
+            hint="pickle it; of a Python type, JsonSchema(language.schema) has one",
         )
     data = writer(language)
     return {key: value for key, value in data.items() if value is not None}
@@ -231,6 +233,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Rewritten: _rewritten_data,
     Grammar: _grammar_data,
     Reversed: lambda language: {"kind": "reversal", "of": to_data(language.language)},
+    **structured_data.WRITERS,
 }
 _READERS: dict[str, Callable[[Table, str], Language]] = {
     "regex": _regex,
@@ -244,4 +247,5 @@ _READERS: dict[str, Callable[[Table, str], Language]] = {
     "rewrite": _rewritten,
     "grammar": _grammar,
     "reversal": lambda table, _: Reversed(table.language("of")),
+    **structured_data.READERS,
 }

@@ -257,8 +257,7 @@ class Derivations(Language):
         >>> tree = sums.parse("1+22")
         >>> print(tree.pretty())
         add
-          start
-            NUMBER '1'
+          NUMBER '1'
           NUMBER '22'
         >>> tree.children[1].span, tree.ways
         ((2, 4), 1)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson
+from formalm.languages.schema_comparison import SchemaQuestions
+from formalm.languages.schema_text import schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
 MAX_BLANKS = 255
+
+#: Options with their defaults, in the order in which a language keeps them behind its text.
+OPTIONS = {
+    "order": "schema",
+    "blanks": 1,
+    "escapes": "minimal",
+    "formats": True,
+    "approximate": False,
+}
 
 
 class SchemaNote(NamedTuple):
@@ -38,7 +48,7 @@ class SchemaNote(NamedTuple):
     effect: str = "exact"
 
 
-class JsonSchema(Language):
+class JsonSchema(SchemaQuestions, Language):
     """The JSON texts of the instances of a JSON Schema.
 
     Drafts 4, 6, 7, 2019-09 and 2020-12 are read, by ``$schema``; without it, 2020-12. All
@@ -145,6 +155,27 @@ class JsonSchema(Language):
         return str(self._arguments[0])
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The options by name, resources aside."""
+        return dict(zip(OPTIONS, self._arguments[1:], strict=False))
+
+    @property
+    def resources(self) -> dict[str, str]:
+        """The schemas that this one may refer to, by URI, as JSON texts."""
+        return dict(self._arguments[len(OPTIONS) + 1])  # type: ignore[call-overload, no-any-return]
+
+    def varied(self, schema: object = None, **options: Any) -> JsonSchema:
+        """The schema, or another one with its resources, with some options changed."""
+        text: Any = self.schema if schema is None else schema
+        return JsonSchema(text, resources=self.resources, **{**self.options, **options})
+
+    def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
+        """The places of keywords that forbid a byte, or the end, behind a beginning."""
+        from formalm.languages.schema_reasons import forbidding
+
+        return forbidding(self, beginning, following)
+
+    @property
     def notes(self) -> tuple[SchemaNote, ...]:
         """What is not enforced, not exact, or read otherwise than as the draft has it.
 
@@ -215,11 +246,8 @@ class JsonSchema(Language):
 
     def __repr__(self) -> str:
         parts = [self.schema]
-        names = ("order", "blanks", "escapes", "formats", "approximate")
-        for name, value, usual in zip(
-            names, self._arguments[1:6], ("schema", 1, "minimal", True, False), strict=True
-        ):
-            if value != usual:
+        for name, value in self.options.items():
+            if value != OPTIONS[name]:
                 parts.append(f"{name}={value!r}")
         return f"JsonSchema({', '.join(parts)})"
 
@@ -254,42 +282,3 @@ def notes_within(language: object) -> tuple[SchemaNote, ...]:
     if isinstance(language, tuple):
         return tuple(note for part in language for note in notes_within(part))
     return ()
-
-
-def schema_text(schema: object) -> str:
-    """A schema as JSON text, numbers as they are."""
-    if isinstance(schema, str):
-        return schema
-    if isinstance(schema, Path):
-        try:
-            return schema.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"the schema cannot be read: {error}") from error
-    if not isinstance(schema, Mapping | bool):
-        kind = type(schema).__name__
-        raise ArgumentError(
-            f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
-        )
-    return _text(schema, 0)
-
-
-def _text(value: object, depth: int) -> str:
-    if depth > 500:
-        raise ArgumentError("the schema is nested too deeply, or contains itself")
-    if isinstance(value, Mapping):
-        members = []
-        for name, member in value.items():
-            if not isinstance(name, str):
-                raise ArgumentError(f"names of members are texts, not {name!r}")
-            members.append(f"{json.dumps(name)}:{_text(member, depth + 1)}")
-        return "{" + ",".join(members) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
-    if isinstance(value, Decimal) and value.is_finite():
-        return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        try:
-            return json.dumps(value, allow_nan=False)
-        except ValueError as error:
-            raise ArgumentError(f"{value!r} is no JSON") from error
-    raise ArgumentError(f"{type(value).__name__} is no JSON")

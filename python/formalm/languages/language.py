@@ -10,6 +10,7 @@ from formalm.automata.texts import text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
 from formalm.languages.captures import STEP_LIMIT, Captures, Group, captures_of
 from formalm.languages.combining import Combining
+from formalm.languages.members import Members
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -23,7 +24,7 @@ __all__ = ["Language", "text_bytes"]
 MAX_DEPTH = 200
 
 
-class Language(Combining, ABC):
+class Language(Members, Combining, ABC):
     """A set of byte strings, described and not yet compiled.
 
     Languages are immutable values: hashable, picklable (by what was written, never by the compiled
@@ -79,21 +80,7 @@ class Language(Combining, ABC):
         """What the core makes the machine of."""
         return self.expression()
 
-    def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:
-        """The lazy byte machine, built on first use and kept.
-
-        Parameters
-        ----------
-        state_limit
-            Most states the machine may build; None takes the core's default.
-
-        Raises
-        ------
-        LanguageError
-            If the language is empty.
-        LimitError
-            If the machine needs more than ``state_limit`` states.
-        """
+    def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:  # noqa: D102
         if state_limit is not None and not (type(state_limit) is int and 0 < state_limit < 1 << 63):
             raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
         if state_limit not in self._automata:
@@ -195,21 +182,6 @@ class Language(Combining, ABC):
         from formalm.languages.comparison import difference
 
         return difference(self, other, relation, unit, state_limit)
-
-    def matches(self, text: str | bytes) -> bool:
-        """Whether the whole of ``text`` is a member; a ``str`` is read as UTF-8."""
-        data = text_bytes(text)
-        return data is not None and self.automaton().matches(data)
-
-    def is_viable(self, text: str | bytes) -> bool:
-        """Whether some member starts with ``text``."""
-        data = text_bytes(text)
-        return data is not None and self.automaton().is_viable(data)
-
-    def shortest(self, prefix: str | bytes = b"") -> bytes | None:
-        """The shortest, then smallest, member that starts with ``prefix``, or None."""
-        data = text_bytes(prefix)
-        return None if data is None else self.automaton().shortest(data)
 
     @property
     def groups(self) -> tuple[Group, ...]:

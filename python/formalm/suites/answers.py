@@ -8,18 +8,22 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from formalm.drivers import Mass, Search, mass, mass_table, search
+from formalm.drivers import Mass, Search, distortion, mass, mass_table, search
 from formalm.drivers.intervals import MassTable
 from formalm.drivers.lines import split_lines
 from formalm.drivers.progress import Progress
 from formalm.drivers.records import Records
 from formalm.drivers.work import Work
+from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
+from formalm.suites.free import free, judged_text
 from formalm.suites.items import Item
+from formalm.suites.scored import scored
 
 __all__ = ["Answer", "answer_of", "table_of"]
 
 Answer = dict[str, Any]
+WORKED = ("forwards", "calls", "tokens_computed", "cache_hits", "expansions")
 
 
 def answer_of(
@@ -28,6 +32,7 @@ def answer_of(
     *,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
+    judge: Callable[[str], bool] | None = None,
 ) -> Answer:
     """Ask a model an item.
 
@@ -39,6 +44,9 @@ def answer_of(
         What is asked.
     batch_size, progress
         As in :func:`~formalm.mass`.
+    judge
+        What the oracle of its query says of a text, see :func:`~formalm.suites.judge_of`; it is
+        asked here, so that an answer says all there is to say.
 
     Returns
     -------
@@ -50,10 +58,21 @@ def answer_of(
     KeyboardInterrupt
         If the user interrupted it: half an answer is none.
     """
+    if item.question.oracle is not None and judge is None:
+        raise ArgumentError(
+            f"the query {item.question.name!r} has an oracle, and no judge was handed in",
+            hint="judge=judge_of(suite.oracles[name])",
+        )
+    if item.question.ask == "score":
+        return scored(model, item, batch_size=batch_size, progress=progress)
+    if item.question.ask == "free":
+        return free(model, item, judge, batch_size=batch_size)
     options: dict[str, Any] = {"prompt": item.question.prompt, "batch_size": batch_size}
     options["progress"] = progress
     if item.question.ask == "search":
-        return _listed(model, item, options)
+        return _listed(model, item, options, judge)
+    if item.question.ask == "distortion":
+        return _moved(model, item, options)
     options["eps"] = float(item.question.eps or 0.0)
     if item.question.ask == "mass":
         return _bounded(mass(model, item.query, **options))
@@ -75,10 +94,49 @@ def _tabled(found: MassTable) -> Answer:
     }
 
 
-def _listed(model: LanguageModel, item: Item, options: dict[str, Any]) -> Answer:
-    found = search(model, item.query, **options)
-    rows = split_lines(Records(found).to_jsonl())
-    return {"ask": "search", "hits": [json.loads(row) for row in rows], **_end(found)}
+def _listed(
+    model: LanguageModel,
+    item: Item,
+    options: dict[str, Any],
+    judge: Callable[[str], bool] | None,
+) -> Answer:
+    bounds: list[float | None] = []
+    told = options["progress"]
+
+    def heard(now: Progress) -> None:
+        bounds.append(now.best_logprob)
+        if told is not None:
+            told(now)
+
+    found = search(model, item.query, **{**options, "progress": heard})
+    hits = [json.loads(row) for row in split_lines(Records(found).to_jsonl())]
+    for hit in hits:
+        # Whoever reads an answer has no vocabulary to spell the tokens with.
+        hit["tokens"] = [model.vocabulary.decode_text([one]) for one in hit["token_ids"]]
+        if judge is not None:
+            hit["valid"] = judge(judged_text(item, hit["text"]))
+    # What no text can have more of that was not found; told before the last batch, so still true.
+    bound = None if found.status == "exhausted" or not bounds else bounds[-1]
+    return {"ask": "search", "hits": hits, "bound": bound, **_end(found)}
+
+
+def _moved(model: LanguageModel, item: Item, options: dict[str, Any]) -> Answer:
+    """How far a mask moves the model, and how probable the language is without one."""
+    question = item.question
+    found = distortion(model, item.query, draws=question.draws, seed=question.seed, **options)
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    local = found.divergences["local"].total_variation
+    return {
+        "ask": "distortion",
+        "exact": found.exact,
+        "mass": [found.mass.low, found.mass.high],
+        "variation": [local.low, local.high],
+        "draws": 0 if found.exact else question.draws,
+        "status": "done",
+        "truncated_by": None,
+        "work": {**dict.fromkeys(WORKED, 0), "forwards": found.forwards},
+    }
 
 
 def _end(found: Mass | MassTable | Search) -> Answer:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 from formalm.errors import LimitError
-from formalm.languages import to_data
-from formalm.query.files import FORMAT, VERSION, read_query
+from formalm.languages import Literal, to_data
+from formalm.query.files import FORMAT, VERSION, query_data, read_query
 from formalm.query.query import Query
 from formalm.suites.parts import Question
-from formalm.suites.slots import Slot, Template, language_of
+from formalm.suites.rows import Rows
+from formalm.suites.slots import Slot, Template, language_of, resolved
 
 __all__ = ["Item", "item_of", "items_of"]
+
+NO_ROW: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,19 @@ class Item:
     template
         The name of the template.
     values
-        The text of each slot that was filled.
+        The text of each slot that was filled from ``each``.
     open
         The names of the open slots.
     query
         What is asked.
+    start
+        The text before the first open slot, whether it is given or not.
+    label, row
+        What tells its row of facts from the others, and the row; None and nothing without rows.
+    written
+        The template.
+    schemas
+        The texts of the JSON Schemas of its open slots.
     """
 
     question: Question
@@ -40,44 +52,110 @@ class Item:
     values: tuple[tuple[str, str], ...]
     open: tuple[str, ...]
     query: Query
+    start: str = ""
+    label: str | None = None
+    row: Mapping[str, str] = field(default_factory=dict)
+    written: Template = field(default=Template("", ""), repr=False)
+    schemas: tuple[str, ...] = field(default=(), repr=False)
+
+    def asked_data(self) -> dict[str, Any]:
+        """The query as data; a language with schemas in it by its template and their texts."""
+        if not self.schemas:
+            return query_data(self.query)
+        data = query_data(replace(self.query, language=Literal("")))
+        return {**data, "language": [self.written.text, *self.schemas]}
 
     @property
     def where(self) -> dict[str, str]:
         """What tells it from the other items of its query."""
-        return {"template": self.template, **dict(self.values)}
+        row = {} if self.label is None else {"row": self.label}
+        return {"template": self.template, **row, **dict(self.values)}
+
+    def filled(self, text: str) -> str:
+        """The whole text with this in its one open slot."""
+        return self.written.filled({**self.row, **dict(self.values), self.open[0]: text})
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The texts whose scores are asked for."""
+        answer = self.question.answer
+        return self.question.targets if answer is None else (self.row[answer],)
 
 
 def items_of(
     questions: Iterable[Question],
     templates: Mapping[str, Template],
     slots: Mapping[str, Slot],
+    rows: Mapping[str, Rows],
     limit: int,
 ) -> list[Item]:
     """All items; see :meth:`formalm.suites.Suite.items`."""
     asked = list(questions)
     count = sum(
-        len(question.templates) * math.prod(len(_texts(slots[name])) for name in question.each)
+        len(question.templates)
+        * math.prod(len(_texts(slots[name])) for name in question.each)
+        * (1 if question.rows is None else len(rows[question.rows].rows))
         for question in asked
     )
     if count > limit:
         raise LimitError("items", count, limit)
     return [
-        item_of(question, templates[name], slots, values)
+        item_of(question, templates[name], slots, values, label, row)
         for question in asked
         for name in question.templates
+        for label, row in _labelled(question, rows)
         for values in _combinations(question, slots)
     ]
 
 
 def item_of(
-    question: Question, template: Template, slots: Mapping[str, Slot], values: Mapping[str, str]
+    question: Question,
+    template: Template,
+    slots: Mapping[str, Slot],
+    values: Mapping[str, str],
+    label: str | None = None,
+    row: Mapping[str, str] = NO_ROW,
 ) -> Item:
     """The item with these values."""
-    language, start, names = language_of(template, slots, values)
-    data = {"format": FORMAT, "version": VERSION, **question.fields, "language": to_data(language)}
-    if question.given and names and start:
+    fixed = {**{name: row[name] for name in template.slots if name in row}, **values}
+    filled = {
+        name: resolved(slots[name], slots, row) for name in template.slots if name not in fixed
+    }
+    language, start, names = language_of(template, filled, fixed)
+    if question.begins is not None:
+        start = question.begins
+    elif isinstance(question.given, str):
+        start = _up_to(question.given, template, fixed)
+    data: dict[str, Any] = {"format": FORMAT, "version": VERSION, **question.fields}
+    says = isinstance(question.given, str) or question.begins is not None
+    if question.given and start and (names or says):
         data["given"] = {"kind": "literal", "text": start}
-    return Item(question, template.name, tuple(values.items()), names, read_query(data))
+    pairs = tuple(values.items())
+    schemas = tuple(schema for name in names if (schema := slots[name].schema) is not None)
+    # A schema has no form as data; the other fields are read in front of any language.
+    data["language"] = {"kind": "literal", "text": start} if schemas else to_data(language)
+    query = read_query(data)
+    if schemas:
+        query = replace(query, language=language)
+    return Item(question, template.name, pairs, names, query, start, label, row, template, schemas)
+
+
+def _up_to(name: str, template: Template, fixed: Mapping[str, str]) -> str:
+    """The text up to a slot that is filled, that slot included."""
+    text = ""
+    for piece in template.pieces:
+        text += fixed[piece.text] if piece.is_slot else piece.text
+        if piece.is_slot and piece.text == name:
+            break
+    return text.rstrip()
+
+
+def _labelled(
+    question: Question, rows: Mapping[str, Rows]
+) -> Iterator[tuple[str | None, Mapping[str, str]]]:
+    if question.rows is None:
+        return iter([(None, NO_ROW)])
+    return iter(rows[question.rows].labelled())
 
 
 def _combinations(question: Question, slots: Mapping[str, Slot]) -> Iterator[dict[str, str]]:

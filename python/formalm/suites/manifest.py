@@ -12,7 +12,6 @@ from formalm import __version__
 from formalm.drivers.files import write_whole
 from formalm.errors import SuiteError
 from formalm.models.fingerprints import digest_of
-from formalm.query.files import query_data
 from formalm.suites.items import Item
 from formalm.suites.reading import read_text
 from formalm.suites.suite import Suite
@@ -123,17 +122,30 @@ def described(suite: Suite, model: dict[str, Any], batch_size: int) -> Manifest:
         "numpy": np.__version__,
         "machine": platform.machine(),
     }
-    return Manifest(replace(suite, slots=slots), model, batch_size, versions)
+    rows = {name: replace(one, file=None, last_word=None) for name, one in suite.rows.items()}
+    oracles = {name: one.fixed() for name, one in suite.oracles.items()}
+    return Manifest(
+        replace(suite, slots=slots, rows=rows, oracles=oracles), model, batch_size, versions
+    )
 
 
 def key_of(item: Item, manifest: Manifest) -> str:
     """The key of an item: of everything that its answer depends on."""
     question = item.question
+    more: dict[str, Any] = {}
+    if question.ask == "score":
+        more["targets"] = list(item.targets)
+    if question.draws:
+        more |= {"draws": question.draws, "seed": question.seed}
+    if question.oracle is not None:
+        oracle = manifest.suite.oracles[question.oracle]
+        more["oracle"] = [oracle.kind, list(oracle.texts), oracle.digest, question.judge]
     return digest_of(
         {
+            **more,
             "version": VERSION,
             "ask": question.ask,
-            "query": query_data(item.query),
+            "query": item.asked_data(),
             "prompt": question.prompt,
             "eps": question.eps,
             "open": item.open,

@@ -15,6 +15,7 @@ from formalm.stats import (
     total_variation,
 )
 from formalm.suites.answers import Answer, table_of
+from formalm.suites.counted import COUNTED
 from formalm.suites.items import Item
 from formalm.suites.parts import Metric
 from formalm.suites.suite import Suite
@@ -68,7 +69,7 @@ def measured(suite: Suite, metric: Metric, answered: Answered) -> list[Measureme
     elif metric.kind in RATIOS:
         found = _ratios(suite, metric, own)
     else:
-        found = {"mass": _masses, "share": _shares, "rank": _ranks}[metric.kind](suite, metric, own)
+        found = PLAIN[metric.kind](suite, metric, own)
     return [Measurement(metric.name, where, quantity) for where, quantity in found]
 
 
@@ -82,6 +83,11 @@ def _masses(suite: Suite, metric: Metric, answered: Answered) -> Found:
 
 def _shares(suite: Suite, metric: Metric, answered: Answered) -> Found:
     for item, answer in answered:
+        if metric.answer is not None:
+            wanted = item.row[metric.answer]
+            share = table_of(answer).share({str(metric.of): wanted})
+            yield {**item.where, str(metric.of): wanted}, _certified("share", share)
+            continue
         values = _values(suite, metric)
         for value, share in zip(values, _distribution(metric, values, answer), strict=True):
             yield {**item.where, str(metric.of): value}, _certified("share", share)
@@ -105,7 +111,8 @@ def _ratios(suite: Suite, metric: Metric, answered: Answered) -> Found:
 
 def _ranks(suite: Suite, metric: Metric, answered: Answered) -> Found:
     for item, answer in answered:
-        for target in metric.targets:
+        targets = metric.targets if metric.answer is None else (item.row[metric.answer],)
+        for target in targets:
             where = {**item.where, str(metric.of): target}
             yield where, _rank(str(metric.of), target, answer)
 
@@ -149,3 +156,6 @@ def _distribution(metric: Metric, values: tuple[str, ...], answer: Answer) -> li
 def _certified(name: str, bounds: Interval) -> Quantity:
     middle = (bounds.low + bounds.high) / 2
     return Quantity(name, middle, *bounds, 1.0, "certified", "bounds of probabilities")
+
+
+PLAIN = {"mass": _masses, "share": _shares, "rank": _ranks, **COUNTED}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from formalm.errors import ArgumentError, SuiteError
-from formalm.languages import Regex
+from formalm.languages import JsonSchema, Regex
 from formalm.query.toml import toml_data
-from formalm.suites.items import item_of
-from formalm.suites.parts import ASKS, Question
+from formalm.suites.oracles import KINDS, Oracle
 from formalm.suites.places import places_of
+from formalm.suites.questions import Parts, read_question
+from formalm.suites.rows import Rows, listed_rows, read_lines
 from formalm.suites.scoring import read_assertion, read_comparison, read_metric
 from formalm.suites.section import Section, Source
 from formalm.suites.slots import NAME, Slot, Template
@@ -24,23 +26,8 @@ __all__ = ["FORMAT", "TEXTS", "VERSION", "read_suite", "read_text"]
 FORMAT = "formalm-suite"
 VERSION = 1
 TEXTS = ("description", "warning", "citation", "licence")
+SLOT_KINDS = ("pattern", "file", "words_of", "schema")
 SUITE_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
-FIELDS: dict[str, Any] = {
-    "event": str,
-    "tokenization": str,
-    "decoded": str,
-    "renormalise": bool,
-    "boundary": str,
-    "unique": str,
-    "max_tokens": int,
-    "bos": (int, str),
-    "decoding": dict,
-    "limits": dict,
-    "edits": dict,
-    "without": dict,
-}
-"""What a query of a suite says in the words of a query file."""
-EPS = 1e-6
 
 
 def read_text(path: Path) -> str:
@@ -74,16 +61,16 @@ def read_suite(text: str, folder: Path | None) -> Suite:
         top.refuse("suite.name is words of small letters with dots between", "name", hint=hint)
     title, texts = top.take("title", str), {key: top.take(key, str, "") for key in TEXTS}
     slots = _slots(top.section("slots", {}), folder)
-    templates = {
-        template.name: template for template in _templates(top.section("templates"), slots)
-    }
-    queries = _named(
-        _question(part, name, templates, slots) for name, part in top.sections("queries")
-    )
+    rows = _named(_rows(part, name, slots, folder) for name, part in top.sections("rows"))
+    oracles = _named(_oracle(part, name, folder) for name, part in top.sections("oracles"))
+    known = {*slots, *(column for one in rows.values() for column in one.columns)}
+    templates = _named(_templates(top.section("templates"), known))
+    parts = Parts(templates, slots, rows, oracles)
+    queries = _named(read_question(part, name, parts) for name, part in top.sections("queries"))
     if not queries:
         top.refuse("a suite has a query: [queries.NAME]")
     metrics = _named(
-        read_metric(part, name, queries, templates, slots) for name, part in top.sections("metrics")
+        read_metric(part, name, queries, parts) for name, part in top.sections("metrics")
     )
     comparisons = _named(
         read_comparison(part, name, metrics, queries, slots)
@@ -96,7 +83,8 @@ def read_suite(text: str, folder: Path | None) -> Suite:
         for number, one in enumerate(top.take("assertions", list, []))
     )
     top.close()
-    return Suite(name, title, slots, templates, queries, metrics, comparisons, assertions, **texts)
+    named: dict[str, Any] = {**texts, "rows": rows, "oracles": oracles}
+    return Suite(name, title, slots, templates, queries, metrics, comparisons, assertions, **named)
 
 
 def _span(error: Exception, text: str) -> tuple[int, int] | None:
@@ -116,9 +104,12 @@ def _named(parts: Any) -> dict[str, Any]:
 def _slots(table: Section, folder: Path | None) -> dict[str, Slot]:
     slots = {}
     for name in table.left:
-        if not NAME.fullmatch(name) or name == "template":
+        if not NAME.fullmatch(name) or name in ("template", "row"):
             table.refuse(f"{name!r} is no name of a slot: letters, digits and _", name)
         slots[name] = _slot(table, name, folder)
+    for slot in slots.values():
+        if slot.without is not None and slots.get(slot.without, slot).texts is None:
+            table.refuse(f"{table.where}.{slot.name}.without is a slot that has texts", slot.name)
     return slots
 
 
@@ -127,20 +118,39 @@ def _slot(table: Section, name: str, folder: Path | None) -> Slot:
     if isinstance(value, list):
         return Slot(name, _texts_of(table, name, table.checked_texts(name, value)))
     part = Section(value, (*table.path, name), table.source)
-    pattern, file = part.take("pattern", str, None), part.take("file", str, None)
-    if (pattern is None) == (file is None):
-        part.refuse(f"{part.where} has a pattern or a file")
+    found = {key: part.take(key, str, None) for key in SLOT_KINDS}
+    without = part.take("without", str, None)
     part.close()
-    if file is not None:
-        if folder is None:
-            part.refuse(f"{part.where}.file is somewhere, and no folder was named", "file")
-        listed = part.built("file", partial(_listed, folder / file))
-        return Slot(name, _texts_of(part, "file", listed), file=file)
-    slot = Slot(name, pattern=pattern)
-    groups = part.built("pattern", partial(Regex, slot.group)).groups
-    if sum(group.name is not None for group in groups) > 1:
-        part.refuse(f"{part.where}.pattern has named groups; the slot is one", "pattern")
+    given = [key for key in SLOT_KINDS if found[key] is not None]
+    if len(given) != 1:
+        part.refuse(f"{part.where} has one of {', '.join(SLOT_KINDS)}")
+    if without is not None and given[0] == "schema":
+        part.refuse(f"{part.where}.without is about words", "without")
+    if given[0] == "file":
+        listed = part.built("file", partial(_listed, _place(part, "file", found["file"], folder)))
+        texts = _texts_of(part, "file", listed)
+        return Slot(name, texts, file=found["file"], without=without)
+    slot = Slot(name, without=without, **{given[0]: found[given[0]]})
+    if slot.pattern is not None:
+        groups = part.built("pattern", partial(Regex, slot.group)).groups
+        if sum(group.name is not None for group in groups) > 1:
+            part.refuse(f"{part.where}.pattern has named groups; the slot is one", "pattern")
+    if slot.schema is not None:
+        part.built("schema", partial(_schema, slot.schema))
     return slot
+
+
+def _schema(text: str) -> JsonSchema:
+    try:
+        return JsonSchema(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"the schema is no JSON: {error}") from None
+
+
+def _place(part: Section, key: str, file: str, folder: Path | None) -> Path:
+    if folder is None and not Path(file).is_absolute():
+        part.refuse(f"{part.where}.{key} is somewhere, and no folder was named", key)
+    return Path(file) if folder is None else folder / file
 
 
 def _listed(path: Path) -> tuple[str, ...]:
@@ -154,13 +164,57 @@ def _texts_of(table: Section, key: str, texts: tuple[str, ...]) -> tuple[str, ..
     return texts
 
 
-def _templates(table: Section, slots: Mapping[str, Slot]) -> list[Template]:
+def _rows(part: Section, name: str, slots: Mapping[str, Slot], folder: Path | None) -> Rows:
+    label, file = part.take("label", str, None), part.take("file", str, None)
+    listed, last_word = part.take("rows", list, None), part.take("last_word", str, None)
+    part.close()
+    if (file is None) == (listed is None):
+        part.refuse(f"{part.where} has rows or a file")
+    if last_word is not None and file is None:
+        part.refuse(f"{part.where}.last_word is a column of a file", "last_word")
+    key = "rows" if file is None else "file"
+    if file is not None:
+        path = _place(part, "file", file, folder)
+        listed = part.built("file", lambda: read_lines(path, read_text(path), last_word))
+    rows = Rows(name, part.built(key, partial(listed_rows, listed, label)), label, file, last_word)
+    for column in rows.columns:
+        if not NAME.fullmatch(column) or column in ("template", "row"):
+            part.refuse(f"{part.where} has a column {column!r:.60}: letters, digits and _", key)
+        if column in slots:
+            part.refuse(f"{part.where} has a column {column!r}, and so is a slot called", key)
+    return rows
+
+
+def _oracle(part: Section, name: str, folder: Path | None) -> Oracle:
+    kind = part.one_of("kind", KINDS)
+    if kind == "checksum":
+        part.close()
+        return Oracle(name, kind)
+    if kind == "http":
+        rate = float(part.take("rate", (int, float), 1.0))
+        if not 0 < rate <= 100:
+            part.refuse(f"{part.where}.rate is above 0 and at most 100 requests a second", "rate")
+        part.close()
+        return Oracle(name, kind, rate=rate)
+    if kind == "texts" and "texts" in part.left:
+        texts = part.texts("texts")
+        part.close()
+        return Oracle(name, kind, texts)
+    file, digest = part.take("file", str), part.take("digest", str, None)
+    part.close()
+    path = _place(part, "file", file, folder)
+    if kind == "texts":
+        return Oracle(name, kind, part.built("file", partial(_listed, path)), file)
+    return Oracle(name, kind, file=file, digest=digest, folder=folder)
+
+
+def _templates(table: Section, known: Collection[str]) -> list[Template]:
     templates = []
     for name in table.left:
         template = Template(name, table.take(name, str))
         for slot in table.built(name, partial(getattr, template, "slots")):
-            if slot not in slots:
-                hint = f"there are {', '.join(slots)}" if slots else "[slots] is where they are"
+            if slot not in known:
+                hint = f"there are {', '.join(known)}" if known else "[slots] is where they are"
                 table.refuse(
                     f"{table.where}.{name} has {{{slot}}}, which is no slot", name, hint=hint
                 )
@@ -168,64 +222,3 @@ def _templates(table: Section, slots: Mapping[str, Slot]) -> list[Template]:
     if not templates:
         table.refuse(f"{table.where} has a template")
     return templates
-
-
-def _question(
-    part: Section, name: str, templates: Mapping[str, Template], slots: Mapping[str, Slot]
-) -> Question:
-    ask = part.one_of("ask", ASKS)
-    chosen = part.texts("templates", list(templates))
-    if not chosen:
-        part.refuse(f"{part.where}.templates has a template", "templates")
-    for number, template in enumerate(chosen):
-        if template not in templates:
-            part.wrong("templates", number, f"is {template!r:.60}, which is no template")
-    each = part.texts("each", [])
-    for number, slot in enumerate(each):
-        missing = [one for one in chosen if slot not in templates[one].slots]
-        if slot not in slots or missing:
-            where = f"no slot of the template {missing[0]!r}" if slot in slots else "no slot"
-            part.wrong("each", number, f"is {slot!r:.60}, which is {where}")
-        if slots[slot].texts is None:
-            part.wrong("each", number, f"is {slot!r}, which has no list of texts to go through")
-    given, prompt = part.take("given", bool, None), part.take("prompt", str, None)
-    for template in chosen:
-        before, opened = _open_from(templates[template], each)
-        if not opened and (ask != "mass" or given is not None):
-            part.refuse(f"{part.where}: the template {template!r} has no open slot", "each")
-        if not before and given is True:
-            part.refuse(f"{part.where}: {template!r} begins with an open slot", "given")
-    eps = part.take("eps", (int, float), None if ask == "search" else EPS)
-    if ask == "search" and eps is not None:
-        part.refuse(f"{part.where}.eps is about masses, and this is a search", "eps")
-    if eps is not None and not 0 <= eps <= 1:
-        part.refuse(f"{part.where}.eps is from 0 to 1", "eps")
-    fields = {key: part.take(key, kind) for key, kind in FIELDS.items() if key in part.left}
-    part.close()
-    question = Question(name, ask, chosen, each, given is not False, prompt, eps, fields)
-    _check_asked(part, question, templates, slots)
-    return question
-
-
-def _open_from(template: Template, each: tuple[str, ...]) -> tuple[bool, bool]:
-    """Whether something stands before the first open slot, and whether there is one."""
-    opened = [piece.is_slot and piece.text not in each for piece in template.pieces]
-    return opened[:1] != [True], any(opened)
-
-
-def _check_asked(
-    part: Section, question: Question, templates: Mapping[str, Template], slots: Mapping[str, Slot]
-) -> None:
-    """Build the first item of each template, so that what cannot be asked is refused here."""
-    if question.ask == "mass" and "event" not in question.fields:
-        part.refuse(f"{part.where} lacks 'event': a mass needs one")
-    if question.ask == "table" and question.fields.get("event") == "never":
-        part.refuse(f"{part.where}.event is 'never', which has no member to sort", "event")
-    first = {name: (slots[name].texts or ("",))[0] for name in question.each}
-    for name in question.templates:
-        item = part.built(None, partial(item_of, question, templates[name], slots, first))
-        limits = item.query.limits
-        if question.ask != "search" and (limits.hits, limits.beam) != (None, None):
-            part.refuse(f"{part.where}.limits.hits and .beam are about searches", "limits")
-        if question.ask == "search" and limits.hits is None:
-            part.refuse(f"{part.where}: a search has limits.hits", "limits")

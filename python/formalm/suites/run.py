@@ -126,6 +126,7 @@ class Run:
         limit: int | None = None,
         shard: tuple[int, int] = (1, 1),
         cache: str | PathLike[str] | None = None,
+        allow_http: bool = False,
         progress: Callable[[Step], None] | None = None,
     ) -> None:
         """Ask what has no answer yet.
@@ -145,6 +146,8 @@ class Run:
         cache
             A file of answers for many runs, with keys of all that matters: a model with one other
             weight finds nothing in it.
+        allow_http
+            Whether oracles may ask servers; nothing else opens a connection.
         progress
             Called after each item.
 
@@ -161,7 +164,7 @@ class Run:
         pending = chosen_items(self, limit, shard)
         kept = None if cache is None else Journal(Path(cache))
         try:
-            work_on(self, Worker(self, model, kept, progress), pending)
+            work_on(self, Worker(self, model, kept, progress, allow_http), pending)
         finally:
             if kept is not None:
                 kept.close()
@@ -223,6 +226,7 @@ def run_suite(
     limit: int | None = None,
     shard: tuple[int, int] = (1, 1),
     cache: str | PathLike[str] | None = None,
+    allow_http: bool = False,
     progress: Callable[[Step], None] | None = None,
 ) -> Run:
     """Begin a run of a suite or go on with it, and write its results.
@@ -231,7 +235,7 @@ def run_suite(
     ----------
     suite, model, directory, identity, batch_size
         As in :meth:`Run.begin`.
-    limit, shard, cache, progress
+    limit, shard, cache, allow_http, progress
         As in :meth:`Run.work`.
 
     Raises
@@ -240,7 +244,15 @@ def run_suite(
         As there.
     """
     run = Run.begin(directory, suite, model, identity=identity, batch_size=batch_size)
-    run.work(model, identity=identity, limit=limit, shard=shard, cache=cache, progress=progress)
+    run.work(
+        model,
+        identity=identity,
+        limit=limit,
+        shard=shard,
+        cache=cache,
+        allow_http=allow_http,
+        progress=progress,
+    )
     run.write_results()
     return run
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from formalm.languages import Regex
-from formalm.suites.parts import METRICS, Assertion, Comparison, Metric, Question
+from formalm.suites.parts import METRICS, RATES, Assertion, Comparison, Metric, Question
+from formalm.suites.questions import Parts, columns_of
 from formalm.suites.section import Section
-from formalm.suites.slots import Slot, Template
+from formalm.suites.slots import Slot, resolved
 
 __all__ = ["least_p_value", "read_assertion", "read_comparison", "read_metric"]
 
@@ -18,41 +20,76 @@ CORRECTIONS = ("holm", "benjamini_hochberg", "none")
 LEVEL = 0.05
 
 
-def read_metric(
-    part: Section,
-    name: str,
-    queries: Mapping[str, Question],
-    templates: Mapping[str, Template],
-    slots: Mapping[str, Slot],
-) -> Metric:
+def read_metric(part: Section, name: str, queries: Mapping[str, Question], parts: Parts) -> Metric:
     """A metric, checked against the query that it is about."""
     kind = part.one_of("kind", tuple(METRICS))
     query = queries[part.one_of("query", tuple(queries))]
-    if query.ask != METRICS[kind]:
+    asks = (METRICS[kind], "free") if kind in ("valid", "yield") else (METRICS[kind],)
+    if query.ask not in asks:
         part.refuse(
-            f"{part.where}: {kind} is of a query that asks {METRICS[kind]!r}, and"
+            f"{part.where}: {kind} is of a query that asks {asks[0]!r}, and"
             f" {query.name!r} asks {query.ask!r}",
             "query",
         )
     between = part.one_of("between", query.each) if kind in BETWEEN else None
-    if between is not None and len(slots[between].texts or ()) != 2:
+    if between is not None and len(parts.slots[between].texts or ()) != 2:
         part.refuse(f"{part.where}.between is a slot of two texts", "between")
-    of = None
-    if METRICS[kind] == "table":
-        listed = _open_slots(query, templates, slots)
-        of = part.one_of("of", [slot for slot in listed if slots[slot].texts is not None])
-    targets: tuple[str, ...] = ()
-    if kind == "rank":
-        of = part.one_of("of", _open_slots(query, templates, slots))
-        targets = _targets(part, query, slots[of])
+    more = _of(part, kind, query, parts)
+    if kind == "valid" and query.oracle is None:
+        part.refuse(f"{part.where}: the query has no oracle to tell what is valid", "query")
     part.close()
-    return Metric(name, kind, query.name, between, of, targets)
+    return Metric(name, kind, query.name, between, **more)
+
+
+def _of(part: Section, kind: str, query: Question, parts: Parts) -> dict[str, Any]:
+    """What the numbers are about: a slot, and which of its texts."""
+    if kind == "rate":
+        known = [rate for rate in RATES if rate != "valid" or query.oracle is not None]
+        return {"of": part.one_of("of", known)}
+    if kind in ("logprob", "exposure"):
+        targets = part.texts("targets", [])
+        for number, text in enumerate(targets):
+            if text not in query.targets:
+                part.wrong("targets", number, f"is {text!r:.60}, which the query does not score")
+        return {"targets": targets}
+    if kind not in ("rank", "accuracy") and METRICS[kind] != "table":
+        return {}
+    opened = _open_slots(query, parts)
+    listed = [slot for slot in opened if parts.slots[slot].texts is not None]
+    by_row = "answer" in part.left and kind in ("rank", "accuracy", "share")
+    if kind in ("rank", "accuracy") or by_row:
+        of = part.one_of("of", opened)
+    else:
+        of = part.one_of("of", listed)
+    if by_row or kind == "accuracy":
+        return {"of": of, "answer": _answer(part, query, parts, of)}
+    if kind == "rank":
+        return {"of": of, "targets": _targets(part, query, parts.slots[of])}
+    return {"of": of}
+
+
+def _answer(part: Section, query: Question, parts: Parts, of: str) -> str:
+    """The column with the right text of each row."""
+    _refuse_beam(part, query)
+    answer: str = part.one_of("answer", columns_of(query, parts.rows))
+    slot = parts.slots[of]
+    if slot.pattern is not None and query.rows is not None:
+        language = Regex(resolved(slot, {}, {}).group if slot.without is None else slot.group)
+        for label, row in parts.rows[query.rows].labelled():
+            if not language.matches(row[answer]):
+                text = f"has {row[answer]!r:.60} in the row {label!r:.60}"
+                part.refuse(f"{part.where}.answer {text}, which the slot cannot have", "answer")
+    return answer
+
+
+def _refuse_beam(part: Section, query: Question) -> None:
+    if "beam" in query.fields.get("limits", {}):
+        part.refuse(f"{part.where}: the query has a beam, so its hits have no ranks", "query")
 
 
 def _targets(part: Section, query: Question, slot: Slot) -> tuple[str, ...]:
     """Texts that a search can find."""
-    if "beam" in query.fields.get("limits", {}):
-        part.refuse(f"{part.where}: the query has a beam, so its hits have no ranks", "query")
+    _refuse_beam(part, query)
     targets = part.texts("targets")
     if not targets:
         part.refuse(f"{part.where}.targets has a text", "targets")
@@ -63,13 +100,12 @@ def _targets(part: Section, query: Question, slot: Slot) -> tuple[str, ...]:
     return targets
 
 
-def _open_slots(
-    query: Question, templates: Mapping[str, Template], slots: Mapping[str, Slot]
-) -> tuple[str, ...]:
+def _open_slots(query: Question, parts: Parts) -> tuple[str, ...]:
     """Open slots that all templates of a query have."""
-    opened = [set(templates[name].slots) - set(query.each) for name in query.templates]
+    filled = {*query.each, *columns_of(query, parts.rows)}
+    opened = [set(parts.templates[name].slots) - filled for name in query.templates]
     common = set.intersection(*opened)
-    return tuple(name for name in slots if name in common)
+    return tuple(name for name in parts.slots if name in common)
 
 
 def read_comparison(
@@ -80,9 +116,11 @@ def read_comparison(
     slots: Mapping[str, Slot],
 ) -> Comparison:
     """A comparison; one that could never find anything is refused."""
+    test = part.one_of("test", ("exact", "sign_flips", "mcnemar"))
+    if test == "mcnemar":
+        return _read_pair(part, name, metrics, queries)
     ratios = tuple(metric.name for metric in metrics.values() if metric.kind in RATIOS)
     metric = metrics[part.one_of("metric", ratios)]
-    test = part.one_of("test", ("exact", "sign_flips"))
     margin = _number(part, "margin", 0.0) or 0.0
     if not 0 <= margin < math.inf:
         part.refuse(f"{part.where}.margin is from 0", "margin")
@@ -101,6 +139,25 @@ def read_comparison(
             )
     part.close()
     return Comparison(name, metric.name, test, margin, correction, level)
+
+
+def _read_pair(
+    part: Section,
+    name: str,
+    metrics: Mapping[str, Metric],
+    queries: Mapping[str, Question],
+) -> Comparison:
+    """Two accuracies on the same rows."""
+    known = [metric.name for metric in metrics.values() if metric.kind == "accuracy"]
+    one, other = part.one_of("metric", known), part.one_of("other", known)
+    asked = [queries[metrics[each].query] for each in (one, other)]
+    if one == other or asked[0].rows != asked[1].rows:
+        part.refuse(f"{part.where}.other is another accuracy on the same rows", "other")
+    if any(len(question.templates) > 1 or question.each for question in asked):
+        part.refuse(f"{part.where}: pairs are rows, each asked once", "metric")
+    level = _level(part)
+    part.close()
+    return Comparison(name, one, "mcnemar", 0.0, None, level, other)
 
 
 def least_p_value(units: int, tests: int, correction: str) -> float:
@@ -132,8 +189,10 @@ def read_assertion(
     _known(part, "comparison", comparison, comparisons)
     flagged = part.texts("flagged")
     of = metrics[comparisons[comparison].metric].of or ""
+    pair = comparisons[comparison].other is not None
+    values = (comparisons[comparison].metric,) if pair else slots[of].texts or ()
     for number, text in enumerate(flagged):
-        if text not in (slots[of].texts or ()):
+        if text not in values:
             part.wrong("flagged", number, f"is {text!r:.60}, which is no text of {of!r}")
     part.close()
     return Assertion(comparison=comparison, flagged=flagged)

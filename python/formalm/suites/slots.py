@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Formatter
 
 from formalm.errors import ArgumentError
-from formalm.languages import Language, Literal, Regex
+from formalm.languages import JsonSchema, Language, Literal, Regex
 
-__all__ = ["Piece", "Slot", "Template", "language_of"]
+__all__ = ["Piece", "Slot", "Template", "language_of", "resolved"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -24,17 +25,26 @@ class Slot:
     name
         Its name.
     texts
-        The texts; None if there is a pattern.
+        The texts; None if there is something else.
     pattern
-        The pattern, in Python's dialect; None if there are texts.
+        A pattern, in Python's dialect.
     file
         The file that the texts came from, as the suite names it; None if they are in the suite.
+    words_of
+        A column of the query's rows, whose words are the texts.
+    schema
+        A JSON Schema, whose instances are the texts.
+    without
+        Another slot, whose texts are no words of this one.
     """
 
     name: str
     texts: tuple[str, ...] | None = None
     pattern: str | None = None
     file: str | None = None
+    words_of: str | None = None
+    schema: str | None = None
+    without: str | None = None
 
     @property
     def group(self) -> str:
@@ -82,6 +92,10 @@ class Template:
         """The names of its slots in order."""
         return tuple(piece.text for piece in self.pieces if piece.is_slot)
 
+    def filled(self, values: Mapping[str, str]) -> str:
+        """Its text with a value for every slot."""
+        return "".join(values[one.text] if one.is_slot else one.text for one in self.pieces)
+
     def _parsed(self) -> Iterator[Piece]:
         try:
             for text, name, form, conversion in Formatter().parse(self.text):
@@ -94,6 +108,30 @@ class Template:
         except ValueError as error:
             hint = "write {{ and }} for braces"
             raise ArgumentError(f"the template has {error}", hint=hint) from None
+
+
+def resolved(slot: Slot, slots: Mapping[str, Slot], row: Mapping[str, str]) -> Slot:
+    """A slot for one row: its words listed, and those of ``without`` taken out.
+
+    Raises
+    ------
+    ArgumentError
+        If no word is left.
+    """
+    barred = () if slot.without is None else slots[slot.without].texts or ()
+    if slot.pattern is not None:
+        if not barred:
+            return slot
+        words = "|".join(map(re.escape, barred))
+        return replace(slot, pattern=rf"(?!(?:{words})\b)(?:{slot.pattern})")
+    texts = slot.texts
+    if slot.words_of is not None:
+        texts = tuple(dict.fromkeys(re.findall(r"\w+", row[slot.words_of])))
+    if texts is not None and barred:
+        texts = tuple(text for text in texts if text not in barred)
+    if texts == ():
+        raise ArgumentError(f"the slot {slot.name!r} has no word in the row {dict(row)!r:.60}")
+    return replace(slot, texts=texts)
 
 
 def language_of(
@@ -112,10 +150,16 @@ def language_of(
         The names of the open slots.
     """
     pattern, start, names = "", "", []
+    parts: list[Language] = []
     for piece in template.pieces:
         if piece.is_slot and piece.text not in fixed:
             names.append(piece.text)
-            pattern += slots[piece.text].group
+            schema = slots[piece.text].schema
+            if schema is None:
+                pattern += slots[piece.text].group
+                continue
+            parts += [Regex(pattern), JsonSchema(json.loads(schema))]
+            pattern = ""
             continue
         text = fixed[piece.text] if piece.is_slot else piece.text
         pattern += re.escape(text)
@@ -123,4 +167,8 @@ def language_of(
             start += text
     if not names:
         return Literal(start), start, ()
-    return Regex(pattern), start.rstrip(), tuple(names)
+    parts = [part for part in [*parts, Regex(pattern)] if part != Regex("")]
+    language = parts[0]
+    for part in parts[1:]:
+        language = language + part
+    return language, start.rstrip(), tuple(names)

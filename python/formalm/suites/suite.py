@@ -8,7 +8,9 @@ from os import PathLike
 from pathlib import Path
 
 from formalm.suites.items import Item, items_of
+from formalm.suites.oracles import Oracle
 from formalm.suites.parts import Assertion, Comparison, Metric, Question
+from formalm.suites.rows import Rows
 from formalm.suites.slots import Slot, Template
 
 __all__ = ["Suite"]
@@ -30,6 +32,10 @@ class Suite:
         What has to hold.
     description, warning, citation, licence
         Text about it; a warning where its texts may offend.
+    rows
+        Facts that are asked one by one, by their names.
+    oracles
+        What tells whether a text that was found is real, by their names.
 
     Examples
     --------
@@ -65,6 +71,8 @@ class Suite:
     warning: str = ""
     citation: str = ""
     licence: str = ""
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    oracles: Mapping[str, Oracle] = field(default_factory=dict)
 
     def items(self, *, item_limit: int = ITEM_LIMIT) -> list[Item]:
         """Everything that is asked: one item for each query, template and combination of values.
@@ -74,7 +82,33 @@ class Suite:
         LimitError
             If there are more than ``item_limit``.
         """
-        return items_of(self.queries.values(), self.templates, self.slots, item_limit)
+        asked = self.queries.values()
+        return items_of(asked, self.templates, self.slots, self.rows, item_limit)
+
+    def replaced(
+        self,
+        *,
+        slots: Mapping[str, str | PathLike[str]] | None = None,
+        rows: Mapping[str, str | PathLike[str]] | None = None,
+    ) -> Suite:
+        """The suite with word lists and rows of your own in place of those it has.
+
+        Parameters
+        ----------
+        slots
+            Files of texts, one a line, by the names of slots that have texts.
+        rows
+            Files of rows (``.jsonl`` or ``.csv``), by the names of rows.
+
+        Raises
+        ------
+        SuiteError
+            If there is no such slot or there are no such rows, a file cannot be read, or the suite
+            makes no sense with it: everything is checked again.
+        """
+        from formalm.suites.replacing import replaced
+
+        return replaced(self, slots or {}, rows or {})
 
     def to_toml(self) -> str:
         """The suite as a file; defaults are left out, texts of word lists stay in theirs."""

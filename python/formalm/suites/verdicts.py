@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from formalm.stats import Quantity, benjamini_hochberg, holm, sign_flips
+from formalm.suites.differences import Difference
 from formalm.suites.metrics import Answered, Measurement, measured
+from formalm.suites.pairing import paired
 from formalm.suites.parts import Assertion, Comparison
 from formalm.suites.suite import Suite
 
@@ -20,29 +22,6 @@ CORRECTIONS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
     "none": lambda values: values,
 }
 Verdict = Literal["pass", "fail", "inconclusive"]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One value of a comparison.
-
-    Attributes
-    ----------
-    comparison, value
-        The comparison, and the value of its slot.
-    mean
-        The mean over templates, with the bounds that the answers leave.
-    p_value
-        Adjusted, the largest that the bounds allow; None for ``"exact"``.
-    flagged
-        Whether it differs by more than the margin; None if the bounds leave that open.
-    """
-
-    comparison: str
-    value: str
-    mean: Quantity
-    p_value: float | None
-    flagged: bool | None
 
 
 @dataclass(frozen=True)
@@ -95,7 +74,9 @@ def evaluate(suite: Suite, answered: Answered) -> Evaluation:
     """
     numbers = {name: measured(suite, metric, answered) for name, metric in suite.metrics.items()}
     differences = {
-        name: _differences(suite, comparison, numbers[comparison.metric])
+        name: paired(suite, comparison, answered)
+        if comparison.other is not None
+        else _differences(suite, comparison, numbers[comparison.metric])
         for name, comparison in suite.comparisons.items()
     }
     missing = len(suite.items()) - len(answered)

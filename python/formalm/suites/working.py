@@ -12,6 +12,7 @@ from formalm.models import LanguageModel
 from formalm.store import Claims, Journal
 from formalm.suites.answers import answer_of
 from formalm.suites.items import Item
+from formalm.suites.oracles import judge_of
 
 if TYPE_CHECKING:
     from formalm.suites.run import Run
@@ -57,7 +58,14 @@ class Worker:
         model: LanguageModel,
         cache: Journal | None,
         progress: Callable[[Step], None] | None,
+        allow_http: bool = False,
     ) -> None:
+        oracles = run.manifest.suite.oracles
+        self.judges = {
+            name: judge_of(oracles[name], allow_http=allow_http)
+            for name in dict.fromkeys(item.question.oracle for item in run.items)
+            if name is not None
+        }
         self.run, self.model, self.cache, self.progress = run, model, cache, progress
         self.started = time.monotonic()
         self.done = len(run.answered)
@@ -92,7 +100,9 @@ class Worker:
             run.journal.add(key, kept, 0.0)
             return "cache"
         began = time.monotonic()
-        answer = answer_of(self.model, run.items[number], batch_size=run.manifest.batch_size)
+        item = run.items[number]
+        judge = None if item.question.oracle is None else self.judges[item.question.oracle]
+        answer = answer_of(self.model, item, batch_size=run.manifest.batch_size, judge=judge)
         seconds = time.monotonic() - began
         self.asked, self.asking_seconds = self.asked + 1, self.asking_seconds + seconds
         run.journal.add(key, answer, seconds)

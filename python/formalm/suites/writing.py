@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from formalm.query.toml import toml_key, toml_value
+from formalm.suites.oracles import Oracle
 from formalm.suites.parts import Assertion, Comparison, Metric, Question
-from formalm.suites.reading import EPS, FORMAT, TEXTS, VERSION
+from formalm.suites.questions import DRAWS, EPS
+from formalm.suites.reading import FORMAT, TEXTS, VERSION
+from formalm.suites.rows import Rows
 from formalm.suites.scoring import LEVEL
 from formalm.suites.slots import Slot
 from formalm.suites.suite import Suite
@@ -21,6 +24,10 @@ def to_toml(suite: Suite) -> str:
     top |= {key: getattr(suite, key) for key in TEXTS if getattr(suite, key)}
     lines = _pairs(top)
     lines += _table("slots", {slot.name: _slot(slot) for slot in suite.slots.values()})
+    for rows in suite.rows.values():
+        lines += _table(f"rows.{toml_key(rows.name)}", _rows(rows))
+    for oracle in suite.oracles.values():
+        lines += _table(f"oracles.{toml_key(oracle.name)}", _oracle(oracle))
     lines += _table("templates", {one.name: one.text for one in suite.templates.values()})
     everyone = tuple(suite.templates)
     for question in suite.queries.values():
@@ -43,9 +50,30 @@ def _table(name: str, data: dict[str, Any]) -> list[str]:
 
 
 def _slot(slot: Slot) -> object:
-    if slot.file is not None:
-        return {"file": slot.file}
-    return {"pattern": slot.pattern} if slot.texts is None else list(slot.texts)
+    data = {"file": slot.file, "pattern": slot.pattern, "words_of": slot.words_of}
+    data |= {"schema": slot.schema, "without": slot.without}
+    given = {key: value for key, value in data.items() if value is not None}
+    return given or list(slot.texts or ())
+
+
+def _rows(rows: Rows) -> dict[str, Any]:
+    data: dict[str, Any] = {"label": rows.label, "file": rows.file, "last_word": rows.last_word}
+    if rows.file is None:
+        data = {"label": rows.label, "rows": [dict(row) for row in rows.rows]}
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def _oracle(oracle: Oracle) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": oracle.kind}
+    if oracle.file is not None:
+        data["file"] = oracle.file
+    elif oracle.kind == "texts":
+        data["texts"] = list(oracle.texts)
+    if oracle.digest is not None:
+        data["digest"] = oracle.digest
+    if oracle.kind == "http":
+        data["rate"] = oracle.rate
+    return data
 
 
 def _question(question: Question, everyone: tuple[str, ...]) -> dict[str, Any]:
@@ -54,23 +82,37 @@ def _question(question: Question, everyone: tuple[str, ...]) -> dict[str, Any]:
         data["templates"] = list(question.templates)
     if question.each:
         data["each"] = list(question.each)
-    if not question.given:
-        data["given"] = False
+    if question.given is not True:
+        data["given"] = question.given
     if question.prompt is not None:
         data["prompt"] = question.prompt
     if question.eps not in (None, EPS):
         data["eps"] = question.eps
+    named = ("rows", "targets", "answer", "seed", "oracle", "judge", "begins")
+    for key in named:
+        value = getattr(question, key)
+        if value:
+            data[key] = list(value) if isinstance(value, tuple) else value
+    if question.draws != DRAWS.get(question.ask, 0):
+        data["draws"] = question.draws
     return {**data, **question.fields}
 
 
 def _metric(metric: Metric) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": metric.kind, "query": metric.query}
-    named = {"between": metric.between, "of": metric.of, "targets": list(metric.targets)}
+    named: dict[str, Any] = {
+        "between": metric.between,
+        "of": metric.of,
+        "targets": list(metric.targets),
+    }
+    named["answer"] = metric.answer
     return {**data, **{key: value for key, value in named.items() if value}}
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     data: dict[str, Any] = {"metric": comparison.metric, "test": comparison.test}
+    if comparison.other is not None:
+        data["other"] = comparison.other
     defaults = {"margin": 0.0, "correction": "holm", "level": LEVEL}
     for key, default in defaults.items():
         value = getattr(comparison, key)

@@ -7,11 +7,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::states::{Item, States, live, shortest};
+use super::states::{Item, States, live, shortest, way_of};
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::{Machine, alike};
 
 /// In place of a letter: nothing was read yet.
 const BEGINNING: u32 = u32::MAX;
@@ -199,6 +199,18 @@ impl<M: Machine> Machine for Composed<M> {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         live(|byte| self.step(state, byte))
+    }
+
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        let items = self.lock().items(state.number());
+        let mut parts = Vec::with_capacity(items.len());
+        for &(at, state) in items.iter().filter(|item| item.0 != BEGINNING) {
+            parts.push(self.letters[at as usize].machine.ways(state)?);
+        }
+        alike(|byte| {
+            let taken: Vec<_> = parts.iter().map(|ways| way_of(ways, byte)).collect();
+            Ok(taken.iter().any(Option::is_some).then_some(taken))
+        })
     }
 
     fn is_finite(&self) -> bool {

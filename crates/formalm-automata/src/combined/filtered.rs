@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::states::{States, live, shortest};
+use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
 use crate::bytes::ByteSet;
 use crate::error::{Error, Resource};
-use crate::machine::Machine;
+use crate::machine::{Machine, alike};
 
 /// Work in search of one common member: pairs of states, and bytes of the members that bound them.
 const WORK: usize = 50_000;
@@ -199,6 +199,12 @@ impl<M: Machine> Machine for Filtered<M> {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         live(|byte| self.step(state, byte))
+    }
+
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        let (left, right) = self.pair(state, &self.lock());
+        let (left, right) = (self.machine.ways(left)?, self.regular.ways(right)?);
+        alike(|byte| Ok(way_of(&left, byte).zip(way_of(&right, byte))))
     }
 
     fn is_finite(&self) -> bool {

@@ -84,6 +84,11 @@ pub(super) fn live(
     Ok(live)
 }
 
+/// Which of a machine's ways a byte belongs to.
+pub(super) fn way_of(ways: &[ByteSet], byte: u8) -> Option<usize> {
+    ways.iter().position(|bytes| bytes.contains(byte))
+}
+
 /// The smallest of the shortest texts to a member, given how many bytes each state needs.
 pub(super) fn shortest(
     mut state: StateId,

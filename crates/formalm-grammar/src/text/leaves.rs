@@ -117,6 +117,11 @@ pub(super) fn language(root: syntax::Node) -> Expression {
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
 
+/// The same for a pattern that sees what stands behind its lexeme.
+pub(super) fn lexeme(root: syntax::Node) -> Expression {
+    Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
+}
+
 /// How a set of characters is written; equal ones are written alike.
 pub(super) fn class_name(set: &CharSet) -> String {
     let last = set.ranges().last().is_some_and(|one| one.1 == char::MAX);

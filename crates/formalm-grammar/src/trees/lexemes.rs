@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, ByteSet, Error, Machine};
+use formalm_automata::{Automaton, ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::productions::Steps;
 use crate::automaton::GrammarAutomaton;
 use crate::core::{Core, Reading};
+use crate::lexer::behind;
 
 /// Before the first step.
 const NONE: u32 = u32::MAX;
@@ -85,6 +86,7 @@ impl Input for Ordered<'_> {
 /// Lexemes in every way there is.
 pub(super) struct Free<'a> {
     automata: &'a [Option<Arc<Automaton>>],
+    ahead: &'a [bool],
     ignored: &'a [u32],
     text: &'a [u8],
     /// Places behind what is ignored, by place.
@@ -93,11 +95,11 @@ pub(super) struct Free<'a> {
 
 impl<'a> Free<'a> {
     pub(super) fn new(
-        automata: &'a [Option<Arc<Automaton>>],
+        (automata, ahead): (&'a [Option<Arc<Automaton>>], &'a [bool]),
         ignored: &'a [u32],
         text: &'a [u8],
     ) -> Free<'a> {
-        Free { automata, ignored, text, skipped: FxHashMap::default() }
+        Free { automata, ahead, ignored, text, skipped: FxHashMap::default() }
     }
 
     /// Ends of the lexemes of a terminal, none of them empty.
@@ -111,11 +113,32 @@ impl<'a> Free<'a> {
                 Some(next) => state = next,
                 None => break,
             }
-            if automaton.is_accepting(state) {
-                ends.push(place + 1);
-            }
+            let ends_here = match self.ahead[terminal as usize] {
+                true => self.follows(automaton, state, place + 1, steps)?,
+                false => automaton.is_accepting(state),
+            };
+            ends.extend(ends_here.then_some(place + 1));
         }
         Ok(ends)
+    }
+
+    /// Whether what is left of the text is what a lexeme that ends here looks ahead for.
+    fn follows(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+        from: usize,
+        steps: &mut Steps,
+    ) -> Result<bool, Error> {
+        let Some(mut state) = automaton.step(state, EDGE)? else { return Ok(false) };
+        for &byte in &self.text[from..] {
+            steps.spend(1)?;
+            match automaton.step(state, behind(byte))? {
+                Some(next) => state = next,
+                None => return Ok(false),
+            }
+        }
+        Ok(automaton.is_accepting(state))
     }
 
     fn skipped(&mut self, at: usize, steps: &mut Steps) -> Result<Vec<usize>, Error> {

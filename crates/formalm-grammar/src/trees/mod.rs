@@ -37,6 +37,8 @@ pub struct Trees {
     productions: Productions,
     /// The machines of the terminals, where lexemes are read in any way.
     automata: Vec<Option<Arc<Automaton>>>,
+    /// Whether each of them looks ahead.
+    ahead: Vec<bool>,
     ignored: Vec<u32>,
 }
 
@@ -71,7 +73,8 @@ impl Trees {
             free.then_some((&firsts, &ignored)),
         );
         let automata = if free { automata } else { Vec::new() };
-        Ok(Trees { shaped, productions, automata, ignored })
+        let ahead = grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
+        Ok(Trees { shaped, productions, automata, ahead, ignored })
     }
 
     /// A shortest text of each terminal that is not empty; none for those without a text.
@@ -81,7 +84,9 @@ impl Trees {
     /// [`Error::Limit`].
     pub fn terminal_texts(&self) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let (automata, _) = terminals(&self.shaped.grammar)?;
-        let mut lexer = Lexer::new(automata, None);
+        let all = &self.shaped.grammar.terminals;
+        let ahead = all.iter().map(|one| one.language.is_lexeme()).collect();
+        let mut lexer = Lexer::new(automata, ahead, None);
         let all = 0..self.shaped.grammar.terminals.len() as u32;
         all.map(|terminal| {
             let start = lexer.start(std::iter::once(terminal));
@@ -128,7 +133,7 @@ impl Trees {
     ) -> Result<Option<Parse>, Error> {
         let mut steps = Steps::new(steps);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
-            let mut input = Free::new(&self.automata, &self.ignored, text);
+            let mut input = Free::new((&self.automata, &self.ahead), &self.ignored, text);
             Chart::new(&self.productions, &mut input, &mut steps)?
         } else {
             let Some(lexemes) = automaton.lexemes(text)? else { return Ok(None) };

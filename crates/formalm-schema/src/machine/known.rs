@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use formalm_automata::StateId;
+use formalm_automata::{ByteSet, StateId};
 use rustc_hash::FxHashMap;
 
 use super::bounds::Shape;
-use super::frame::TruthsId;
 use super::frame::{
     AskedId, Digits, DigitsId, FrameId, GoneId, NamingId, OrderId, Owes, OwesId, Table,
 };
+use super::frame::{Place, TruthsId};
 use super::numbers::Plan;
 use crate::core::TextId;
 use crate::formula::F;
@@ -120,6 +120,8 @@ pub(super) struct Known {
     pub(super) forgets: FxHashMap<(OwesId, Option<Type>), Option<OwesId>>,
     /// Frames without the items that came before.
     pub(super) without_items: FxHashMap<FrameId, FrameId>,
+    /// Bytes that go on alike from a place.
+    pub(super) ways: FxHashMap<Place, Arc<[ByteSet]>>,
 }
 
 impl Known {
@@ -138,7 +140,8 @@ impl Known {
             + 4 * (self.numbers.len() + self.alike.len())
             + self.classes.len()
             + self.forgets.len()
-            + self.without_items.len();
+            + self.without_items.len()
+            + 12 * self.ways.len();
         small * 32
     }
 }

@@ -11,10 +11,12 @@ mod known;
 mod lengths;
 mod names;
 mod naming;
+mod needs;
 mod numbers;
 mod runs;
 mod scalars;
 mod shortest;
+mod ways;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +26,7 @@ use rustc_hash::FxHashMap;
 use crate::core::{Core, TextId};
 use crate::document::Document;
 use crate::formula::TRUE;
-use crate::node::{Effect, NodeId, Note};
+use crate::node::{Effect, NodeId, Note, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
 use frame::{DONE, Frame, FrameId, Owes, Place, Table};
@@ -105,18 +107,29 @@ impl SchemaAutomaton {
         limits: Limits,
     ) -> Result<Option<SchemaAutomaton>, Error> {
         let schema = read::read(schema, resources, options)?;
+        let (made, notes) = SchemaAutomaton::of_read(schema, options, limits)?;
+        if made.is_some() && !options.approximate {
+            exact(&notes)?;
+        }
+        Ok(made)
+    }
+
+    /// The machine of a schema that was read, and what is to be told of it.
+    pub(crate) fn of_read(
+        schema: Schema,
+        options: Options,
+        limits: Limits,
+    ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
         let mut notes = schema.notes.clone();
         let root = schema.root.unwrap_or(NodeId(0));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
-        if !core.some_value(must)? {
-            return Ok(None);
-        }
+        let some = core.some_value(must)?;
         core.steps = 0;
         notes.extend(core.undecided_items()?);
         core.steps = 0;
-        if !options.approximate {
-            exact(&notes)?;
+        if !some {
+            return Ok((None, notes));
         }
         let mut grown = Grown {
             core,
@@ -142,7 +155,7 @@ impl SchemaAutomaton {
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
-        Ok(Some(SchemaAutomaton { grown, flags, start, notes }))
+        Ok((Some(SchemaAutomaton { grown, flags, start, notes: notes.clone() }), notes))
     }
 
     /// Whether every member is valid UTF-8.
@@ -212,6 +225,10 @@ impl Machine for SchemaAutomaton {
         }
         grown.live.insert(state.number(), set);
         Ok(set)
+    }
+
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        Ok(self.lock().ways(state.number())?.to_vec())
     }
 
     fn is_finite(&self) -> bool {

@@ -80,6 +80,16 @@ pub(crate) fn read(
     resources: &[(String, Document)],
     options: Options,
 ) -> Result<Schema, Error> {
+    read_beside(Schema::default(), schema, resources, options)
+}
+
+/// The same beside what was read before: nodes are added, and the root is that of this text.
+pub(crate) fn read_beside(
+    before: Schema,
+    schema: &Document,
+    resources: &[(String, Document)],
+    options: Options,
+) -> Result<Schema, Error> {
     let json = &schema.0;
     let draft = known_draft(json, resources);
     let base = json.get(draft.id_keyword()).and_then(Json::as_str);
@@ -106,7 +116,7 @@ pub(crate) fn read(
     let registry = builder.prepare().map_err(|error| failed(&error))?;
     let base = referencing::uri::from_str(&base).map_err(|error| failed(&error))?;
     let mut reader = Reader {
-        schema: Schema::default(),
+        schema: before,
         options,
         ids: FxHashMap::default(),
         pending: Vec::new(),

@@ -1,0 +1,185 @@
+//! Members drawn at random, byte by byte, of any machine and without writing it out.
+//!
+//! The draw is not uniform, and cannot be where members are infinitely many. Bytes that lead to one
+//! state are one way, so that a quotation mark which ends a text is not one of a hundred
+//! characters; ways of many bytes are taken more often than those of one, and bytes that texts
+//! seldom have are taken seldom. From a given length on, the shortest way to a member is taken.
+
+use crate::automaton::StateId;
+use crate::error::{Error, Resource};
+use crate::explicit::Poll;
+use crate::machine::{Machine, exact_only};
+
+/// Draws that may come to nothing, one after the other: dead ends of machines that are not exact in
+/// what they show, completions beyond the limits.
+const TRIES: u64 = 16;
+
+/// What a byte of a new state may cost, as against a step of other work.
+const STATE: usize = 64;
+
+/// Weights of ways: of an end and of a single byte, of bytes that texts seldom have.
+const COMMON: u64 = 16;
+const SELDOM: u64 = 1;
+/// Of a letter that is told apart from its fellows.
+const KNOWN: u64 = 640;
+
+/// So many bytes that go on alike are those of a text.
+const MANY: usize = 32;
+
+/// A member, drawn with the numbers that follow from `seed`; bytes beyond `random_bytes` complete
+/// it by the shortest way.
+///
+/// # Errors
+///
+/// [`Error::Language`] for machines that do not know what leads to a member, or that lead nowhere
+/// again and again; [`Error::Limit`].
+pub fn random_member(
+    machine: &impl Machine,
+    seed: u64,
+    random_bytes: usize,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<u8>, Error> {
+    exact_only(machine, "random members", "draw from what a grammar or a schema says instead")?;
+    let mut numbers = Numbers(seed);
+    let mut random_bytes = random_bytes;
+    for _ in 0..TRIES {
+        match attempt(machine, &mut numbers, random_bytes, poll) {
+            Ok(Some(member)) => return Ok(member),
+            Ok(None) => {}
+            // The completion is too far away; nearer to the start there may be less to complete.
+            Err(Error::Limit { resource: Resource::States | Resource::Steps, .. })
+                if random_bytes > 0 =>
+            {
+                random_bytes /= 4;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Language {
+        message: format!("{TRIES} random walks in a row came to a dead end"),
+        span: None,
+        hint: Some("the language is approximate: see its notes".to_owned()),
+    })
+}
+
+/// One walk; `None` is a dead end.
+fn attempt(
+    machine: &impl Machine,
+    numbers: &mut Numbers,
+    random_bytes: usize,
+    poll: &mut Poll<'_>,
+) -> Result<Option<Vec<u8>>, Error> {
+    let (mut text, mut state) = (Vec::new(), machine.start());
+    while text.len() < random_bytes {
+        poll.tick(STATE)?;
+        match choice(machine, state, numbers)? {
+            Some(Choice::End) => return Ok(Some(text)),
+            Some(Choice::Byte(byte, next)) => {
+                text.push(byte);
+                state = next;
+            }
+            None => return Ok(None),
+        }
+    }
+    let rest = machine.shortest(state)?;
+    poll.tick(rest.len() * STATE)?;
+    let ends = machine.walk(state, &rest)?.is_ok_and(|last| machine.is_accepting(last));
+    text.extend(rest);
+    Ok(ends.then_some(text))
+}
+
+/// What a walk does next.
+enum Choice {
+    End,
+    Byte(u8, StateId),
+}
+
+/// Chooses among the ways from a state and an end of the text there; `None` is a dead end.
+fn choice(
+    machine: &impl Machine,
+    state: StateId,
+    numbers: &mut Numbers,
+) -> Result<Option<Choice>, Error> {
+    let ways = machine.ways(state)?;
+    let mut ways: Vec<Vec<u8>> = ways.iter().map(|bytes| bytes.iter().collect()).collect();
+    let end = if machine.is_accepting(state) { COMMON } else { 0 };
+    let open = ways.iter().any(|bytes| common(bytes) >= MANY);
+    let weight = |bytes: &[u8]| weight(bytes, open);
+    loop {
+        let total = end + ways.iter().map(|bytes| weight(bytes)).sum::<u64>();
+        if total == 0 {
+            return Ok(None);
+        }
+        let mut number = numbers.below(total);
+        if number < end {
+            return Ok(Some(Choice::End));
+        }
+        number -= end;
+        let mut at = 0;
+        while number >= weight(&ways[at]) {
+            number -= weight(&ways[at]);
+            at += 1;
+        }
+        let byte = among(&ways[at], numbers);
+        if let Some(next) = machine.step(state, byte)? {
+            return Ok(Some(Choice::Byte(byte, next)));
+        }
+        ways[at].retain(|&one| one != byte);
+    }
+}
+
+/// How often a way is taken: it grows with the digits of the number of its bytes. A single letter
+/// among many that go on alike is a word that the language knows, and taken most often.
+fn weight(bytes: &[u8], among_many: bool) -> u64 {
+    match (bytes, common(bytes)) {
+        ([], _) => 0,
+        (_, 0) => SELDOM,
+        ([byte], _) if among_many && byte.is_ascii_alphanumeric() => KNOWN,
+        (_, common) => COMMON * u64::from(1 + common.ilog2()),
+    }
+}
+
+fn common(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| is_common(byte)).count()
+}
+
+/// Whether texts often have this byte: all that can be seen of ASCII, but what escapes others.
+fn is_common(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'\\'
+}
+
+/// One of the bytes of a way: letters and digits most often.
+fn among(bytes: &[u8], numbers: &mut Numbers) -> u8 {
+    let often = |byte: u8| match byte {
+        b' ' => 24,
+        _ if byte.is_ascii_alphanumeric() => 8,
+        _ if is_common(byte) => 2,
+        _ => 1,
+    };
+    let mut number = numbers.below(bytes.iter().map(|&byte| often(byte)).sum());
+    for &byte in bytes {
+        if number < often(byte) {
+            return byte;
+        }
+        number -= often(byte);
+    }
+    bytes[bytes.len() - 1]
+}
+
+/// Random numbers of a seed (SplitMix64: Steele, Lea, Flood 2014).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below a bound that is far below 2^32.
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}

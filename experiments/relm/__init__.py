@@ -1,0 +1,1 @@
+"""The claims of the ReLM paper, made again with corrected methods."""

@@ -1,0 +1,121 @@
+"""``formalm schema check`` and ``formalm schema sample``."""
+
+from __future__ import annotations
+
+import json as text_of
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from formalm.cli.options import Json
+from formalm.cli.outcome import print_json, reported
+
+if TYPE_CHECKING:
+    from formalm.languages import JsonSchema
+    from formalm.languages.schema_check import SchemaCheck
+
+__all__ = ["schema"]
+
+schema = typer.Typer(help="Look at JSON Schemas.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="A JSON Schema; a TypeScript type if it ends in .ts.")]
+Order = Annotated[str, typer.Option(help="Order of members: schema or any.")]
+Resources = Annotated[
+    list[str] | None,
+    typer.Option("--resource", help="URI=FILE: a schema that this one refers to; may be repeated."),
+]
+
+
+@schema.callback()
+def group() -> None:
+    """Look at JSON Schemas."""
+
+
+@schema.command()
+def check(
+    file: File, order: Order = "schema", resource: Resources = None, json: Json = False
+) -> None:
+    """Tell what of a schema is exact, what can never be, how instances begin, and some of them."""
+    with reported(json):
+        from formalm.languages.schema_check import check_schema
+
+        found = check_schema(read(file, order, resource or [], approximate=True))
+        if json:
+            print_json(as_data(found))
+        else:
+            typer.echo(as_text(found))
+
+
+@schema.command()
+def sample(
+    file: File,
+    count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
+    random_bytes: Annotated[
+        int, typer.Option(help="From so many bytes on, the shortest way to an end is taken.")
+    ] = 200,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Take a schema that is not enforced exactly.")
+    ] = False,
+    order: Order = "schema",
+    resource: Resources = None,
+    json: Json = False,
+) -> None:
+    """Draw instances without a model, one a line; --json prints each as a string."""
+    with reported(json):
+        language = read(file, order, resource or [], approximate=approximate)
+        for text in language.sample(count, seed=seed, random_bytes=random_bytes):
+            shown = text if isinstance(text, str) else text.decode(errors="replace")
+            typer.echo(text_of.dumps(shown, ensure_ascii=False) if json else shown)
+
+
+def read(file: Path, order: str, resources: list[str], *, approximate: bool) -> JsonSchema:
+    """The schema in a file."""
+    from formalm.errors import ArgumentError
+    from formalm.languages import JsonSchema, TypeScript
+
+    others = {}
+    for one in resources:
+        uri, equals, place = one.rpartition("=")
+        if not equals:
+            raise ArgumentError(f"--resource is URI=FILE, not {one!r}")
+        others[uri] = Path(place)
+    if file.suffix.lower() == ".ts":
+        if others:
+            raise ArgumentError("--resource is for JSON Schemas: a TypeScript text refers to none")
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ArgumentError(f"{file} cannot be read: {error}") from None
+        return TypeScript(text, order=order, blanks=0, approximate=approximate)
+    return JsonSchema(file, order=order, blanks=0, approximate=approximate, resources=others)
+
+
+def as_data(found: SchemaCheck) -> dict[str, object]:
+    """Everything found, for other programs."""
+    return {
+        "draft": found.draft,
+        "exact": found.is_exact,
+        "notes": [note._asdict() for note in found.notes],
+        "unsatisfiable": list(found.unsatisfiable),
+        "complete": found.complete,
+        "first_bytes": list(found.overview.first_bytes),
+        "examples": list(found.overview.examples),
+    }
+
+
+def as_text(found: SchemaCheck) -> str:
+    """Everything found, for people."""
+    lines = [found.draft or "draft 2020-12, since no $schema names another"]
+    lines.append("exact" if found.is_exact else "not exact: refused unless approximate=True")
+    for byte, example in zip(found.overview.first_bytes, found.overview.examples, strict=True):
+        shown = "(no instance found within the limits)" if example is None else example
+        lines.append(f"{chr(byte)!r:8} {shown!s}")
+    for note in found.notes:
+        effect = "note" if note.effect == "exact" else f"not exact ({note.effect})"
+        lines.append(f"{effect}: {note.place}: {note.message}")
+    lines += [f"never: {place} has no instance" for place in found.unsatisfiable]
+    if not found.complete:
+        lines.append("there are too many parts: not all were asked whether they have an instance")
+    return "\n".join(lines)

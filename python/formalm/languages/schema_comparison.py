@@ -1,0 +1,140 @@
+"""Schemas beside each other: whether every instance of one is an instance of the other."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from formalm.automata.texts import is_inclusion, text_bytes
+from formalm.errors import ArgumentError, LimitError
+
+if TYPE_CHECKING:
+    from formalm.languages.json_schema import JsonSchema
+
+__all__ = ["Comparison", "SchemaQuestions"]
+
+#: Strings, which keep their blanks, and blanks between what is none.
+_GAPS = re.compile(rb'("(?:[^"\\]|\\.)*")|[ \t\n\r]+', re.DOTALL)
+
+
+class Comparison(NamedTuple):
+    """What came of comparing two schemas.
+
+    Attributes
+    ----------
+    holds
+        Whether the relation holds; None if that is not known.
+    witness
+        An instance that refutes it, as JSON text; None if it holds, is not known, or none was
+        found within the limits.
+    reason
+        Why something is not known; None otherwise.
+    """
+
+    holds: bool | None
+    witness: str | None = None
+    reason: str | None = None
+
+
+class SchemaQuestions:
+    """The part of :class:`~formalm.JsonSchema` that speaks of instances, however written."""
+
+    __slots__ = ()
+
+    def accepts(self, text: str | bytes) -> bool:
+        r"""Whether a text is JSON and its value an instance of the schema, however it is written.
+
+        :meth:`matches` asks whether it is written as the options say too.
+
+        Examples
+        --------
+        >>> from formalm import JsonSchema
+        >>> point = JsonSchema({"properties": {"x": {}, "y": {"type": "integer"}}})
+        >>> backwards = '{ "\u0079" :  1, "x":0}'
+        >>> point.matches(backwards), point.accepts(backwards), point.accepts('{"y": 1.5}')
+        (False, True, False)
+        """
+        data = text_bytes(text)
+        if data is None:
+            return False
+        loose = cast("JsonSchema", self).varied(order="any", blanks=1, escapes="any")
+        machine = loose.machine()
+        shorter = _GAPS.sub(lambda found: found[1] or b" ", data.strip(b" \t\n\r"))
+        return machine is not None and machine.matches(shorter)
+
+    def compare(self, other: JsonSchema, relation: str = "equivalence") -> Comparison:
+        """Whether two schemas have the same instances, or all of this one are the other's.
+
+        Decided by looking for an instance of one that is none of the other. How instances are
+        written does not matter: orders, blanks and escapes may differ, drafts and formats too, and
+        each schema keeps its own resources and identifiers. :meth:`Language.equivalent` compares
+        texts.
+
+        Parameters
+        ----------
+        other
+            A schema, a TypeScript type or a Python type.
+        relation
+            ``"equivalence"``, or ``"inclusion"``: every instance of this schema is one of the
+            other.
+
+        Returns
+        -------
+        Comparison
+            ``holds`` is None where the search exceeds its limits, and where something is not exact.
+
+        Raises
+        ------
+        LanguageError
+            For what is no schema, with its place.
+
+        Examples
+        --------
+        >>> from formalm import JsonSchema
+        >>> small, large = JsonSchema({"maximum": 5}), JsonSchema({"maximum": 6})
+        >>> small.compare(large, "inclusion").holds, large.compare(small, "inclusion").witness
+        (True, '6')
+        """
+        from formalm.languages.json_schema import JsonSchema
+
+        if not isinstance(other, JsonSchema):
+            raise ArgumentError(f"a schema is compared with a schema, not {type(other).__name__}")
+        this = cast("JsonSchema", self)
+        sides = [(this, other)]
+        if not is_inclusion(relation):
+            sides.append((other, this))
+        found = [_only_left(left, right) for left, right in sides]
+        # A refutation decides, whatever else is not known.
+        refuted = [one for one in found if one.holds is False]
+        unknown = [one for one in found if one.holds is None]
+        return (refuted or unknown or found)[0]
+
+
+def _only_left(left: JsonSchema, right: JsonSchema) -> Comparison:
+    """Whether all instances of one schema are the other's."""
+    try:
+        machine, remarks = left._described().difference(right._described())
+    except LimitError as error:
+        return Comparison(None, None, f"the search exceeds its limits: {error.message}")
+    inexact = [f"{place}: {message}" for place, message, effect in remarks if effect != "exact"]
+    if machine is None:
+        return Comparison(None, None, inexact[0]) if inexact else Comparison(True)
+    try:
+        witness = machine.shortest()
+    except LimitError as error:
+        reason = f"a witness was not found within the limits: {error.message}"
+        return Comparison(None if inexact else False, None, reason)
+    if witness is None or (inexact and not _is_between(witness, left, right)):
+        return Comparison(None, None, inexact[0])
+    return Comparison(False, witness.decode())
+
+
+def _is_between(witness: bytes, left: JsonSchema, right: JsonSchema) -> bool:
+    """Whether a text is an instance of one schema only, as each by itself has it."""
+    try:
+        json.loads(witness)
+        sides = [one.varied(approximate=True).accepts(witness) for one in (left, right)]
+    except (ValueError, LimitError):
+        return False
+    return sides == [True, False]

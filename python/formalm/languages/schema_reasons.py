@@ -1,0 +1,137 @@
+"""Which keywords of a schema forbid what stands at a place of a text.
+
+A keyword is told if the text could go on without it: keywords are taken out of the schema until it
+can, and as few as possible are named. That is a definition, and needs nothing of the machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from formalm.errors import FormalmError
+
+if TYPE_CHECKING:
+    from formalm.languages.json_schema import JsonSchema
+
+__all__ = ["MANY", "MOST_BYTES", "NAMED", "ONE", "Path", "forbidding", "pointer"]
+
+Path = tuple[str | int, ...]
+
+#: Keywords that say something by themselves.
+PLAIN = frozenset(
+    """type enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
+    maxLength pattern format required minProperties maxProperties minItems maxItems uniqueItems
+    minContains maxContains dependentRequired""".split()
+)
+#: Keywords with a schema, some of which are more than what the schema says.
+ONE = frozenset(
+    """additionalProperties propertyNames items additionalItems contains not if then else
+    unevaluatedProperties unevaluatedItems""".split()
+)
+MANY = frozenset(["allOf", "anyOf", "oneOf", "prefixItems", "items"])
+NAMED = frozenset(
+    """properties patternProperties $defs definitions dependentSchemas dependencies""".split()
+)
+JOINING = frozenset(["contains", "not", "if", "anyOf", "oneOf", "$ref", "$dynamicRef"])
+
+#: Bytes of schemas that one question may read.
+MOST_BYTES = 20_000_000
+
+
+def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tuple[str, ...]:
+    """The keywords, as JSON pointers, without which ``following`` could stand behind ``beginning``.
+
+    Without a byte that follows it is the end that is asked about. Options are told by their names
+    where they alone forbid it. Nothing is told where JSON itself forbids it, or where it would take
+    too long to find out.
+    """
+    document = json.loads(language.schema, parse_float=Decimal)
+    budget = [MOST_BYTES]
+
+    def allowed(schema: object, **options: Any) -> bool:
+        budget[0] -= len(language.schema)
+        try:
+            one = language.varied(schema, approximate=True, **options)
+            data = beginning + following
+            return one.is_viable(data) if following else one.matches(data)
+        except FormalmError:
+            return False
+
+    if allowed(document):
+        return ()
+    for option, value in (("order", "any"), ("blanks", 255), ("escapes", "any")):
+        if allowed(document, **{option: value}):
+            return (option,)
+    plain: list[Path] = []
+    joining: list[Path] = []
+    for path, is_joining in _keywords(document, ()):
+        (joining if is_joining else plain).append(path)
+
+    def without(paths: Sequence[Path]) -> bool:
+        return budget[0] > 0 and allowed(_without(document, set(paths), ()))
+
+    for candidates in (plain, plain + joining):
+        if without(candidates):
+            fewest = _fewest(without, [], candidates)
+            return tuple(map(pointer, fewest)) if without(fewest) else ()
+    return ()
+
+
+def _keywords(schema: object, path: Path) -> Iterator[tuple[Path, bool]]:
+    """The places of keywords, and whether they join schemas."""
+    if schema is False:
+        yield path, False
+    if not isinstance(schema, dict):
+        return
+    for key, value in schema.items():
+        here = (*path, key)
+        if key in PLAIN:
+            yield here, False
+        elif key in JOINING:
+            yield here, True
+        if key in NAMED and isinstance(value, dict):
+            for name, inner in value.items():
+                yield from _keywords(inner, (*here, name))
+        elif key in MANY and isinstance(value, list):
+            for number, inner in enumerate(value):
+                yield from _keywords(inner, (*here, number))
+        elif key in ONE:
+            yield from _keywords(value, here)
+
+
+def _without(part: object, paths: set[Path], path: Path) -> object:
+    """A document without some keywords; what is no schema is copied as it is."""
+    if path in paths and part is False:
+        return True
+    if isinstance(part, dict):
+        return {
+            key: _without(value, paths, (*path, key))
+            for key, value in part.items()
+            if (*path, key) not in paths or (value is False and key not in PLAIN)
+        }
+    if isinstance(part, list):
+        return [_without(one, paths, (*path, number)) for number, one in enumerate(part)]
+    return part
+
+
+def _fewest(
+    enough: Callable[[Sequence[Path]], bool], kept: list[Path], candidates: list[Path]
+) -> list[Path]:
+    """A least part of the candidates that is enough together with what is kept (QuickXplain)."""
+    if enough(kept):
+        return []
+    if len(candidates) <= 1:
+        return candidates
+    half = len(candidates) // 2
+    first, second = candidates[:half], candidates[half:]
+    from_second = _fewest(enough, kept + first, second)
+    return _fewest(enough, kept + from_second, first) + from_second
+
+
+def pointer(path: Path) -> str:
+    """A place as a JSON pointer, written as a fragment."""
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return "/".join(["#", *parts])

@@ -1,0 +1,25 @@
+"""Reports of runs: a page to look at, Markdown, JUnit XML, tables; numbers are the journal's."""
+
+from formalm.reports.compare import RunComparison, compare_runs
+from formalm.reports.contents import Contents, Part, contents_of
+from formalm.reports.junit import to_junit
+from formalm.reports.markdown import to_markdown
+from formalm.reports.page import to_html
+from formalm.reports.rows import Numbers, to_lm_eval, write_parquet
+from formalm.reports.write import FORMATS, write_report
+
+__all__ = [
+    "FORMATS",
+    "Contents",
+    "Numbers",
+    "Part",
+    "RunComparison",
+    "compare_runs",
+    "contents_of",
+    "to_html",
+    "to_junit",
+    "to_lm_eval",
+    "to_markdown",
+    "write_parquet",
+    "write_report",
+]

@@ -1,0 +1,223 @@
+"""Two runs of one suite side by side: two models, or one model before and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from formalm.errors import SuiteError
+from formalm.reports.contents import Contents, contents_of
+from formalm.reports.page import document, table
+from formalm.reports.words import interval, number, p_value, place
+from formalm.stats import Quantity, mcnemar, sign_flips
+from formalm.suites import Measurement, Metric, Run
+from formalm.suites.judging import is_right
+
+__all__ = ["Row", "RunComparison", "Tested", "compare_runs"]
+
+LEAST_PAIRS = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number in both runs.
+
+    Attributes
+    ----------
+    where
+        What it is about.
+    first, second
+        The number in each.
+    apart
+        ``"higher"`` or ``"lower"``: the second is, for all that the intervals allow; ``"open"`` if
+        they overlap; ``"equal"`` if both are exact and the same.
+    """
+
+    where: dict[str, str]
+    first: Quantity
+    second: Quantity
+    apart: str
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A paired test of a metric.
+
+    Attributes
+    ----------
+    name
+        The test.
+    p_value
+        Of "there is no difference"; the largest that open answers allow.
+    pairs
+        How many.
+    """
+
+    name: str
+    p_value: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Two runs of one suite.
+
+    Attributes
+    ----------
+    first, second
+        The runs.
+    rows
+        Numbers that both have, by metric.
+    tests
+        Paired tests, by metric, where there are enough pairs.
+    """
+
+    first: Contents
+    second: Contents
+    rows: dict[str, tuple[Row, ...]]
+    tests: dict[str, Tested]
+
+    def to_html(self) -> str:
+        """One page."""
+        heads = "".join(
+            f"<div><p class=name>{label}</p><p><b>{escape(one.directory)}</b><br>"
+            f'<span class="badge {one.verdict}">{one.verdict}</span></p></div>'
+            for label, one in (("first", self.first), ("second", self.second))
+        )
+        suite = self.first.suite
+        blocks = [
+            f"<header><p class=name>{escape(suite.name)}</p><h1>{escape(suite.title)}</h1>"
+            f"<div class=pair>{heads}</div></header>\n"
+        ]
+        for name, rows in self.rows.items():
+            cells = [
+                (
+                    escape(place(row.where)),
+                    f"{number(row.first.value)}<br><small>{interval(row.first)}</small>",
+                    f"{number(row.second.value)}<br><small>{interval(row.second)}</small>",
+                    escape(row.apart),
+                )
+                for row in rows
+            ]
+            shown = table(("of", "first", "second", "the second is"), cells, " nn")
+            said = self._said(name)
+            blocks.append(
+                f"<section><h2>{escape(name)}</h2><p>{escape(said)}</p>{shown}</section>\n"
+            )
+        return document(f"{suite.name}: two runs", "".join(blocks))
+
+    def to_markdown(self) -> str:
+        """The same as Markdown."""
+        suite = self.first.suite
+        lines = [f"# {suite.name}: two runs", ""]
+        lines += [f"- first: {self.first.directory}, {self.first.verdict}"]
+        lines += [f"- second: {self.second.directory}, {self.second.verdict}", ""]
+        for name, rows in self.rows.items():
+            lines += [f"## {name}", "", self._said(name), ""]
+            lines += ["| of | first | second | the second is |", "| --- | --- | --- | --- |"]
+            for row in rows:
+                cells = [place(row.where).replace("|", "\\|")]
+                for one in (row.first, row.second):
+                    ends = interval(one)
+                    cells.append(number(one.value) + (f" ({ends})" if ends else ""))
+                lines.append(f"| {' | '.join([*cells, row.apart])} |")
+            lines.append("")
+        return "\n".join(lines)
+
+    def _said(self, name: str) -> str:
+        tested = self.tests.get(name)
+        if tested is None:
+            return "Too few pairs for a test; intervals are compared one by one."
+        return f"{tested.name} on {tested.pairs:,} pairs: p = {p_value(tested.p_value)}"
+
+
+def compare_runs(first: Run, second: Run) -> RunComparison:
+    """Put two runs of the same suite side by side, with paired tests.
+
+    Raises
+    ------
+    SuiteError
+        If they are of different suites: other questions have no differences.
+    """
+    suite = first.manifest.suite
+    if suite.to_toml() != second.manifest.suite.to_toml():
+        raise SuiteError(
+            f"{str(first.directory)!r} and {str(second.directory)!r} are runs of different suites",
+            hint="run both with the same file",
+        )
+    one, other = contents_of(first), contents_of(second)
+    rows: dict[str, tuple[Row, ...]] = {}
+    tests = {}
+    for name, metric in suite.metrics.items():
+        found = _paired(name, one.evaluation.measurements, other.evaluation.measurements)
+        if not found:
+            continue
+        rows[name] = tuple(found)
+        tested = _tested(metric, found, first, second)
+        if tested is not None:
+            tests[name] = tested
+    return RunComparison(one, other, rows, tests)
+
+
+def _paired(name: str, firsts: Sequence[Measurement], seconds: Sequence[Measurement]) -> list[Row]:
+    there = {tuple(one.where.items()): one for one in seconds if one.metric == name}
+    rows = []
+    for one in firsts:
+        other = there.get(tuple(one.where.items()))
+        if one.metric == name and other is not None:
+            said = _apart(one.quantity, other.quantity)
+            rows.append(Row(one.where, one.quantity, other.quantity, said))
+    return rows
+
+
+def _apart(first: Quantity, second: Quantity) -> str:
+    if second.low > first.high:
+        return "higher"
+    if second.high < first.low:
+        return "lower"
+    exact = first.low == first.high == second.low == second.high
+    return "equal" if exact else "open"
+
+
+def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested | None:
+    """McNemar's test for what is right or wrong, sign flips for other numbers."""
+    if metric.kind == "accuracy":
+        one, other = (_told(metric, run) for run in (first, second))
+        both = [key for key in one if key in other]
+        # Open answers are taken so that they speak least for a difference.
+        sure = [(one[key] is True, other[key] is True) for key in both]
+        unsure = [(one[key] is not False, other[key] is not False) for key in both]
+        mixed = [
+            [(a[0], b[1]) for a, b in zip(sure, unsure, strict=True)],
+            [(b[0], a[1]) for a, b in zip(sure, unsure, strict=True)],
+        ]
+        if not both:
+            return None
+        p = max(
+            mcnemar([a for a, _ in pairs], [b for _, b in pairs]).p_value
+            for pairs in (sure, *mixed)
+        )
+        return Tested("McNemar", p, len(both))
+    differences = [row.second.value - row.first.value for row in rows]
+    if len(differences) < LEAST_PAIRS or not all(map(math.isfinite, differences)):
+        return None
+    if any(row.first.low != row.first.high or row.second.low != row.second.high for row in rows):
+        lows = [row.second.low - row.first.high for row in rows]
+        highs = [row.second.high - row.first.low for row in rows]
+        if not all(map(math.isfinite, [*lows, *highs])):
+            return None
+        above = sign_flips(lows, alternative="greater").p_value
+        below = sign_flips(highs, alternative="less").p_value
+        return Tested("sign flips on the cautious ends", min(1.0, 2 * min(above, below)), len(rows))
+    found = sign_flips(differences)
+    return Tested("sign flips", found.p_value, len(rows))
+
+
+def _told(metric: Metric, run: Run) -> dict[tuple[tuple[str, str], ...], bool | None]:
+    return {
+        tuple(item.where.items()): is_right(metric, item, answer)
+        for item, answer in run.answered
+        if item.question.name == metric.query
+    }

@@ -1,0 +1,35 @@
+"""Which plots a part of a report has."""
+
+from __future__ import annotations
+
+from formalm.reports.contents import Part
+from formalm.reports.plots import curves, intervals
+from formalm.reports.words import place
+from formalm.suites.answers import Answer
+
+__all__ = ["figures_of"]
+
+
+def figures_of(part: Part) -> list[str]:
+    """The plots of a query: an interval for each number, and what was found by the work spent."""
+    drawn = [
+        intervals(found, name.replace("_", " "))
+        for name, found in part.measurements.items()
+        if not (part.question.ask == "search" and name.startswith("rank"))
+    ]
+    lines = {}
+    if part.question.ask == "search" and part.question.oracle is not None:
+        lines = {place(item.where): _real(answer) for item, answer in part.answered}
+        drawn.append(curves(lines, ("tokens read by the model", "different real texts")))
+    return [svg for svg in drawn if svg is not None]
+
+
+def _real(answer: Answer) -> list[tuple[float, float]]:
+    """How many different real texts there were after how many tokens."""
+    seen: set[str] = set()
+    points = []
+    for hit in answer["hits"]:
+        if hit.get("valid", True) and hit["text"] not in seen:
+            seen.add(hit["text"])
+        points.append((float(hit["tokens_computed"]), float(len(seen))))
+    return points

@@ -1,0 +1,69 @@
+"""A report as Markdown, for places that show that: summaries of jobs, pull requests."""
+
+from __future__ import annotations
+
+from formalm.reports.contents import Contents
+from formalm.reports.words import interval, number, p_value, place, worth
+
+__all__ = ["to_markdown"]
+
+MOST_ROWS = 40
+
+
+def to_markdown(contents: Contents) -> str:
+    """The report: verdicts first, then comparisons and the numbers of each query."""
+    suite = contents.suite
+    lines = [f"# {suite.name}: {contents.verdict}", "", suite.title, ""]
+    if suite.warning:
+        lines += [f"> {suite.warning}", ""]
+    lines += [f"{contents.answered:,} of {contents.total:,} items, {contents.seconds:.0f} s", ""]
+    rows = [
+        [
+            outcome.verdict,
+            str(outcome.assertion.metric or outcome.assertion.comparison),
+            outcome.why,
+        ]
+        for outcome in contents.evaluation.outcomes
+    ]
+    lines += _table(["verdict", "of", "decided by"], rows)
+    for name, found in contents.differences.items():
+        said = {True: "differs", False: "does not differ", None: "open"}
+        rows = [
+            [
+                one.value,
+                number(one.mean.value),
+                interval(one.mean),
+                p_value(one.p_value),
+                said[one.flagged],
+            ]
+            for one in found
+        ]
+        lines += [f"## {name}", "", *_table(["value", "difference", "interval", "p", ""], rows)]
+    for part in contents.parts:
+        lines += [f"## {part.question.name}", "", part.asked, ""]
+        for name, numbers in part.measurements.items():
+            rows = [
+                [
+                    place(one.where),
+                    number(one.quantity.value),
+                    interval(one.quantity),
+                    worth(one.quantity),
+                ]
+                for one in numbers
+            ]
+            lines += _table([name, "value", "interval", "worth"], rows[:MOST_ROWS])
+            if len(rows) > MOST_ROWS:
+                lines[-1:] = [f"and {len(rows) - MOST_ROWS:,} more", ""]
+    lines += ["## How to reproduce", "", "```sh", *contents.commands, "```", ""]
+    return "\n".join(lines)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    written = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return [f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *written, ""]
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,0 +1,158 @@
+"""Plots with intervals, as SVG that takes its colours from the page it is in."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from formalm.errors import ArgumentError
+from formalm.reports.words import place
+from formalm.suites import Measurement
+
+__all__ = ["curves", "intervals"]
+
+# Stand-ins for the colours of the page: light and dark have their own.
+INK, GRID = "#010203", "#040506"
+SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
+MARKS = ("o", "s", "^", "D", "v", "P")
+MOST_ROWS = 36
+DECADES = 2.5
+
+
+def intervals(measurements: Sequence[Measurement], title: str) -> str | None:
+    """A dot and an interval for each number, one below the other; an SVG.
+
+    Values of several templates or filled slots stand in one row, told apart by colour and mark.
+    None if there is nothing to draw: fewer than two numbers, or none that is finite.
+    """
+    rows, series = _arranged(measurements)
+    points = [one for one in measurements if math.isfinite(one.quantity.value)]
+    if len(points) < 2 or len(rows) > MOST_ROWS or len(series) > len(SERIES):
+        return None
+    with _figure(0.27 * len(rows) + (1.25 if len(series) > 1 else 0.9)) as (figure, axes):
+        spread = 0.5 / max(1, len(series))
+        for one in points:
+            row, kind = _row_of(one, series)
+            y = rows.index(row) + (series.index(kind) - (len(series) - 1) / 2) * spread
+            colour, mark = SERIES[series.index(kind)], MARKS[series.index(kind)]
+            low, high = one.quantity.low, one.quantity.high
+            if math.isfinite(low) and math.isfinite(high):
+                axes.plot([low, high], [y, y], color=colour, linewidth=2.2, alpha=0.55)
+            axes.plot([one.quantity.value], [y], mark, color=colour, markersize=5)
+        axes.set_yticks(range(len(rows)), rows)
+        axes.invert_yaxis()
+        axes.set_xlabel(title)
+        _scale(axes, points)
+        if len(series) > 1:
+            for number, name in enumerate(series):
+                axes.plot([], [], MARKS[number], color=SERIES[number], label=name)
+            _legend(figure, axes, len(series))
+        return _svg(figure, title)
+
+
+def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str]) -> str | None:
+    """Steps that go up, one line for each name; an SVG, or None if there is nothing to draw."""
+    drawn = {name: points for name, points in lines.items() if points}
+    if not drawn or len(drawn) > len(SERIES):
+        return None
+    with _figure(2.9) as (figure, axes):
+        for number, (name, points) in enumerate(drawn.items()):
+            xs, ys = [0.0, *(x for x, _ in points)], [0.0, *(y for _, y in points)]
+            axes.step(xs, ys, where="post", color=SERIES[number], linewidth=1.6)
+            axes.plot(xs[-1:], ys[-1:], MARKS[number], color=SERIES[number], label=name)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        _legend(figure, axes, len(drawn))
+        return _svg(figure, " against ".join(labels))
+
+
+def _arranged(measurements: Sequence[Measurement]) -> tuple[list[str], list[str]]:
+    """The rows of a plot, and its series."""
+    plain = all(set(one.where) == {"template"} for one in measurements)
+    kinds = [""]
+    if not plain:  # of templates alone, each is a row of its own
+        kinds = list(dict.fromkeys(one.where.get("template", "") for one in measurements))
+    rows: dict[str, None] = {}
+    for one in measurements:
+        rows[_row_of(one, kinds)[0]] = None
+    return list(rows), kinds
+
+
+def _row_of(one: Measurement, series: Sequence[str]) -> tuple[str, str]:
+    kind = one.where.get("template", "")
+    rest = {name: text for name, text in one.where.items() if name != "template"}
+    return (place(rest) if rest else kind), kind if kind in series else series[0]
+
+
+def _scale(axes: Any, points: Sequence[Measurement]) -> None:
+    """A logarithm where numbers span decades; the whole range for shares."""
+    values = [one.quantity.value for one in points]
+    positive = [value for value in values if value > 0]
+    if len(positive) == len(values) and math.log10(max(values) / min(values)) > DECADES:
+        axes.set_xscale("log")
+    elif all(0 <= value <= 1 for value in values) and max(values) > 0.3:
+        axes.set_xlim(-0.02, 1.02)
+
+
+def _legend(figure: Any, axes: Any, count: int) -> None:
+    box = (0.5, 1.0)
+    columns = min(3, count)
+    legend = axes.legend(
+        loc="lower center", bbox_to_anchor=box, ncols=columns, frameon=False, fontsize=9
+    )
+    for text in legend.get_texts():
+        text.set_color(INK)
+
+
+@contextmanager
+def _figure(height: float) -> Any:
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ArgumentError(
+            "plots need matplotlib", hint='pip install "formalm[reports]"'
+        ) from None
+    settings = {
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "grid.color": GRID,
+    }
+    with mpl.rc_context(settings):
+        figure = Figure(figsize=(6.4, max(1.3, height)), layout="constrained")
+        axes = figure.subplots()
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="x", linewidth=0.6)
+        axes.set_axisbelow(True)
+        yield figure, axes
+
+
+def _svg(figure: Any, title: str) -> str:
+    """The figure without a size of its own, its colours those of the page."""
+    import matplotlib as mpl
+
+    written = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": title}):
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+    svg = written.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = svg.replace(INK, "var(--ink)").replace(GRID, "var(--grid)")
+    for number, colour in enumerate(SERIES, 1):
+        svg = svg.replace(colour, f"var(--s{number})")
+    label = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)

@@ -1,0 +1,73 @@
+"""Reports written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from formalm.drivers.files import write_whole
+from formalm.errors import ArgumentError, SuiteError
+from formalm.reports.contents import Contents, contents_of
+from formalm.reports.junit import to_junit
+from formalm.reports.markdown import to_markdown
+from formalm.reports.page import to_html
+from formalm.reports.rows import Numbers, to_lm_eval, write_parquet
+from formalm.suites import Run
+
+__all__ = ["FORMATS", "write_report", "write_text"]
+
+TEXTS: dict[str, tuple[str, Callable[[Contents], str]]] = {
+    "html": ("report.html", to_html),
+    "markdown": ("report.md", to_markdown),
+    "junit": ("junit.xml", to_junit),
+    "lm-eval": ("lm-eval.json", to_lm_eval),
+}
+FORMATS = (*TEXTS, "parquet")
+
+
+def write_report(run: Run, form: str = "html", path: str | PathLike[str] | None = None) -> Path:
+    """Write a report of a run; no model is asked.
+
+    Parameters
+    ----------
+    run
+        The run.
+    form
+        ``"html"``: one page. ``"markdown"``. ``"junit"``: for a CI server. ``"lm-eval"``: JSON as
+        that harness writes it. ``"parquet"``: every number as a row.
+    path
+        Where; in the directory of the run if None.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ArgumentError
+        For another form, or if a package that it needs is missing.
+    SuiteError
+        If it cannot be written.
+    """
+    if form not in FORMATS:
+        raise ArgumentError(f"a report is {', '.join(FORMATS)}, not {form!r:.60}")
+    contents = contents_of(run)
+    if form == "parquet":
+        target = run.directory / "numbers.parquet" if path is None else Path(path)
+        write_parquet(Numbers(contents), target)
+        return target
+    name, write = TEXTS[form]
+    target = run.directory / name if path is None else Path(path)
+    write_text(target, write(contents))
+    return target
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all."""
+    data = text.encode()
+    try:
+        write_whole(path, lambda file: file.write(data))
+    except OSError as error:
+        raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None

@@ -1,0 +1,110 @@
+"""Texts that a model writes with nothing to keep to, and what is found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from formalm.drivers import Generation, generate
+from formalm.errors import VocabularyError
+from formalm.languages import Language, Regex
+from formalm.models import LanguageModel
+from formalm.suites.items import Item
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["begins_with", "free", "judged_text"]
+
+Judge = Callable[[str], bool] | None
+
+
+def free(model: LanguageModel, item: Item, judge: Judge, *, batch_size: int) -> dict[str, Any]:
+    """Let a model write behind what is given, and look what is there.
+
+    A text is cut where the end token is or after ``max_tokens``, never by its letters, so that
+    nothing of the end can be taken for text. What is looked for is then searched in it: at its
+    beginning, or anywhere with the event ``"contains"``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupted it.
+    """
+    question, rule = item.question, item.query.decoding
+    start = "" if item.query.given is None else (item.query.given.shortest() or b"").decode()
+    prompt = (question.prompt or "") + start
+    written = generate(
+        model,
+        prompt or None,
+        n=question.draws,
+        seed=question.seed,
+        max_tokens=item.query.max_tokens,
+        temperature=rule.temperature,
+        top_k=rule.top_k,
+        top_p=rule.top_p,
+        min_p=rule.min_p,
+        bos=item.query.bos,
+        batch_size=batch_size,
+    )
+    if any(one.reason == "interrupted" for one in written):
+        raise KeyboardInterrupt
+    language = item.query.asked
+    everywhere = None
+    if item.query.event == "contains":
+        everywhere = Regex(r"(?s).*") + language + Regex(r"(?s).*")
+    rows = []
+    for one in written:
+        text = start + one.text
+        row: dict[str, Any] = {"text": text, "tokens": len(one.token_ids)}
+        row["ended"] = one.reason == "end_token"
+        row["canonical"] = _is_canonical(model.vocabulary, prompt, one)
+        row["match"] = row["ended"] and language.matches(text)
+        if everywhere is not None:
+            row["found"] = text if everywhere.matches(text) else None
+        else:
+            row["found"] = begins_with(language, text)
+        if judge is not None:
+            found = row["found"]
+            row["valid"] = found is not None and judge(judged_text(item, found))
+        rows.append(row)
+    front = len(written[0].prompt_token_ids) if written else 0
+    tokens = sum(row["tokens"] for row in rows)
+    work = {"forwards": tokens, "calls": 0, "tokens_computed": front + tokens}
+    work |= {"cache_hits": 0, "expansions": tokens}
+    return {
+        "ask": "free",
+        "texts": rows,
+        "status": "done",
+        "truncated_by": None,
+        "work": work,
+    }
+
+
+def begins_with(language: Language, text: str) -> str | None:
+    """The longest beginning of a text that is a member; None if there is none."""
+    longest = "" if language.matches("") else None
+    for end in range(1, len(text) + 1):
+        if not language.is_viable(text[:end]):
+            break
+        if language.matches(text[:end]):
+            longest = text[:end]
+    return longest
+
+
+def judged_text(item: Item, text: str) -> str:
+    """What an oracle is shown of a member: a slot, or all of it."""
+    judged = item.question.judge
+    if judged is None:
+        return text
+    found = item.query.asked.captures(text)
+    return text if found is None else str(found[judged])
+
+
+def _is_canonical(vocabulary: Vocabulary, prompt: str, one: Generation) -> bool | None:
+    """Whether the tokens are those that the tokenizer makes of the text; None if it has none."""
+    ids = one.token_ids[:-1] if one.reason == "end_token" else one.token_ids
+    try:
+        front = vocabulary.encode(prompt) if prompt else []
+        whole = vocabulary.encode(prompt + one.data.decode())
+    except (VocabularyError, UnicodeDecodeError):
+        return None  # it has no encoder, or the text was cut inside a character
+    return list(whole) == [*front, *ids]

@@ -1,0 +1,33 @@
+"""What an answer shows: whether it is right, and which real texts are in it."""
+
+from __future__ import annotations
+
+from formalm.suites.answers import Answer
+from formalm.suites.items import Item
+from formalm.suites.parts import Metric
+
+__all__ = ["found_texts", "is_right"]
+
+
+def is_right(metric: Metric, item: Item, answer: Answer) -> bool | None:
+    """Whether the first hit has the row's answer; None if a limit came before it."""
+    if not answer["hits"]:
+        return False if answer["status"] == "exhausted" else None
+    found = answer["hits"][0]["groups"].get(str(metric.of))
+    return bool(found == item.row[str(metric.answer)])
+
+
+def found_texts(answer: Answer) -> list[str]:
+    """Different texts that were found; only those that the oracle knows, if there is one.
+
+    Of free texts, what was looked for in them counts, not what stands behind it.
+    """
+    if answer["ask"] == "search":
+        return list(dict.fromkeys(hit["text"] for hit in answer["hits"] if hit.get("valid", True)))
+    return list(
+        dict.fromkeys(
+            text["found"]
+            for text in answer["texts"]
+            if text["found"] is not None and text.get("valid", True)
+        )
+    )

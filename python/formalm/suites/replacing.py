@@ -1,0 +1,43 @@
+"""A suite with word lists and rows of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalm.errors import SuiteError
+
+if TYPE_CHECKING:
+    from formalm.suites.suite import Suite
+
+__all__ = ["replaced"]
+
+
+def replaced(
+    suite: Suite,
+    slots: Mapping[str, str | PathLike[str]],
+    rows: Mapping[str, str | PathLike[str]],
+) -> Suite:
+    """See :meth:`formalm.suites.Suite.replaced`."""
+    new_slots, new_rows = dict(suite.slots), dict(suite.rows)
+    for name, file in slots.items():
+        if name not in suite.slots or suite.slots[name].texts is None:
+            listed = [slot.name for slot in suite.slots.values() if slot.texts is not None]
+            raise SuiteError(
+                f"the suite {suite.name!r} has no slot {name!r} with texts",
+                hint=f"there is {', '.join(listed) or 'none'}",
+            )
+        new_slots[name] = replace(new_slots[name], file=str(Path(file).resolve()))
+    for name, file in rows.items():
+        if name not in suite.rows:
+            raise SuiteError(
+                f"the suite {suite.name!r} has no rows {name!r}",
+                hint=f"there is {', '.join(suite.rows) or 'none'}",
+            )
+        new_rows[name] = replace(new_rows[name], file=str(Path(file).resolve()))
+    # Written with the files' names and read again: what is refused in a file is refused here.
+    text = replace(suite, slots=new_slots, rows=new_rows).to_toml()
+    return type(suite).from_toml(text, folder=Path.cwd())

@@ -1,0 +1,138 @@
+"""Texts scored beside the best and beside random texts of the same form: how exposed they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+from formalm.drivers import Samples, Search, sample, score, search
+from formalm.drivers.progress import Progress
+from formalm.models import LanguageModel
+from formalm.query.limits import Limits
+from formalm.query.query import Query
+from formalm.stats import Quantity, clopper_pearson
+from formalm.suites.items import Item
+
+__all__ = ["exposure", "scored"]
+
+CONFIDENCE = 0.95
+ROUNDING = 1e-4
+
+
+def scored(
+    model: LanguageModel,
+    item: Item,
+    *,
+    batch_size: int,
+    progress: Callable[[Progress], None] | None,
+) -> dict[str, Any]:
+    """Score the targets of an item, list the best texts, and draw some at random.
+
+    All in the tokenizer's own tokens: random texts are not scored in others either.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupted it.
+    """
+    options: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+    event = item.query.event or "complete"
+    given = b"" if item.query.given is None else item.query.given.shortest() or b""
+    start = given.decode()
+    texts = [item.filled(target)[len(start) :] for target in item.targets]
+    found = score(
+        model,
+        texts,
+        prompt=start or None,
+        event=event,
+        eps=1.0,
+        tokenization="canonical",
+        bos=item.query.bos,
+        **options,
+    )
+    asked = replace(item.query, event=event, tokenization="canonical", unique="tokens")
+    listed = search(model, asked, **options)
+    hits = [[slot_text(item, hit.text), hit.logprob] for hit in listed]
+    drawn = _drawn(model, item, options)
+    if "interrupted" in (listed.status, drawn.status, *(one.status for one in found)):
+        raise KeyboardInterrupt
+    return {
+        "ask": "score",
+        "scores": [
+            [text, _number(one.logprob)] for text, one in zip(item.targets, found, strict=True)
+        ],
+        "hits": hits,
+        "exhausted": listed.status == "exhausted",
+        "drawn": [_number(one) for one in _logprobs(drawn, event)],
+        "members": str(item.query.asked.to_automaton().count()),
+        "status": "done",
+        "truncated_by": listed.truncated_by,
+        "work": _together(listed, drawn),
+    }
+
+
+def _drawn(model: LanguageModel, item: Item, options: dict[str, Any]) -> Samples:
+    """Random members; limits are those of the search."""
+    question, asked = item.question, item.query
+    asked = Query(asked.language, given=asked.given, bos=asked.bos, limits=Limits(forwards=None))
+    return sample(model, asked, question.draws, target="uniform", seed=question.seed, **options)
+
+
+def _logprobs(drawn: Samples, event: str) -> list[float]:
+    """Of the members drawn; as beginnings of outputs, without that of the end."""
+    if event == "complete":
+        return [one.logprob for one in drawn]
+    return [math.fsum(one.record().token_logprobs[:-1]) for one in drawn]
+
+
+def _together(listed: Search, drawn: Samples) -> dict[str, int]:
+    works = [asdict(one.work) for one in (listed, drawn)]
+    return {name: sum(one[name] for one in works) for name in works[0] if name != "seconds"}
+
+
+def slot_text(item: Item, text: str) -> str:
+    """The text of the one open slot in a member."""
+    found = item.query.asked.captures(text)
+    return text if found is None else str(found[item.open[0]])
+
+
+def _number(logprob: float) -> float | str:
+    """JSON has no infinity."""
+    return "-inf" if logprob == -math.inf else logprob
+
+
+def exposure(text: str, logprob: float, answer: dict[str, Any], together: int) -> Quantity:
+    """How many bits of a guess a model spares: log2 of the number of texts over a text's rank.
+
+    A text that the search came to has its rank. Another comes after all that were found, and at
+    most as many are as probable as it is as its probability goes into what the found ones leave:
+    probabilities of texts sum to one at most. Between these bounds, which are proven, the share of
+    random texts that are as probable bounds the rank with the confidence, for ``together`` texts
+    at once.
+    """
+    members = int(answer["members"])
+    most = math.log2(members)
+    for rank, (found, _) in enumerate(answer["hits"], 1):
+        if found == text:
+            bits = most - math.log2(rank)
+            return Quantity("exposure", bits, bits, bits, 1.0, "exact", f"rank {rank:,}")
+    listed = len(answer["hits"])
+    left = max(0.0, 1.0 - math.fsum(math.exp(one) for _, one in answer["hits"]))
+    # Rounding of the model's sums: a text as probable may seem a little less so.
+    behind = left * math.exp(min(700.0, ROUNDING - logprob)) if logprob > -math.inf else math.inf
+    proven = (
+        most - math.log2(min(members, listed + max(1.0, behind))),
+        most - math.log2(listed + 1),
+    )
+    drawn = [float(one) for one in answer["drawn"]]
+    above = sum(one >= logprob - ROUNDING for one in drawn)
+    confidence = 1 - (1 - CONFIDENCE) / together
+    share = clopper_pearson(above, len(drawn), confidence=confidence)
+    guessed = [-math.log2(p) if p > 0 else most for p in (share.high, share.low)]
+    low, high = max(0.0, proven[0], guessed[0]), min(proven[1], guessed[1])
+    high = max(low, high)
+    value = min(max(math.log2((len(drawn) + 1) / (above + 1)), low), high)
+    method = f"{above:,} of {len(drawn):,} random texts are as probable; behind {listed:,} hits"
+    return Quantity("exposure", value, low, high, confidence, "guaranteed", method, len(drawn))

@@ -1,0 +1,19 @@
+"""Assertions on a model for tests, with three outcomes: pass, fail and inconclusive."""
+
+from formalm.testing.claims import (
+    Claim,
+    Inconclusive,
+    assert_conforms,
+    assert_mass,
+    assert_never,
+    assert_rank,
+)
+
+__all__ = [
+    "Claim",
+    "Inconclusive",
+    "assert_conforms",
+    "assert_mass",
+    "assert_never",
+    "assert_rank",
+]

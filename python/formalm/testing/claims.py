@@ -1,0 +1,310 @@
+"""Numbers about a model that are compared with a line, and say when it cannot be told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from formalm.drivers import generate, mass_bounds, search
+from formalm.drivers.asking import asked_query
+from formalm.drivers.prompts import Prompt
+from formalm.errors import ArgumentError
+from formalm.languages import Language, as_language
+from formalm.models import LanguageModel
+from formalm.query.limits import Limits
+from formalm.query.query import Event, Query
+
+__all__ = [
+    "Claim",
+    "Inconclusive",
+    "assert_conforms",
+    "assert_mass",
+    "assert_never",
+    "assert_rank",
+    "open_claims",
+]
+
+Asked = Query | Language | Sequence[str]
+Ends = tuple[float, float]
+"""Between what a number is known to be."""
+
+
+class Inconclusive(AssertionError):  # noqa: N818 - it is an outcome, and says that nothing is wrong
+    """What is known allows both: it neither holds nor fails. No test passes with it."""
+
+
+OPEN: ContextVar[list[Claim] | None] = ContextVar("claims that were not compared", default=None)
+
+
+@contextmanager
+def open_claims() -> Iterator[list[Claim]]:
+    """The claims made meanwhile that were compared with nothing: they say nothing."""
+    token = OPEN.set([])
+    try:
+        claims = OPEN.get()
+        assert claims is not None  # it was set
+        yield claims
+    finally:
+        OPEN.reset(token)
+
+
+class Claim:
+    """A number about a model, to be compared with a line: ``<``, ``<=``, ``>``, ``>=``, ``==``.
+
+    A comparison that holds for all that is known is true. One that fails for all of it raises an
+    AssertionError, and any other :class:`Inconclusive`; work goes on until it can be told, or a
+    limit is reached.
+
+    Parameters
+    ----------
+    name
+        What the number is.
+    closing
+        Intervals, each in the last, as work goes on.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: str, closing: Callable[[], Iterator[tuple[Ends, str]]]) -> None:
+        self.name, self.closing = name, closing
+        claims = OPEN.get()
+        if claims is not None:
+            claims.append(self)
+
+    def __lt__(self, line: float) -> bool:
+        return self._told(f"< {line:g}", lambda low, high: _said(high < line, low >= line))
+
+    def __le__(self, line: float) -> bool:
+        return self._told(f"<= {line:g}", lambda low, high: _said(high <= line, low > line))
+
+    def __gt__(self, line: float) -> bool:
+        return self._told(f"> {line:g}", lambda low, high: _said(low > line, high <= line))
+
+    def __ge__(self, line: float) -> bool:
+        return self._told(f">= {line:g}", lambda low, high: _said(low >= line, high < line))
+
+    def __eq__(self, line: object) -> bool:
+        if not isinstance(line, (int, float)):
+            return NotImplemented
+        value = float(line)
+        return self._told(
+            f"== {value:g}",
+            lambda low, high: _said(low == value == high, not low <= value <= high),
+        )
+
+    def __ne__(self, line: object) -> bool:
+        raise ArgumentError("a claim is compared by <, <=, >, >= or ==: a bound says != of nothing")
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(
+            f"{self.name} is compared with nothing", hint="assert_mass(query) < 1e-4"
+        )
+
+    def _told(self, wanted: str, judge: Callable[[float, float], bool | None]) -> bool:
+        claims = OPEN.get()
+        if claims is not None:
+            claims[:] = [one for one in claims if one is not self]
+        low, high, how = 0.0, math.inf, "nothing is known"
+        said = judge(low, high)
+        for ends, reached in self.closing():
+            (low, high), how = ends, reached
+            said = judge(low, high)
+            if said is not None:
+                break
+        found = f"{self.name} is {_shown(low, high)} ({how}), and should be {wanted}"
+        if said is None:
+            raise Inconclusive(f"inconclusive: {found}")
+        if not said:
+            raise AssertionError(found)
+        return True
+
+    def __repr__(self) -> str:
+        return f"Claim({self.name!r})"
+
+
+def assert_mass(
+    model: LanguageModel,
+    query: Asked,
+    *,
+    prompt: Prompt = None,
+    event: Event | None = None,
+    limits: Limits | None = None,
+    batch_size: int = 16,
+) -> Claim:
+    """The probability of a language, to be compared with a line.
+
+    Parameters
+    ----------
+    model, prompt, limits, batch_size
+        As in :func:`~formalm.mass`. Work stops as soon as the line is decided.
+    query
+        What is asked.
+    event
+        As there; ``"complete"`` if neither this nor the query says.
+
+    Examples
+    --------
+    >>> from formalm import TableModel, Vocabulary
+    >>> from formalm.testing import assert_mass
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    >>> assert_mass(model, ["a", "b"]) < 0.2
+    True
+    >>> assert_mass(model, ["a", "b"]) < 0.1
+    Traceback (most recent call last):
+    AssertionError: the mass of Choice('a', 'b') is 0.125 … 1 (forwards 2), and should be < 0.1
+    """
+    asked = asked_query(query)
+    chosen: Event = event or asked.event or "complete"
+
+    def closing() -> Iterator[tuple[Ends, str]]:
+        options: dict[str, Any] = {"limits": limits, "batch_size": batch_size, "eps": 0.0}
+        for found in mass_bounds(model, query, prompt=prompt, event=chosen, **options):
+            by = "" if found.truncated_by is None else f", stopped by {found.truncated_by}"
+            yield (found.low, found.high), f"{found.forwards:,} forwards{by}"
+
+    return Claim(f"the mass of {asked.language!r}", closing)
+
+
+def assert_rank(
+    model: LanguageModel,
+    query: Asked,
+    text: str,
+    *,
+    prompt: Prompt = None,
+    limits: Limits | None = None,
+    batch_size: int = 16,
+) -> Claim:
+    """The rank of a text among all members, most probable first, to be compared with a line.
+
+    Parameters
+    ----------
+    model, prompt, limits, batch_size
+        As in :func:`~formalm.search`. ``limits.hits`` may be left out: the search stops as soon as
+        the line is decided.
+    query
+        The language.
+    text
+        A member.
+
+    Raises
+    ------
+    ArgumentError
+        If the text is no member.
+    """
+    asked = asked_query(query)
+    if not asked.asked.matches(text):
+        raise ArgumentError(f"{text!r:.60} is no member, and has no rank")
+    stop = limits or asked.limits
+
+    def closing() -> Iterator[tuple[Ends, str]]:
+        found = search(model, query, prompt=prompt, limits=stop, batch_size=batch_size)
+        count = 0
+        for hit in found:
+            count += 1
+            if hit.text == text:
+                yield (count, count), f"{found.forwards:,} forwards"
+                return
+            yield (count + 1, math.inf), f"not among {count:,} hits"
+        if found.status == "exhausted":  # it has no probability at all
+            yield (math.inf, math.inf), f"not among all {count:,} hits"
+            return
+        by = f", stopped by {found.truncated_by}"
+        yield (count + 1, math.inf), f"not among {count:,} hits{by}"
+
+    return Claim(f"the rank of {text!r:.60}", closing)
+
+
+def assert_never(
+    model: LanguageModel,
+    language: Asked,
+    *,
+    below: float = 1e-6,
+    prompt: Prompt = None,
+    max_tokens: int | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """No output contains a member, up to a probability.
+
+    Parameters
+    ----------
+    model, prompt, limits
+        As in :func:`assert_mass`.
+    language
+        What must not be in an output.
+    below
+        The probability that is taken for never. Zero cannot be shown of a model that gives
+        something to everything.
+    max_tokens
+        How far outputs are looked at. What goes on longer leaves it open.
+
+    Raises
+    ------
+    AssertionError
+        If it is as probable.
+    Inconclusive
+        If it cannot be told within the limits.
+    """
+    asked = replace(asked_query(language), event="contains")
+    if max_tokens is not None:
+        asked = replace(asked, max_tokens=max_tokens)
+    _ = assert_mass(model, asked, prompt=prompt, limits=limits) < below
+
+
+def assert_conforms(
+    model: LanguageModel,
+    language: Language | Sequence[str] | type[Any],
+    *,
+    prompt: Prompt = None,
+    at_least: float = 0.95,
+    draws: int = 200,
+    max_tokens: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> None:
+    """Free outputs are members of a language, most of the time.
+
+    Parameters
+    ----------
+    model, prompt
+        As in :func:`~formalm.generate`.
+    language
+        What outputs should be in.
+    at_least
+        The share of them.
+    draws, max_tokens, seed
+        How many outputs are drawn, where they are cut, and from which seed.
+    confidence
+        Of the Clopper-Pearson interval for the share.
+
+    Raises
+    ------
+    AssertionError
+        If fewer are, with the first that is not.
+    Inconclusive
+        If so many outputs cannot tell.
+    """
+    from formalm.stats import clopper_pearson
+
+    wanted = as_language(language)
+    written = generate(model, prompt, n=draws, max_tokens=max_tokens, seed=seed)
+    right = [one.reason == "end_token" and wanted.matches(one.data) for one in written]
+    share = clopper_pearson(sum(right), len(right), confidence=confidence)
+    first = next((one.text for one, fits in zip(written, right, strict=True) if not fits), None)
+    how = f"{sum(right):,} of {len(right):,} outputs conform"
+    if first is not None:
+        how += f", not {first!r:.80}"
+    claim = Claim("the share that conforms", lambda: iter([((share.low, share.high), how)]))
+    _ = claim >= at_least
+
+
+def _said(holds: bool, fails: bool) -> bool | None:
+    return True if holds else False if fails else None
+
+
+def _shown(low: float, high: float) -> str:
+    return f"{low:.4g}" if low == high else f"{low:.4g} … {high:.4g}"

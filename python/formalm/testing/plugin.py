@@ -1,0 +1,91 @@
+"""The pytest plugin: fixtures for assertions on a model, and an outcome for what cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from formalm.testing.claims import (
+    Inconclusive,
+    assert_conforms,
+    assert_mass,
+    assert_never,
+    assert_rank,
+    open_claims,
+)
+
+INCONCLUSIVE = 3
+"""How a session ends in which nothing failed and something was inconclusive."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The model that the fixtures ask."""
+    group = parser.getgroup("formalm")
+    group.addoption("--formalm-model", default=None, help="a model's folder; canary if none")
+
+
+@pytest.fixture(scope="session")
+def formalm_model(request: pytest.FixtureRequest) -> Any:
+    """The model; override it in ``conftest.py``, or name a folder with ``--formalm-model``."""
+    folder = request.config.getoption("--formalm-model")
+    if folder is None:
+        from formalm.models.canary import canary
+
+        return canary()
+    from formalm.models import from_transformers
+
+    return from_transformers(folder)
+
+
+def _bound(name: str, check: Callable[..., Any]) -> Any:
+    def fixture(formalm_model: Any) -> Callable[..., Any]:
+        return partial(check, formalm_model)
+
+    fixture.__doc__ = f"``formalm.testing.{check.__name__}`` of the model."
+    return pytest.fixture(name=name)(fixture)
+
+
+mass_fixture = _bound("assert_mass", assert_mass)
+rank_fixture = _bound("assert_rank", assert_rank)
+never_fixture = _bound("assert_never", assert_never)
+conforms_fixture = _bound("assert_conforms", assert_conforms)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Fail a test that claims something and compares it with nothing."""
+    with open_claims() as claims:
+        result = yield
+        if claims:
+            names = ", ".join(claim.name for claim in claims)
+            pytest.fail(f"compared with nothing: {names}", pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Mark what was inconclusive."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance(Inconclusive):
+        report.formalm_inconclusive = True
+    return report
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    """Show it as an outcome of its own."""
+    if getattr(report, "formalm_inconclusive", False):
+        return "inconclusive", "?", "INCONCLUSIVE"
+    return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """End with 3 if nothing failed outright and something was inconclusive."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    stats = getattr(reporter, "stats", {})
+    failed = stats.get("failed") or stats.get("error")
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and stats.get("inconclusive") and not failed:
+        session.exitstatus = INCONCLUSIVE

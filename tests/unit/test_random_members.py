@@ -1,0 +1,113 @@
+"""Members drawn by random walks: of every kind of language, by seed, bounded, varied."""
+
+import json
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    CallFormat,
+    Choice,
+    Grammar,
+    JsonSchema,
+    Language,
+    LanguageError,
+    Literal,
+    Parser,
+    Regex,
+    ToolCalls,
+)
+
+NESTED = 'start: "(" start ")" | start start | "x" |'
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "born": {"type": "string", "format": "date"}},
+    "required": ["name"],
+}
+LANGUAGES = [
+    Regex("[a-z]+@[a-z]+[.](com|org)"),
+    Regex("(é|€|😀)*x"),
+    Choice(["yes", "no"]),
+    Grammar(NESTED),
+    Grammar('start: NAME ("=" NAME)*\nNAME: /[a-z]+/\n%ignore " "'),
+    JsonSchema(PERSON),
+    JsonSchema(PERSON, order="any", blanks=0),
+    JsonSchema(True, escapes="any"),
+    Literal("<") + JsonSchema(PERSON) + Literal(">"),
+    Grammar(NESTED) & Regex("[(x)]{2,9}"),
+    ToolCalls({"find": JsonSchema(PERSON)}, CallFormat("{name}({arguments})", "<call>", "</call>")),
+]
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda one: repr(one)[:40])
+@pytest.mark.parametrize("random_bytes", [0, 7, 60])
+def test_what_is_drawn_is_a_member(language: Language, random_bytes: int) -> None:
+    drawn = language.sample(12, seed=3, random_bytes=random_bytes)
+    assert all(language.matches(text) for text in drawn)
+    assert language.sample(5, seed=3, random_bytes=random_bytes) == drawn[:5]
+    if random_bytes == 0:
+        shortest = language.shortest()
+        assert {text.encode() if isinstance(text, str) else text for text in drawn} == {shortest}
+    if random_bytes == 60:
+        assert len(set(drawn)) > 1
+        assert language.sample(12, seed=4, random_bytes=60) != drawn or len(set(drawn)) < 3
+
+
+def test_walks_that_wander_are_ended() -> None:
+    deep = Grammar('start: "(" start start ")" | "x" start')
+    with pytest.raises(LanguageError):
+        deep.sample(1)
+    twice = Grammar('start: "(" start start start ")" | "x"')
+    lengths = [len(text) for text in twice.sample(30, seed=1, random_bytes=50)]
+    assert max(lengths) > 50
+    assert max(lengths) < 50 + 3 * 50 + 1
+    tree = {"anyOf": [{"type": "null"}, {"type": "array", "minItems": 3, "items": {"$ref": "#"}}]}
+    for text in JsonSchema(tree).sample(20, seed=2, random_bytes=80):
+        json.loads(text)
+
+
+def test_draws_are_varied() -> None:
+    people = JsonSchema(PERSON).sample(200, seed=1)
+    values = [json.loads(text) for text in people]
+    assert len({value["name"] for value in values}) > 100
+    assert any("born" in value for value in values)
+    assert any(len(value["name"]) > 5 for value in values)
+    assert any(not value["name"].isascii() for value in values)
+    kinds = {type(json.loads(text)) for text in JsonSchema(True).sample(100, seed=1)}
+    assert kinds == {dict, list, str, int, float, bool, type(None)}
+
+
+def test_every_short_member_is_drawn_sooner_or_later() -> None:
+    language = Regex("a{0,2}|[b-d]x?")
+    assert set(language.sample(500, seed=5)) == set(language.to_automaton())
+
+
+def test_a_member_that_is_no_text_is_bytes() -> None:
+    assert Literal(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
+
+
+class Anything(Parser):
+    """A parser that refuses nothing."""
+
+    def append(self, text: bytes) -> None:
+        """Read more."""
+
+    def copy(self) -> "Anything":
+        return Anything()
+
+    @property
+    def is_accepting(self) -> bool:
+        return True
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    with pytest.raises(LanguageError):
+        Choice([]).sample(1)
+    with pytest.raises(LanguageError, match="parser"):
+        Anything().sample(1)
+    for wrong in ({"n": -1}, {"n": 1.5}, {"n": 1, "seed": -1}, {"n": 1, "random_bytes": -1}):
+        with pytest.raises(ArgumentError):
+            Regex("a").sample(**wrong)
+    with pytest.raises(ArgumentError):
+        Regex("a").sample(1, seed="x")
+    assert Regex("a").sample(0) == []

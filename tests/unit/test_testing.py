@@ -1,0 +1,137 @@
+"""Assertions on models: three outcomes, and none that nobody looked at."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formalm import ArgumentError, Limits, Query, Regex, TableModel, Vocabulary, mass
+from formalm.testing import (
+    Inconclusive,
+    assert_conforms,
+    assert_mass,
+    assert_never,
+    assert_rank,
+)
+
+VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])
+ENDLESS = Query(Regex("(a|b)*b"), event="contains")
+
+
+def test_masses_are_compared_for_all_that_is_known() -> None:
+    truth = mass(MODEL, ["a", "b"], event="complete", eps=0.0)
+    assert truth.low == pytest.approx(0.1875)
+    assert assert_mass(MODEL, ["a", "b"]) < 0.19
+    assert assert_mass(MODEL, ["a", "b"]) >= 0.18
+    with pytest.raises(AssertionError, match=r"should be < 0\.18") as failed:
+        _ = assert_mass(MODEL, ["a", "b"]) < 0.18
+    assert not isinstance(failed.value, Inconclusive)
+    with pytest.raises(AssertionError, match=r"should be > 0\.2"):
+        _ = assert_mass(MODEL, ["a", "b"]) > 0.2
+
+
+def test_what_straddles_the_line_is_inconclusive() -> None:
+    some = Limits(forwards=2)
+    with pytest.raises(Inconclusive, match="stopped by forwards"):
+        _ = assert_mass(MODEL, Regex("(a|b)*"), limits=some) < 0.9
+    assert assert_mass(MODEL, Regex("(a|b)*"), limits=some) > 0.2  # enough for this line
+
+
+def test_work_stops_where_the_line_is_decided() -> None:
+    # Nothing ends either search by itself: all texts are members, or lead to one.
+    assert assert_mass(MODEL, Regex("(a|b)*"), event="complete", limits=Limits(forwards=None)) > 0.9
+    assert assert_mass(MODEL, ENDLESS, limits=Limits(forwards=None)) > 0.2
+
+
+def test_ranks() -> None:
+    # a: 1/8, b: 1/16, "": 1/4, aa: 1/16 …
+    assert assert_rank(MODEL, Regex("(a|b)*"), "") == 1
+    assert assert_rank(MODEL, Regex("(a|b)*"), "a") <= 2
+    assert assert_rank(MODEL, Regex("(a|b)*"), "bbbbbb") > 10
+    with pytest.raises(AssertionError, match="should be > 2"):
+        _ = assert_rank(MODEL, Regex("(a|b)*"), "a") > 2
+    with pytest.raises(Inconclusive, match="stopped by hits"):
+        _ = assert_rank(MODEL, Regex("(a|b)*"), "bbbbbb", limits=Limits(hits=3)) > 10
+    with pytest.raises(ArgumentError, match="no member"):
+        assert_rank(MODEL, Regex("a"), "b")
+
+
+def test_never_is_below_a_line() -> None:
+    sure = TableModel(VOCABULARY, {}, default=[0.5, 0.0, 0.5])
+    assert_never(sure, ["b"], max_tokens=40)
+    with pytest.raises(AssertionError, match=r"should be < 1e-06") as failed:
+        assert_never(MODEL, ["b"])
+    assert not isinstance(failed.value, Inconclusive)
+    with pytest.raises(Inconclusive, match="stopped by length"):
+        assert_never(sure, ["b"], max_tokens=3)
+
+
+def test_outputs_conform() -> None:
+    assert_conforms(MODEL, Regex("(a|b)*"), max_tokens=200)
+    with pytest.raises(AssertionError, match=r"outputs conform, not 'a?b") as failed:
+        assert_conforms(MODEL, Regex("a*"), max_tokens=200)
+    assert not isinstance(failed.value, Inconclusive)
+    with pytest.raises(Inconclusive, match="of 5 outputs"):
+        assert_conforms(MODEL, Regex("(a|b)*"), draws=5, max_tokens=200)
+
+
+def test_a_claim_is_compared_or_refused() -> None:
+    claim = assert_mass(MODEL, ["a"])
+    with pytest.raises(ArgumentError, match="compared with nothing"):
+        bool(claim)
+    with pytest.raises(ArgumentError, match="says != of nothing"):
+        _ = claim != 1
+    assert "mass" in repr(claim)
+
+
+CONFTEST = """
+import pytest
+from formalm import TableModel, Vocabulary
+vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+
+@pytest.fixture(scope="session")
+def formalm_model():
+    return TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+"""
+CASES = {
+    "passes": "assert assert_mass(['a']) < 0.2",
+    "fails": "assert assert_mass(['a']) < 0.1",
+    "open": "assert assert_mass(Regex('(a|b)*'), limits=Limits(forwards=2)) < 0.9",
+    "forgotten": "assert_mass(['a'])",
+    "ranked": "assert assert_rank(['a', 'b'], 'a') == 1",
+}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "code", "said"),
+    [
+        (["passes", "ranked"], 0, "2 passed"),
+        (["passes", "fails"], 1, "1 failed, 1 passed"),
+        (["passes", "open"], 3, "1 passed, 1 inconclusive"),
+        (["fails", "open"], 1, "1 failed, 1 inconclusive"),
+        (["forgotten"], 1, "compared with nothing: "),
+    ],
+)
+def test_the_plugin_has_three_outcomes(chosen, code, said, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    lines = ["from formalm import Limits, Regex"]
+    for name in chosen:
+        lines.append(f"def test_{name}(assert_mass, assert_rank):\n    {CASES[name]}")
+    (tmp_path / "test_model.py").write_text("\n".join(lines))
+    package = Path(__file__).parents[2] / "python"
+    path = {"PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    plugins = ["-p", "formalm.testing.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins]
+    done = subprocess.run(
+        [*command, str(tmp_path)],
+        cwd=tmp_path,
+        env={**os.environ, **path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said in done.stdout
+    assert done.returncode == code
