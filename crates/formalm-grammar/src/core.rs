@@ -101,16 +101,8 @@ impl Core {
         whole.sort_unstable();
         let mut replaced = grammar.replaced.clone();
         replaced.sort_unstable();
-        // In ordered readings what is ignored never comes to the parser, unless it was replaced.
-        let comes = |at: u32| replaced.iter().any(|one| one.text == at as usize);
-        let ordered = grammar.lexing != Lexing::Any;
-        let unread = |at: u32| ordered && ignored.contains(&at) && !comes(at);
         let layout = Layout::new(grammar);
-        let is_level = |at: u32| layout.as_ref().is_some_and(|layout| layout.is_level(at));
-        let barren: Vec<bool> = (0..)
-            .zip(&automata)
-            .map(|(at, one)| (one.is_none() && !is_level(at)) || unread(at))
-            .collect();
+        let barren = barren(grammar, &automata);
         let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
         let start = grammar.terminals.len() + grammar.start;
         let Some(prepared) = Prepared::new(lowering, &barren, start as u32) else {
@@ -137,7 +129,7 @@ impl Core {
             lexer,
             scans: Scans::default(),
             lexing: grammar.lexing,
-            checked: ordered || looks,
+            checked: grammar.lexing != Lexing::Any || looks,
             layout,
             limits,
             states: Lists::default(),
@@ -270,6 +262,18 @@ pub(crate) fn terminals(
         automata.push(automaton);
     }
     Ok((automata, nullable))
+}
+
+/// Terminals of which no lexeme comes to the parser.
+pub(crate) fn barren(grammar: &Grammar, automata: &[Option<Arc<Automaton>>]) -> Vec<bool> {
+    // In ordered readings what is ignored never comes to the parser, unless it was replaced.
+    let comes = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
+    let ordered = grammar.lexing != Lexing::Any;
+    let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !comes(at);
+    let layout = Layout::new(grammar);
+    let is_level = |at: usize| layout.as_ref().is_some_and(|one| one.is_level(at as u32));
+    let all = automata.iter().enumerate();
+    all.map(|(at, one)| (one.is_none() && !is_level(at)) || unread(at)).collect()
 }
 
 /// Terminals that some production has.

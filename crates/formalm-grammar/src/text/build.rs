@@ -252,7 +252,8 @@ impl<'a> Build<'a> {
                     list.push(substituted(one, rule, given));
                 }
                 if let Some(at) = self.level(name) {
-                    return Ok(Node::Terminal(at));
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let message = format!("the terminal {name} is declared and has no pattern");

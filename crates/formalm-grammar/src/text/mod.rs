@@ -92,8 +92,9 @@ pub fn parse_shaped(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Shaped, Error> {
-    let (grammar, shown) = read(text, syntax, lexing, start, languages, None, true)?;
+    let (grammar, shown) = read(text, syntax, lexing, start, languages, levels, true)?;
     Ok(Shaped { grammar, shown })
 }
 
