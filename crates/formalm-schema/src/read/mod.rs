@@ -5,6 +5,7 @@
 
 mod checks;
 mod fields;
+mod format;
 mod keywords;
 mod unread;
 

@@ -122,10 +122,8 @@ impl Core {
                 _ => {}
             }
         }
-        for list in [&mut names] {
-            list.sort_unstable();
-            list.dedup();
-        }
+        names.sort_unstable();
+        names.dedup();
         tests.sort_unstable();
         tests.dedup();
         (names, tests)
