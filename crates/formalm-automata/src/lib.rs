@@ -45,9 +45,7 @@ pub use expression::{EDGE, Expression};
 pub use grouping::{Captured, Grouping};
 pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
 pub use loops::loops_of;
-pub use machine::{
-    EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, alike, exact_only,
-};
+pub use machine::{EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, alike, exact_only};
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recognized::Recognizer;
