@@ -19,6 +19,7 @@ __all__ = [
     "Matcher",
     "Members",
     "Parser",
+    "Trees",
     "Vocabulary",
     "__version__",
     "apply_bitmask",
