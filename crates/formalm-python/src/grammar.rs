@@ -44,7 +44,6 @@ pub(crate) struct Grammar {
 impl Grammar {
     #[new]
     #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are those of the class in Python")]
     fn new(
         py: Python<'_>,
         text: &str,
