@@ -29,6 +29,7 @@ LANGUAGES = [
     JsonSchema(True, order="any", blanks=0, escapes="ascii", formats=False, approximate=True),
     JsonSchema({"$ref": "https://a.b/c"}, resources={"https://a.b/c": {"type": "null"}}),
     TypeScript("interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, blanks=2),
+    JsonSchema(True, formats=["uuid", "date"], additional_properties=False, max_depth=3),
     TypeScript("'a' | 'b'"),
     Structure([Section("<a>", Regex("[0-9]+"), "</a>"), Section("{", JsonSchema(POINT))]),
     Structure(
@@ -84,7 +85,7 @@ def test_mistakes_are_named(data: object, told: str) -> None:
 
 
 def test_tools_have_names_of_their_own() -> None:
-    data = to_data(LANGUAGES[7])
+    data = to_data(LANGUAGES[8])
     data["tools"][1]["name"] = "find"
     with pytest.raises(ArgumentError, match="another tool"):
         from_data(data)

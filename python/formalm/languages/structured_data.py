@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.languages.json_schema import OPTIONS, JsonSchema
+from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language
+from formalm.languages.schema_options import OPTIONS
 from formalm.languages.structure import CallFormat, Section, Structure, ToolCalls
 from formalm.languages.table import Table
 from formalm.languages.typescript import TypeScript
@@ -14,13 +15,18 @@ from formalm.languages.typescript import TypeScript
 __all__ = ["READERS", "WRITERS"]
 
 
+#: Types of options that may be of others than their default.
+KINDS: dict[str, type | tuple[type, ...]] = {"formats": (bool, list), "max_depth": int}
+
+
 def _options_data(language: JsonSchema) -> dict[str, Any]:
-    return {name: value for name, value in language.options.items() if value != OPTIONS[name]}
+    options = {name: value for name, value in language.options.items() if value != OPTIONS[name]}
+    return {name: list(one) if type(one) is tuple else one for name, one in options.items()}
 
 
 def _options(table: Table) -> dict[str, Any]:
     given = [name for name in table.left if name in OPTIONS]
-    return {name: table.take(name, type(OPTIONS[name])) for name in given}
+    return {name: table.take(name, KINDS.get(name, type(OPTIONS[name]))) for name in given}
 
 
 def _schema_data(language: Any) -> dict[str, Any]:
