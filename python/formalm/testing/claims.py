@@ -156,7 +156,7 @@ def assert_mass(
     True
     >>> assert_mass(model, ["a", "b"]) < 0.1
     Traceback (most recent call last):
-    AssertionError: the mass of Choice('a', 'b') is 0.125 … 1 (forwards 2), and should be < 0.1
+    AssertionError: the mass of Choice(['a', 'b']) is 0.1875 ... and should be < 0.1
     """
     asked = asked_query(query)
     chosen: Event = event or asked.event or "complete"
