@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from benches.cases import load_vocabulary
+from benches.cases import Vocabulary, load_vocabulary
 from benches.engines import Formalm, Llguidance
 from benches.machine import ROOT, describe
 from benches.writing import write
@@ -44,11 +44,15 @@ WHAT = {"first": "time to first mask", "between": "time between masks"}
 
 
 class Ours(Formalm):
-    """Formalm, members in any order, no blanks."""
+    """Formalm; members in any order and no blanks, unless told otherwise."""
+
+    def __init__(self, vocabulary: Vocabulary, order: str = "any", blanks: int = 0) -> None:
+        super().__init__(vocabulary)
+        self._order, self._blanks = order, blanks
 
     def compile(self, pattern: str) -> Any:
         """Build the constraint of a schema from its text."""
-        schema = self._formalm.JsonSchema(pattern, order="any", blanks=0)
+        schema = self._formalm.JsonSchema(pattern, order=self._order, blanks=self._blanks)
         return self._formalm.Constraint(schema, self._vocabulary)
 
     def accepts(self, cursor: Any) -> bool:
@@ -57,11 +61,15 @@ class Ours(Formalm):
 
 
 class Theirs(Llguidance):
-    """llguidance, no blanks."""
+    """llguidance; no blanks, unless told otherwise."""
+
+    def __init__(self, vocabulary: Vocabulary, blanks: int = 0) -> None:
+        super().__init__(vocabulary)
+        self._flexible = blanks > 0
 
     def compile(self, pattern: str) -> Any:
         """Build the matcher of a schema from its text."""
-        options = {"whitespace_flexible": False}
+        options = {"whitespace_flexible": self._flexible}
         grammar = self._matcher.grammar_from_json_schema(pattern, overrides=options)
         matcher = self._matcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
@@ -81,14 +89,20 @@ def main() -> None:
     """Measure, then write the record."""
     arguments = parse()
     vocabulary = load_vocabulary(arguments.vocabulary, arguments.shared / "tokenizers")
-    engines = {"formalm": Ours(vocabulary), "llguidance": Theirs(vocabulary)}
+    engines = {
+        "formalm": Ours(vocabulary, arguments.order, arguments.blanks),
+        "llguidance": Theirs(vocabulary, arguments.blanks),
+    }
     tokenizer = Tokenizer.from_str(vocabulary.json)
-    about = {**describe(), "vocabulary": arguments.vocabulary, "every": arguments.every}
+    asked = {name: getattr(arguments, name) for name in ("vocabulary", "every", "order", "blanks")}
+    about = {**describe(), **asked}
     runs = [run(engines, tokenizer, arguments) for _ in range(arguments.runs)]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     record = {"about": about, "runs": runs}
     page = markdown(record)
-    write(arguments.output, "maskbench", record, page)
+    way = [] if arguments.order == "any" else [f"order-{arguments.order}"]
+    way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []
+    write(arguments.output, "-".join(["maskbench", *way]), record, page)
     sys.stdout.write(page)
 
 
@@ -100,6 +114,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=20, help="take one schema of so many")
     parser.add_argument("--first", type=int, default=0, help="which of them")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--order", choices=("any", "schema"), default="any")
+    parser.add_argument("--blanks", type=int, default=0, help="most blanks in a gap")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for an instance")
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     return parser.parse_args()
@@ -135,11 +151,13 @@ def run(
     }
     verdicts: dict[str, Counter[str]] = {name: Counter() for name in engines}
     faults: dict[str, list[str]] = {name: [] for name in engines}
+    memory: list[float] = []
     gc.disable()
     for name, schema, texts in cases(arguments):
         tests = [(v, tokenizer.encode(t, add_special_tokens=False).ids) for v, t in texts]
         results = {
-            who: judged(engine, schema, tests, arguments.limit) for who, engine in engines.items()
+            who: judged(engine, schema, tests, arguments.limit, memory)
+            for who, engine in engines.items()
         }
         for who, (verdict, _) in results.items():
             verdicts[who][verdict] += 1
@@ -152,13 +170,22 @@ def run(
                 times[into][what] += values
     gc.enable()
     figures = {who: {what: summary(t) for what, t in by.items()} for who, by in times.items()}
-    return {"figures": figures, "verdicts": verdicts, "faults": faults}
+    return {
+        "figures": figures,
+        "verdicts": verdicts,
+        "faults": faults,
+        "memory_bytes": {f"p{q}": float(np.percentile(memory, q)) for q in (50, 99, 100)},
+    }
 
 
 def judged(
-    engine: Any, schema: str, tests: list[tuple[bool, list[int]]], limit: float
+    engine: Any,
+    schema: str,
+    tests: list[tuple[bool, list[int]]],
+    limit: float,
+    memory: list[float],
 ) -> tuple[str, dict[str, list[int]]]:
-    """Return the verdict on a schema, and the times taken."""
+    """Return the verdict on a schema, and the times taken; note its memory where it is told."""
     times: dict[str, list[int]] = {"first": [], "between": []}
     start = thread_time_ns()
     try:
@@ -177,6 +204,8 @@ def judged(
             return "timeout", times
         if accepted != valid:
             return "validation error" if valid else "invalidation error", times
+    taken = engine.memory_bytes(constraint)
+    memory += [] if taken is None else [taken]
     return "passing", times
 
 
@@ -223,7 +252,8 @@ def markdown(record: dict[str, Any]) -> str:
         f"load averages {about['load_average']} before, {about['load_average_after']} after.",
         "",
         f"One schema of {about['every']} of the development part;",
-        f"medians of {len(runs)} runs, in µs.",
+        f"medians of {len(runs)} runs, in µs; members in order {about['order']!r},",
+        f"at most {about['blanks']} blanks in a gap of ours.",
         "Times are compared on schemas that llguidance compiles; ours on the others stand beside.",
         "",
         "| what | figure | formalm | llguidance | ratio | target | | where llguidance refuses |",
@@ -239,6 +269,9 @@ def markdown(record: dict[str, Any]) -> str:
             f"| {WHAT[what]} | {figure} | {ours:.1f} | {theirs:.1f} | 1/{theirs / ours:.1f} |"
             f" 1/{1 / target:.0f} | {verdict} | {other:.1f} |"
         )
+    kept = runs[0]["memory_bytes"]
+    sizes = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in kept.items())
+    lines += ["", f"Memory of a schema above the vocabulary, in MB: {sizes}."]
     lines += ["", "| verdict | formalm | llguidance |", "| --- | --- | --- |"]
     ours, theirs = (runs[0]["verdicts"][who] for who in ("formalm", "llguidance"))
     for verdict in sorted({*ours, *theirs}):

@@ -19,6 +19,7 @@ __all__ = [
     "Matcher",
     "Members",
     "Parser",
+    "Trees",
     "Vocabulary",
     "__version__",
     "apply_bitmask",
@@ -97,6 +98,8 @@ class Grammar:
         languages: Sequence[tuple[str, Expression]] = ...,
         levels: IndentationLevels | None = None,
     ) -> Grammar: ...
+    def expected(self, automaton: Automaton, text: bytes) -> list[tuple[str, bool, list[str]]]:
+        """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
     @property
     def lexing(self) -> str: ...
 
@@ -111,6 +114,7 @@ class Trees:
         lexing: str | None = None,
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
+        levels: IndentationLevels | None = None,
     ) -> Trees: ...
     def parse(
         self, automaton: Automaton, text: bytes, whole: bool, step_limit: int
@@ -126,6 +130,29 @@ class Trees:
         The tree is a list of ``(name, rule, children, span, kept, ways)``, children first: lexemes
         have no rule, what is not there has no name.
         """
+    def ambiguity(
+        self,
+    ) -> tuple[list[int], list[tuple[list[int], bool, list[int | None], list[int]]]]:
+        """``(rules that derive something twice, conflicts)``.
+
+        A conflict is ``(rules, goes_on, next, before)``: behind the terminals ``before``, the rules
+        may end and, if ``goes_on``, something may go on, where one of the terminals ``next`` comes;
+        None is the end of the text.
+        """
+    def terminals(self) -> list[str]: ...
+    def terminal_texts(self) -> list[bytes | None]: ...
+    def ignored(self) -> list[int]: ...
+    def rules(
+        self,
+    ) -> list[tuple[str, str, tuple[int, int] | None, list[int] | None, bool | None, Any]]:
+        """``(name, kind, span, terminals it begins with, may be empty, body)`` by number.
+
+        The kind is ``rule``, or ``lexeme`` and ``nothing`` for what trees leave out. A body is
+        nested tuples: ``("terminal", n)``, ``("rule", n)``, ``("sequence", list)``,
+        ``("choice", list)``, ``("repeat", body, least, most)``, ``("empty",)``.
+        """
+    @property
+    def start(self) -> int: ...
 
 @final
 class JsonSchema:
@@ -139,7 +166,9 @@ class JsonSchema:
         order: str,
         blanks: int,
         escapes: str,
-        formats: bool,
+        formats: Sequence[str] | None,
+        takes_more: bool,
+        depth: int | None,
         approximate: bool,
     ) -> JsonSchema: ...
     def difference(self, other: JsonSchema) -> tuple[Automaton | None, list[tuple[str, str, str]]]:
@@ -362,6 +391,9 @@ class Graph:
     @staticmethod
     def of(automaton: Automaton | None, state_limit: int) -> Graph:
         """Of a machine over bytes; None is the empty language."""
+    @staticmethod
+    def of_at_most(automaton: Automaton | None, max_bytes: int, state_limit: int) -> Graph:
+        """Of the members of at most so many bytes."""
     @staticmethod
     def of_tokens(constraint: Constraint, state_limit: int, edge_limit: int) -> Graph: ...
     @staticmethod

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
+from formalm.languages.derivations import Derivations, Expected
 
 if TYPE_CHECKING:
     from formalm.constraint import Constraint
@@ -39,6 +40,9 @@ class Explanation:
         What of the language's description forbids the token, where it is known: for a
         :class:`~formalm.JsonSchema` the JSON pointers of the keywords without which it would be
         allowed, as few as possible together, or the name of an option that forbids it.
+    terminals
+        For a :class:`~formalm.Grammar`: the terminals that may stand after those bytes, with the
+        rules they are written in.
     """
 
     allowed: bool
@@ -48,6 +52,7 @@ class Explanation:
     expected: bytes
     text: str
     places: tuple[str, ...] = ()
+    terminals: tuple[Expected, ...] = ()
 
 
 class Matcher:
@@ -127,7 +132,7 @@ class Matcher:
         return self.core.state_key
 
     def explain(self, token_id: int) -> Explanation:
-        """Why ``token_id`` is allowed here or not: which byte fails, what was expected.
+        r"""Why ``token_id`` is allowed here or not: which byte fails, what was expected.
 
         Examples
         --------
@@ -135,13 +140,29 @@ class Matcher:
         >>> vocabulary = Vocabulary.from_tokens([b"yes", b"yet"])
         >>> print(Constraint(Literal("yes"), vocabulary).matcher().explain(1).text)
         b'yet' is not allowed: b't' cannot follow b'ye', expected is b's'
+
+        >>> from formalm import Grammar
+        >>> sums = Grammar('start: number ("+" number)*\nnumber: /[1-9]+/')
+        >>> vocabulary = Vocabulary.from_tokens([b"1", b"+*"])
+        >>> matcher = Constraint(sums, vocabulary).matcher()
+        >>> matcher.advance(0)
+        >>> print(matcher.explain(1).text)
+        b'+*' is not allowed: b'*' cannot follow b'1+', expected is b'1'-b'9': /[1-9]+/ in number
         """
         refusal, viable, token, expected, _ = self.core.explain(token_id)
+        language = self.constraint.language
+        terminals: tuple[Expected, ...] = ()
+        if isinstance(language, Derivations) and refusal not in ("ended", "special"):
+            terminals = language.expected(self.text + (token or b"")[:viable])
         text = self._sentence(token_id, refusal, viable, token or b"", expected)
+        if terminals and refusal in ("not viable", "not a member") and expected:
+            text = f"{text}: {_named(terminals)}"
         places = self._places(refusal, token or b"", viable)
         if places:
             text = f"{text}; forbidden by {', '.join(places)}"
-        return Explanation(refusal is None, token_id, token or b"", viable, expected, text, places)
+        return Explanation(
+            refusal is None, token_id, token or b"", viable, expected, text, places, terminals
+        )
 
     def _places(self, refusal: str | None, token: bytes, viable: int) -> tuple[str, ...]:
         language = self.constraint.language
@@ -173,6 +194,17 @@ class Matcher:
 
     def __repr__(self) -> str:
         return f"<Matcher after {self.text!r}>"
+
+
+def _named(terminals: tuple[Expected, ...]) -> str:
+    """Terminals with the rules they are in, those under way first."""
+    names = []
+    for one in sorted(terminals, key=lambda one: not one.begun):
+        rules = " or ".join(one.rules[:2]) + (" and others" if len(one.rules) > 2 else "")
+        goes_on = " (goes on)" if one.begun else ""
+        names.append(f"{one.terminal}{goes_on}" + (f" in {rules}" if rules else ""))
+    shown = ", ".join(names[:6])
+    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
 
 
 def _byte_set(data: bytes) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from random import Random
+from typing import ClassVar
 
 import lark
 import pytest
+from lark.indenter import Indenter
 
-from formalm import Grammar, LanguageError, LimitError
+from formalm import Grammar, Indentation, LanguageError, LimitError
 from formalm.languages import Lexeme, Tree
 
 CASES = int(os.environ.get("FORMALM_CASES", "60"))
@@ -157,5 +159,46 @@ def test_trees_are_those_of_lark(seed: int) -> None:
 def test_shapes_are_those_of_lark(text: str, member: str) -> None:
     parser = lark.Lark(text, parser="lalr")
     tree = Grammar(text, lexing="first").parse(member)
+    assert ours(tree) == larks(parser.parse(member))
+    assert tree.ways == 1
+
+
+BLOCKS = r"""
+    ?start: _NL* block
+    block: NAME _NL [_INDENT block+ _DEDENT]
+    NAME: /[a-z]+/
+    _NL: /(\r?\n[\t ]*)+/
+    %ignore / +/
+    %declare _INDENT _DEDENT
+"""
+
+
+class Blocks(Indenter):
+    """How Lark tells blocks by lines."""
+
+    NL_type = "_NL"
+    OPEN_PAREN_types: ClassVar[list[str]] = []
+    CLOSE_PAREN_types: ClassVar[list[str]] = []
+    INDENT_type = "_INDENT"
+    DEDENT_type = "_DEDENT"
+    tab_len = 4
+
+
+@pytest.mark.parametrize(
+    "member",
+    ["a\n", "\na\n", "a\n b\n", "a\n b\n  c\n\n  d\n e\n", "a\n  b\n\tc\n\td\n  e\n"],
+)
+def test_blocks_are_those_of_lark(member: str) -> None:
+    parser = lark.Lark(BLOCKS, parser="lalr", postlex=Blocks())
+    levels = Indentation(
+        newline="_NL",
+        indent="_INDENT",
+        dedent="_DEDENT",
+        opening=(),
+        closing=(),
+        rules="lark",
+        tab=4,
+    )
+    tree = Grammar(BLOCKS, lexing="first", indentation=levels).parse(member)
     assert ours(tree) == larks(parser.parse(member))
     assert tree.ways == 1

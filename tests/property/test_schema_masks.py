@@ -167,6 +167,39 @@ JOINING = [
         {"patternProperties": {"a": {"type": "integer"}, "b": {"minimum": 2}}, "maxProperties": 2},
         {"properties": {"a": {}, "ab": {}}, "propertyNames": {"pattern": "^a|x$"}},
         {"anyOf": [{"required": ["a"]}, {"additionalProperties": {"type": "string"}}]},
+        # One class of names is empty but for "", another has no end, a third many members.
+        {"patternProperties": {"^a": {"const": 1}, "^[^a]": {"type": "string"}}},
+        {
+            "patternProperties": {"^[ab]{1,500}$": {"type": "integer"}},
+            "additionalProperties": False,
+        },
+        {
+            "patternProperties": {"^(a|x.*)$": {}},
+            "properties": {"xa": {"const": 1}},
+            "additionalProperties": False,
+        },
+        # Strings and names that refuse nothing before their end.
+        {"patternProperties": {"a": {"const": 1}}, "additionalProperties": False},
+        {
+            "patternProperties": {".*": {"pattern": "ab|^x|b$"}},
+            "properties": {"a": {"minLength": 2}},
+        },
+        {"additionalProperties": {"type": "string", "oneOf": [{"pattern": "a"}, {"pattern": "b"}]}},
+        {"properties": {"a": {"pattern": "a[ab]{3}x"}}, "required": ["a", "ab"]},
+        {
+            "items": {
+                "properties": {
+                    "a": {"oneOf": [{"type": "string", "minLength": 1}, {"const": 1}]},
+                    "ab": {"type": "string", "pattern": "a|x"},
+                }
+            },
+            "minItems": 3,
+            "uniqueItems": True,
+        },
+        {
+            "items": {"anyOf": [{"type": "string", "minLength": 1}, {"required": ["a"]}]},
+            "uniqueItems": True,
+        },
     ],
 )
 @pytest.mark.parametrize("joined", [True, False])

@@ -12,8 +12,8 @@ from formalm.cli.app import app  # noqa: E402
 from formalm.languages.overview import Overview, overview  # noqa: E402
 
 
-def run(*arguments: str):
-    return typer_testing.CliRunner().invoke(app, ["grammar", "check", *arguments])
+def run(*arguments: str, command: str = "check"):
+    return typer_testing.CliRunner().invoke(app, ["grammar", command, *arguments])
 
 
 def test_a_grammar_is_told_about(tmp_path: Path) -> None:
@@ -26,6 +26,7 @@ def test_a_grammar_is_told_about(tmp_path: Path) -> None:
         "the empty text is a member",
         "'('      '()'",
         "'x'      'x'",
+        "trees: each member has exactly one",
         "note: line 2: the rule spare is not needed by the start rule",
     ]
     told = json.loads(run(str(file), "--json", "--lexing", "any").stdout)
@@ -43,6 +44,7 @@ def test_the_name_of_a_file_says_its_syntax(tmp_path: Path) -> None:
         "'0'      '0'",
         "'1'      '1'",
         "byte c3  'é'",
+        "trees: each sequence of lexemes has exactly one",
     ]
     assert run(str(file), "--start", "tail").stdout.splitlines()[1] == "the empty text is a member"
     assert run(str(file), "--syntax", "lark").exit_code == 1
@@ -61,3 +63,55 @@ def test_mistakes_are_messages(tmp_path: Path) -> None:
 def test_any_language_has_an_overview() -> None:
     assert overview(Regex("a+|b")) == Overview(False, b"ab", ("a", "b"))
     assert overview(Literal(b"\xff")) == Overview(False, b"\xff", (b"\xff",))
+
+
+def test_ambiguity_and_rules_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "sum.lark"
+    file.write_text('start: start "+" start | [item]\nitem: "1" | "2"\n', encoding="utf-8")
+    shown = run(str(file), "--rules").stdout
+    assert "trees: some members have several" in shown
+    assert "start may end here, or something goes on; " in shown
+    assert 'rule start: begins with "+", "1", "2"; may be empty' in shown
+    assert 'rule item: begins with "1", "2"' in shown
+    told = json.loads(run(str(file), "--json").stdout)
+    assert told["ambiguity"]["certain"] is True
+    assert told["ambiguity"]["conflicts"][0]["rules"] == ["start"]
+    assert told["rules"][1] == {
+        "name": "item",
+        "line": 2,
+        "begins_with": ['"1"', '"2"'],
+        "may_be_empty": False,
+    }
+
+
+def test_rules_are_drawn_into_a_file(tmp_path: Path) -> None:
+    file, picture = tmp_path / "nested.lark", tmp_path / "nested.svg"
+    file.write_text('start: "(" start ")" | word\nword: "x"\n', encoding="utf-8")
+    assert run(str(file), "--output", str(picture), command="diagram").exit_code == 0
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    one = run(str(file), "--rule", "word", command="diagram").stdout
+    assert "<desc>1 rule</desc>" in one
+    assert run(str(file), "--rule", "none", command="diagram").exit_code == 2
+    missing = str(tmp_path / "none" / "a.svg")
+    assert run(str(file), "--output", missing, command="diagram").exit_code == 2
+
+
+def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "nested.lark"
+    file.write_text('start: ("(" start ")")*\n', encoding="utf-8")
+    assert run(str(file), "--max-bytes", "4", command="count").stdout.splitlines() == [
+        "   0  1",
+        "   1  0",
+        "   2  1",
+        "   3  0",
+        "   4  2",
+    ]
+    told = run(str(file), "--max-bytes", "6", "--json", command="count").stdout
+    assert json.loads(told) == {"counts": [1, 0, 1, 0, 2, 0, 5]}
+    for bound in ((), ("--max-bytes", "10")):
+        drawn = run(str(file), "-n", "3", "--seed", "1", "--json", *bound, command="sample").stdout
+        texts = [json.loads(one)["text"] for one in drawn.splitlines()]
+        assert [set(text) <= set("()") for text in texts] == [True] * 3
+    few = run(str(file), "--max-bytes", "9", "--state-limit", "2", command="sample")
+    assert few.exit_code == 1
+    assert run(str(file), "--state-limit", "2", command="sample").exit_code == 2

@@ -85,6 +85,21 @@ def test_copies_and_pickles() -> None:
         ({"properties": {"a": {"pattern": "("}}}, "#/properties/a/pattern"),
         ({"$ref": "#/none"}, "#/$ref"),
         ({"type": "string", "minLength": 2, "maxLength": 1}, "no instance"),
+        ({"properties": {"a": {"$ref": "#missing"}}}, "#/properties/a/$ref"),
+        ({"items": {"$ref": "https://a.b/c"}}, "#/items/$ref"),
+        ({"$dynamicRef": "#x"}, "#/$dynamicRef"),
+        ({"properties": {"x": {"pattern": r"(a)\1"}}}, "#/properties/x/pattern"),
+        ({"pattern": "a{3,1}"}, "#/pattern"),
+        ({"pattern": r"\p{Foo}"}, "#/pattern"),
+        ({"patternProperties": {"[": {}}}, "#/patternProperties"),
+        ({"minimum": "1"}, "#/minimum"),
+        ({"multipleOf": 0}, "#/multipleOf"),
+        ({"minLength": -1}, "#/minLength"),
+        ({"required": "a"}, "#/required"),
+        ({"enum": 3}, "#/enum"),
+        ({"items": 3}, "#/items"),
+        ({"properties": []}, "#/properties"),
+        ({"allOf": [True, {"not": 7}]}, "#/allOf/1/not"),
     ],
 )
 def test_refusals_name_the_place(schema: dict[str, object], place: str) -> None:
@@ -191,6 +206,15 @@ def test_shortest_completions_of_open_objects_take_no_search(
 OBJECTS = {"type": "object", "properties": {"a": {"type": "boolean"}}}
 CLOSED = {**OBJECTS, "additionalProperties": False}
 
+#: No more than two objects. Which member is right depends on what the object is besides, so that
+#: values are not counted.
+TANGLED = {
+    **CLOSED,
+    "properties": {"a": {"type": "string"}, "b": {"const": 1}},
+    "oneOf": [{"properties": {"a": {"maxLength": 0}}, "required": ["a"]}, {"required": ["b"]}],
+    "maxProperties": 1,
+}
+
 
 def distinct(items: object, **more: object) -> dict[str, object]:
     return {"type": "array", "uniqueItems": True, "items": items, **more}
@@ -209,6 +233,11 @@ def distinct(items: object, **more: object) -> dict[str, object]:
         distinct(OBJECTS),
         distinct({**CLOSED, "properties": {"id": {"type": "integer", "minimum": 1}}}),
         distinct({"type": "array", "items": {"type": "boolean"}}),
+        distinct(CLOSED),
+        distinct({**CLOSED, "required": ["a"]}, minItems=2),
+        {"properties": {"b": distinct({"enum": [[1], {}]})}},
+        distinct({"items": {"enum": [1, 2]}, "maxItems": 2, "type": "array", "uniqueItems": True}),
+        distinct({"patternProperties": {"^[ab]$": {"type": "null"}}, **CLOSED, "properties": {}}),
         distinct({"type": "array", "items": {"type": "integer"}, "maxItems": 2, "minItems": 2}),
         {"anyOf": [{"type": "null"}, distinct({"type": "string"})]},
         {"type": "array", "uniqueItems": True},
@@ -221,8 +250,8 @@ def test_distinct_items_that_are_exact(schema: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("schema", "place"),
     [
-        (distinct(CLOSED), "#/uniqueItems"),
-        ({"properties": {"b": distinct({"enum": [[1], {}]})}}, "#/properties/b/uniqueItems"),
+        (distinct(TANGLED), "#/uniqueItems"),
+        ({"properties": {"b": distinct(TANGLED)}}, "#/properties/b/uniqueItems"),
         (
             {"allOf": [{"uniqueItems": True}, {"items": CLOSED}], "type": "array"},
             "#/allOf/0/uniqueItems",
@@ -254,11 +283,107 @@ def test_what_is_exact_otherwise_is_reported_too() -> None:
 
 def test_dead_ends_are_where_they_are_reported() -> None:
     """Two values only: a third item is promised, and cannot come."""
-    schema = distinct({**CLOSED, "required": ["a"]}, minItems=3)
-    assert JsonSchema(schema, approximate=True).is_viable('[{"a":true},')
-    assert not JsonSchema(schema, approximate=True).matches('[{"a":true},{"a":false}]')
+    language = JsonSchema(distinct(TANGLED, minItems=3), approximate=True, blanks=0)
+    assert language.is_viable('[{"b":1},')
+    assert not language.is_viable('[{"b":1},{"a":""},')
+
+
+def test_what_is_counted_runs_out() -> None:
+    closed = {**CLOSED, "required": ["a"]}
+    with pytest.raises(LanguageError, match="no instance"):
+        JsonSchema(distinct(closed, minItems=3)).automaton()
+    language = JsonSchema(distinct(closed), blanks=0)
+    assert language.is_viable('[{"a":true},{"a":f')
+    assert not language.is_viable('[{"a":true},{"a":t')
+    assert not language.is_viable('[{"a":true},{"a":false},')
+
+
+def test_keywords_that_say_nothing_are_told() -> None:
+    draft = "http://json-schema.org/draft-07/schema#"
+    schema = {
+        "$schema": draft,
+        "title": "silent",
+        "definitions": {"a": True},
+        "dependentRequired": {"a": ["b"]},
+        "then": {"required": ["a"]},
+        "properties": {
+            "a": {"$ref": "#/definitions/a", "minLength": 3, "description": "silent"},
+            "b": {"type": "string", "minlength": 3, "x-order": 1},
+            "c": {"type": "integer", "nullable": True},
+        },
+    }
+    said = {note.place: note.message for note in JsonSchema(schema).notes}
+    assert said == {
+        "#/dependentRequired": "dependentRequired says nothing in draft 7",
+        "#/then": "then says nothing without if",
+        "#/properties/a/minLength": "beside $ref draft 7 reads no minLength",
+        "#/properties/b/minlength": "minlength is no keyword: minLength may be meant",
+        "#/properties/c/nullable": (
+            "nullable is no keyword of JSON Schema: write null among the types"
+        ),
+    }
 
 
 def test_lengths_beyond_counting_are_an_error() -> None:
     with pytest.raises(LimitError):
         JsonSchema({"minLength": 1 << 40}).automaton()
+
+
+def test_parts_that_are_never_met_are_told() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"anyOf": [{"type": "string"}, {"type": "integer"}], "minimum": 0, "maxLength": 3},
+            "b": {"type": "string", "oneOf": [{"minimum": 1}, {"type": "integer"}]},
+            "c": {"minimum": 3, "maximum": 2, "type": "integer"},
+            "d": False,
+            "e": {"type": "null"},
+        },
+        "propertyNames": {"pattern": "^[a-d]$"},
+    }
+    said = {note.place: note.message for note in JsonSchema(schema).notes}
+    assert said == {
+        "#/properties/b/oneOf/1": "nothing satisfies this alternative and what is beside it",
+        "#/properties/c": "no instance has this member",
+        "#/properties/e": "no instance has this member",
+    }
+
+
+def test_formats_by_name() -> None:
+    schema = {"properties": {"a": {"format": "date"}, "b": {"format": "uuid"}}, "type": "object"}
+    some = JsonSchema(schema, formats=["date"])
+    assert not some.is_viable('{"a": "x')
+    assert some.matches('{"b": "x"}')
+    assert [note.place for note in some.notes] == ["#/properties/b/format"]
+    assert JsonSchema(schema, formats=()) == JsonSchema(schema, formats=False)
+    assert pickle.loads(pickle.dumps(some)) == some  # noqa: S301
+    assert repr(some).endswith("formats=('date',))")
+    with pytest.raises(ArgumentError, match="name of none"):
+        JsonSchema(schema, formats=["color"])
+    for wrong in ("date", 1, [1]):
+        with pytest.raises(ArgumentError, match="formats is"):
+            JsonSchema(schema, formats=wrong)  # type: ignore[arg-type]
+
+
+def test_open_objects_can_be_closed() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object"}, "b": {"properties": {}}}}
+    closed = JsonSchema(schema, additional_properties=False, blanks=0)
+    assert closed.matches('{"a":{"any":1},"b":{}}')
+    assert not closed.is_viable('{"c')
+    assert not closed.is_viable('{"b":{"')
+    assert {note.place for note in closed.notes} == {"#", "#/properties/b"}
+    assert JsonSchema(schema, blanks=0).matches('{"c":1}')
+
+
+def test_open_parts_are_as_deep_as_they_may() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array"}}}
+    for depth in range(4):
+        language = JsonSchema(schema, max_depth=depth, blanks=0)
+        for nested in range(5):
+            text = '{"a":[' + "[" * nested + "]" * nested + "]}"
+            # The array that is asked for is one of them.
+            assert language.matches(text) == (nested == 0 or nested < depth), text
+            text = '{"b":' + '{"x":' * nested + "1" + "}" * nested + "}"
+            assert language.matches(text) == (nested <= depth), text
+    with pytest.raises(ArgumentError, match="max_depth"):
+        JsonSchema(schema, max_depth=-1)

@@ -195,8 +195,8 @@ def test_terminals_are_languages() -> None:
     ]:
         with pytest.raises(LanguageError, match=why):
             Grammar(declared, languages=wrong)
-    with pytest.raises(LanguageError, match="it is a language"):
-        Grammar('%declare A\nstart: B\nB: A "b"', languages={"A": word})
+    within = Grammar('%declare A\nstart: B\nB: A "1"', languages={"A": word})
+    assert [within.matches(text) for text in ("x1", "if1", "x")] == [True, False, False]
     with pytest.raises(LanguageError, match="terminals of Lark text"):
         Grammar("root ::= [a]", syntax="gbnf", languages={"A": word})
     with pytest.raises(ArgumentError, match="Languages by name"):

@@ -3,6 +3,7 @@
 import json
 from itertools import product
 
+import jsonschema
 import pytest
 
 from formalm import (
@@ -14,8 +15,6 @@ from formalm import (
     TypeScript,
     Vocabulary,
 )
-
-jsonschema = pytest.importorskip("jsonschema")
 
 VALUES = [
     *(None, True, False, 0, 1, 2, -1, 1.5, 10**20, "", "a", "ab", "b", [], [0], ["a", 0], [0, 0]),

@@ -14,6 +14,9 @@ use crate::transduce::Edits;
 /// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
 const NESTING: u32 = 200;
 
+/// The byte that stands where a lexeme ends in [`Expression::lexeme`]; no character has it.
+pub const EDGE: u8 = 0xff;
+
 /// A regular language, immutable and cheap to clone. Set algebra is relative to valid UTF-8.
 #[derive(Clone, Debug)]
 pub struct Expression {
@@ -24,6 +27,7 @@ pub struct Expression {
 #[derive(Debug)]
 pub(crate) enum Node {
     Pattern(Pattern),
+    Lexeme(Pattern),
     Texts(Vec<Vec<u8>>),
     Recognized(Arc<dyn Recognizer>),
     Union(Vec<Expression>),
@@ -40,6 +44,18 @@ impl Expression {
     /// The language of a parsed pattern, matched against whole texts.
     pub fn pattern(pattern: Pattern) -> Expression {
         Expression { node: Arc::new(Node::Pattern(pattern)), depth: 1 }
+    }
+
+    /// What a pattern reads at the beginning of a longer text, and that text: members are a match,
+    /// [`EDGE`], and what follows it, which holds no `EDGE`. Look-ahead and the end of the text see what
+    /// follows the match; look-behind and the start of the text see the match alone.
+    pub fn lexeme(pattern: Pattern) -> Expression {
+        Expression { node: Arc::new(Node::Lexeme(pattern)), depth: 1 }
+    }
+
+    /// Whether this is an [`Expression::lexeme`].
+    pub fn is_lexeme(&self) -> bool {
+        matches!(&*self.node, Node::Lexeme(_))
     }
 
     /// The given texts and no others; any bytes are allowed.
@@ -122,6 +138,7 @@ impl Expression {
     pub fn is_text(&self) -> bool {
         match &*self.node {
             Node::Pattern(_) | Node::Recognized(_) | Node::Complement(_) => true,
+            Node::Lexeme(_) => false,
             Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
             Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
             Node::Intersection(list) => list.iter().any(Expression::is_text),
@@ -174,7 +191,8 @@ impl Expression {
                 list.iter().for_each(|one| one.add_groups(groups));
             }
             Node::Repeat(one, ..) | Node::Difference(one, _) => one.add_groups(groups),
-            Node::Texts(_)
+            Node::Lexeme(_)
+            | Node::Texts(_)
             | Node::Recognized(_)
             | Node::Complement(_)
             | Node::Edits(..)
@@ -188,7 +206,7 @@ impl Expression {
 
     pub(crate) fn over(node: Node) -> Result<Expression, Error> {
         let below = match &node {
-            Node::Pattern(_) | Node::Texts(_) | Node::Recognized(_) => 0,
+            Node::Pattern(_) | Node::Lexeme(_) | Node::Texts(_) | Node::Recognized(_) => 0,
             Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
                 list.iter().map(|one| one.depth).max().unwrap_or(0)
             }
@@ -216,6 +234,7 @@ impl Expression {
     pub(crate) fn lower(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
         Ok(match &*self.node {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
+            Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
             Node::Texts(list) => lower::texts(terms, list.clone()),
             Node::Recognized(recognizer) => terms.recognized(recognizer),
             Node::Union(list) => {

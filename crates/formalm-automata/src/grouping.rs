@@ -141,7 +141,8 @@ fn prepared(expression: &Expression, limits: Limits, groups: &mut usize) -> Resu
             Form::All(parts?)
         }
         Node::Difference(left, _) => Form::All(vec![prepared(left, limits, groups)?]),
-        Node::Texts(_)
+        Node::Lexeme(_)
+        | Node::Texts(_)
         | Node::Recognized(_)
         | Node::Complement(_)
         | Node::Edits(..)

@@ -2,7 +2,7 @@
 
 use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
-use crate::expression::Expression;
+use crate::expression::{EDGE, Expression};
 use crate::syntax::{Node, Pattern};
 use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
 use crate::transduce::{EditsId, Rule, RulesId};
@@ -12,6 +12,18 @@ struct Lowering<'a> {
     terms: &'a mut Terms,
     behinds: Vec<TermId>,
     region: Option<Region<'a>>,
+    edge: Edge,
+}
+
+/// What a pattern makes of the edge of a lexeme.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    /// There is none: the text is the lexeme.
+    Missing,
+    /// It is ahead: what is read here ends before it.
+    Ahead,
+    /// It may be passed over in front of any character.
+    Passed,
 }
 
 /// Groups in which edits are allowed.
@@ -24,10 +36,26 @@ struct Region<'a> {
 
 /// The language of a pattern as a term that depends on nothing around it.
 pub(crate) fn pattern(terms: &mut Terms, pattern: &Pattern) -> TermId {
-    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None };
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None, edge: Edge::Missing };
     let body = lowering.node(&pattern.root, false);
     let behinds = lowering.behinds.into();
     terms.scope(body, behinds)
+}
+
+/// The lexemes of a pattern with what follows them: see [`Expression::lexeme`].
+pub(crate) fn lexeme(terms: &mut Terms, pattern: &Pattern) -> TermId {
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None, edge: Edge::Ahead };
+    let body = lowering.node(&pattern.root, false);
+    let behinds = lowering.behinds.into();
+    let edge = texts(terms, vec![vec![EDGE]]);
+    let others = texts(terms, (0..EDGE).map(|byte| vec![byte]).collect());
+    let others = terms.repeat(others, 0, UNBOUNDED, false);
+    let tail = terms.cat(edge, others);
+    let body = terms.cat(body, tail);
+    let body = terms.scope(body, behinds);
+    // What prefers a longer match passes over the edge, and must not wait for another one.
+    let once = terms.cat(others, tail);
+    terms.and(vec![body, once])
 }
 
 /// The language of a pattern with edits in its groups called `name`.
@@ -38,8 +66,8 @@ pub(crate) fn edited_pattern(
     edits: EditsId,
     work: &mut Work,
 ) -> Result<TermId, Exhausted> {
-    let region = Region { groups: pattern.groups_named(name), edits, work, spent: None };
-    let mut lowering = Lowering { terms, behinds: Vec::new(), region: Some(region) };
+    let region = Some(Region { groups: pattern.groups_named(name), edits, work, spent: None });
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region, edge: Edge::Missing };
     let body = lowering.node(&pattern.root, false);
     if let Some(spent) = lowering.region.and_then(|region| region.spent) {
         return Err(spent);
@@ -158,7 +186,10 @@ impl Lowering<'_> {
     fn node(&mut self, node: &Node, ordered: bool) -> TermId {
         match node {
             Node::Empty => EPSILON,
-            Node::Class(set) => class(self.terms, set),
+            Node::Class(set) => {
+                let class = class(self.terms, set);
+                self.passing(class)
+            }
             Node::Concat(list) => self.concat(list, ordered),
             Node::Alternation(list) => self.alternation(list, ordered),
             Node::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
@@ -177,11 +208,11 @@ impl Lowering<'_> {
             }
             Node::Group { index, node } => self.group(*index, node, ordered),
             Node::Atomic(node) => {
-                let body = self.node(node, true);
+                let body = self.beyond(node, true);
                 self.terms.atomic(body)
             }
             Node::Look { ahead: true, negative, node } => {
-                let body = self.node(node, false);
+                let body = self.beyond(node, false);
                 let rest = self.terms.cat(body, FULL);
                 let rest = if *negative { self.terms.not(rest) } else { rest };
                 self.terms.assert(rest)
@@ -191,11 +222,48 @@ impl Lowering<'_> {
                 self.behind(body, *negative)
             }
             Node::TextStart => self.text_start(false),
-            Node::TextEnd => self.terms.assert(EPSILON),
+            Node::TextEnd => {
+                let end = self.end();
+                self.terms.assert(end)
+            }
             Node::WordBoundary { negative, word, empty_fails } => {
                 self.word_boundary(*negative, word, *empty_fails)
             }
         }
+    }
+
+    /// A node that is read over the edge of the lexeme, if there is one: it looks ahead, or says
+    /// what is preferred.
+    fn beyond(&mut self, node: &Node, ordered: bool) -> TermId {
+        self.past_the_edge(|it| it.node(node, ordered))
+    }
+
+    fn past_the_edge(&mut self, read: impl FnOnce(&mut Self) -> TermId) -> TermId {
+        let before = self.edge;
+        if before == Edge::Ahead {
+            self.edge = Edge::Passed;
+        }
+        let body = read(self);
+        self.edge = before;
+        body
+    }
+
+    /// What remains at the end of the text.
+    fn end(&mut self) -> TermId {
+        if self.edge == Edge::Missing {
+            return EPSILON;
+        }
+        let edge = texts(self.terms, vec![vec![EDGE]]);
+        self.terms.alt(vec![EPSILON, edge])
+    }
+
+    /// A character that may stand behind the edge.
+    fn passing(&mut self, class: TermId) -> TermId {
+        if self.edge != Edge::Passed {
+            return class;
+        }
+        let edge = self.end();
+        self.terms.cat(edge, class)
     }
 
     fn group(&mut self, index: u32, node: &Node, ordered: bool) -> TermId {
@@ -217,7 +285,8 @@ impl Lowering<'_> {
         let mut end = list.len();
         while end > 0 {
             // A run of single characters is one text: one leaf instead of a chain of terms.
-            let plain = |node: &&Node| only_char(node).is_some() && self.region.is_none();
+            let passes = self.region.is_some() || self.edge == Edge::Passed;
+            let plain = |node: &&Node| only_char(node).is_some() && !passes;
             let run = list[..end].iter().rev().take_while(plain).count();
             let head = if run > 1 {
                 let text: String = list[end - run..end].iter().filter_map(only_char).collect();
@@ -240,7 +309,7 @@ impl Lowering<'_> {
         let mut characters = CharSet::empty();
         let mut others = Vec::new();
         for node in list {
-            if self.region.is_some() {
+            if self.region.is_some() || self.edge == Edge::Passed {
                 others.push(self.node(node, false));
             } else if let Node::Class(set) = node {
                 characters = characters.union(set);
@@ -257,7 +326,9 @@ impl Lowering<'_> {
 
     /// Look-behind: the body has just been read.
     fn behind(&mut self, body: TermId, negative: bool) -> TermId {
-        let any = any_text(self.terms);
+        let any = class(self.terms, &CharSet::all());
+        let any = self.passing(any);
+        let any = self.terms.repeat(any, 0, UNBOUNDED, false);
         let marked = self.terms.cat(body, MARK);
         let behind = self.terms.cat(any, marked);
         self.numbered(behind, negative)
@@ -281,7 +352,8 @@ impl Lowering<'_> {
         let word = class(self.terms, word);
         let after = self.behind(word, false);
         let not_after = self.behind(word, true);
-        let rest = self.terms.cat(word, FULL);
+        let ahead = self.past_the_edge(|it| it.passing(word));
+        let rest = self.terms.cat(ahead, FULL);
         let before = self.terms.assert(rest);
         let rest = self.terms.not(rest);
         let not_before = self.terms.assert(rest);
@@ -293,7 +365,8 @@ impl Lowering<'_> {
         let within = self.terms.cat(after, before);
         let mut outside = self.terms.cat(not_after, not_before);
         if empty_fails {
-            let something = self.terms.not(EPSILON);
+            let end = self.end();
+            let something = self.terms.not(end);
             let ahead = self.terms.assert(something);
             let behind = self.text_start(true);
             let nonempty = self.terms.alt(vec![ahead, behind]);

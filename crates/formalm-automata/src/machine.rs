@@ -13,6 +13,7 @@ use crate::bytes::ByteSet;
 use crate::combined::Plainly;
 use crate::error::Error;
 use crate::lexemes::Lexemes;
+use crate::spelling::Escapes;
 use crate::viability::{KeyId, Repetition};
 
 /// A lazy deterministic machine over bytes that shows live states only: from each of them some
@@ -242,6 +243,32 @@ pub trait Steps {
         Ok(None)
     }
 
+    /// How strings are spelled, if the key is inside of a string of JSON, between two characters,
+    /// and nothing is refused before its end: only tokens that end it have to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn in_open_string(&self, _key: KeyId) -> Result<Option<Escapes>, Error> {
+        Ok(None)
+    }
+
+    /// Texts behind which alone a key differs from its reference: a token that begins with none of
+    /// them is allowed by both or by neither. Without a reference, tokens begin with one of them,
+    /// or are the beginning of one. `None` where such texts are not known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn texts(&self, _key: KeyId, _reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        Ok(None)
+    }
+
+    /// The key under which a mask may be kept, for one that looking ahead met.
+    fn kept(&self, _key: KeyId) -> Option<KeyId> {
+        None
+    }
+
     /// Bytes that two keys may read differently, where they are few and known without reading.
     ///
     /// # Errors
@@ -249,6 +276,27 @@ pub trait Steps {
     /// [`Error::Limit`].
     fn differing(&self, _first: KeyId, _second: KeyId) -> Result<Option<ByteSet>, Error> {
         Ok(None)
+    }
+}
+
+/// A list of texts. Those with a common beginning stand together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Adds a text, given in parts.
+    pub fn push(&mut self, parts: [&[u8]; 2]) {
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The texts in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
 }
 

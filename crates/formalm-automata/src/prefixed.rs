@@ -9,7 +9,8 @@ use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::lexemes::NoLexemes;
-use crate::machine::{Keys, Machine, Purpose, Steps};
+use crate::machine::{Keys, Machine, Purpose, Steps, Texts};
+use crate::spelling::Escapes;
 use crate::viability::{KeyId, Repetition};
 
 /// What is in front of every member.
@@ -293,6 +294,19 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
     fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
         Ok(self.steps.nearly(inner)?.map(|(other, most)| (self.outer(other), most)))
+    }
+
+    fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.in_open_string(inner))
+    }
+
+    fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        let inner = reference.map(|reference| self.inner(reference));
+        match (self.inner(key), inner) {
+            (Some(key), None) => self.steps.texts(key, None),
+            (Some(key), Some(Some(reference))) => self.steps.texts(key, Some(reference)),
+            _ => Ok(None),
+        }
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {

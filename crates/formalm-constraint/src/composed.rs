@@ -164,7 +164,8 @@ impl<K: Keys> ComposedKeys<K> {
             }
         };
         let (mut add, mut remove) = (Vec::new(), Vec::new());
-        difference(&steps, self.vocabulary.trie(), (key, other), &mut add, &mut remove)?;
+        let pair = (Some(key), Some(other));
+        difference(&steps, self.vocabulary.trie(), None, pair, &mut add, &mut remove)?;
         let mut own = vec![0; words.len()];
         base.join(&mut own);
         patch(&mut own, &add, &remove);

@@ -15,7 +15,8 @@ use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
 use crate::memo::Memo;
 use crate::repetition;
-use crate::walk::{Walk, difference};
+use crate::strings;
+use crate::walk::{Walk, along, difference, read};
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
@@ -43,7 +44,7 @@ impl Purpose for MaskOf<'_> {
         {
             return Ok(mask);
         }
-        mask(steps, self.vocabulary, self.key, self.memo)
+        self.mask(steps, self.key)
     }
 }
 
@@ -59,7 +60,7 @@ impl MaskOf<'_> {
         let mask = match known {
             Some(known) => known,
             None => {
-                let mask = mask(keys, self.vocabulary, other, self.memo)?;
+                let mask = self.mask(keys, other)?;
                 self.memo.insert(other.number(), mask.clone());
                 mask
             }
@@ -76,27 +77,42 @@ impl MaskOf<'_> {
         patch(&mut words, &[], &remove);
         Ok(Some(if remove.is_empty() { mask } else { Mask::from_words(words) }))
     }
-}
 
-fn mask(
-    keys: &impl Steps,
-    vocabulary: &Vocabulary,
-    key: KeyId,
-    memo: &Memo,
-) -> Result<Mask, Error> {
-    if let Some(mask) = repetition::mask(keys, vocabulary, key)? {
-        return Ok(mask);
-    }
-    if let Some(reference) = keys.reference(key)? {
-        let known = match repetition::mask(keys, vocabulary, reference)? {
-            Some(mask) => Some(mask),
-            None => memo.with(reference.number(), Mask::clone),
-        };
-        if let Some(mask) = known {
-            return from_reference(keys, vocabulary, (key, reference), mask);
+    fn mask(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
+        if let Some(mask) = self.tabulated(keys, key)? {
+            return Ok(mask);
         }
+        if let Some(reference) = keys.reference(key)?
+            && let Some(mask) = self.reference(keys, reference)?
+        {
+            return from_reference(keys, self.vocabulary, (key, reference), mask);
+        }
+        plain(keys, self.vocabulary, key)
     }
-    plain(keys, vocabulary, key)
+
+    /// The mask of a key for which tables say what most tokens do.
+    fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
+        if let Some(escapes) = keys.in_open_string(key)? {
+            return strings::open(keys, self.vocabulary.strings(escapes), key).map(Some);
+        }
+        repetition::mask(keys, self.vocabulary, key)
+    }
+
+    /// The mask of a key that others are changed from, if tables give it. Many are changed
+    /// from the same one.
+    fn reference(&self, keys: &impl Steps, reference: KeyId) -> Result<Option<Mask>, Error> {
+        let kept = keys.kept(reference);
+        if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
+            return Ok(Some(known));
+        }
+        let Some(mask) = self.tabulated(keys, reference)? else {
+            return Ok(self.memo.with(reference.number(), Mask::clone));
+        };
+        if let Some(kept) = kept {
+            self.memo.insert(kept.number(), mask.clone());
+        }
+        Ok(Some(mask))
+    }
 }
 
 fn from_reference(
@@ -106,7 +122,16 @@ fn from_reference(
     mask: Mask,
 ) -> Result<Mask, Error> {
     let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
-    difference(keys, vocabulary.trie(), pair, &mut only_key, &mut only_reference)?;
+    let trie = vocabulary.trie();
+    let both = (Some(pair.0), Some(pair.1));
+    match keys.texts(pair.0, Some(pair.1))? {
+        None => difference(keys, trie, None, both, &mut only_key, &mut only_reference)?,
+        Some(texts) => along(trie, &texts, |node, text| {
+            let Some(text) = text else { return Ok(()) };
+            let after = (read(keys, pair.0, text)?, read(keys, pair.1, text)?);
+            difference(keys, trie, Some(node), after, &mut only_key, &mut only_reference)
+        })?,
+    }
     match mask {
         Mask::Patched { base, add, remove } => {
             only_reference.sort_unstable();
@@ -130,6 +155,20 @@ fn from_reference(
 }
 
 fn plain(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+    let words = vocabulary.len().div_ceil(32);
+    if let Some(texts) = keys.texts(key, None)? {
+        let (mut ids, trie) = (Vec::new(), vocabulary.trie());
+        along(trie, &texts, |node, text| {
+            let Some(text) = text else {
+                ids.extend_from_slice(trie.tokens_at(node));
+                return Ok(());
+            };
+            let Some(after) = read(keys, key, text)? else { return Ok(()) };
+            let emit = &mut |tokens: &[u32]| ids.extend_from_slice(tokens);
+            Walk::new(keys, trie).subtree(node, after, emit)
+        })?;
+        return Ok(Mask::from_ids(ids, words));
+    }
     let live = match keys.few(key)? {
         Some(few) => few,
         None => keys.live_bytes(key)?,
@@ -137,5 +176,5 @@ fn plain(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask,
     let mut ids = Vec::new();
     let mut walk = Walk::new(keys, vocabulary.trie());
     walk.tokens(key, live.iter(), &mut |tokens| ids.extend_from_slice(tokens))?;
-    Ok(Mask::from_ids(ids, vocabulary.len().div_ceil(32)))
+    Ok(Mask::from_ids(ids, words))
 }

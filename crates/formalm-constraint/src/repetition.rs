@@ -74,7 +74,9 @@ impl<K: Steps> Making<'_, K> {
         let (keys, crossings) = (self.keys, self.vocabulary.classes().crossings());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
-            walk::words(keys, crossings.nodes(), (root, exit), &mut |word| remainders.push(word))?;
+            walk::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
+                remainders.push(word);
+            })?;
         }
         remainders.into_iter().try_for_each(|remainder| self.crossed(crossings, remainder))
     }
@@ -167,12 +169,5 @@ impl<K: Steps> Making<'_, K> {
 
 /// Whether bytes are viable from a key.
 pub(crate) fn reads(keys: &impl Steps, key: KeyId, bytes: &[u8]) -> Result<bool, Error> {
-    let mut key = key;
-    for &byte in bytes {
-        match keys.step(key, byte)? {
-            Some(next) => key = next,
-            None => return Ok(false),
-        }
-    }
-    Ok(true)
+    Ok(walk::read(keys, key, bytes)?.is_some())
 }

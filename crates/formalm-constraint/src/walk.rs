@@ -1,7 +1,7 @@
 //! Walks of a machine along the trie of the vocabulary.
 
 use formalm_automata::{
-    ByteSet, Cover, EndSteps, Error, KeyId, Machine, Repetition, StateId, Steps,
+    ByteSet, Cover, EndSteps, Error, KeyId, Machine, Repetition, StateId, Steps, Texts,
 };
 use formalm_vocabulary::{Node, Trie};
 use rustc_hash::FxHashMap;
@@ -49,7 +49,7 @@ impl<'a, K: Steps> Walk<'a, K> {
     }
 
     /// Tokens at and below `node`, which has just been read, ending in `key`.
-    fn subtree(
+    pub(crate) fn subtree(
         &mut self,
         node: u32,
         key: KeyId,
@@ -194,12 +194,13 @@ fn loops_of(keys: &impl Steps, key: KeyId) -> Result<Loops, Error> {
     Ok(loops)
 }
 
-/// Words of a prefix tree at and below a node that are viable from a key; the node is not read yet.
+/// Words of a prefix tree at and below a node that are viable from a key, with the keys they lead
+/// to; the node is not read yet.
 pub(crate) fn words<K: Steps>(
     keys: &K,
     nodes: &[Node],
     (root, key): (u32, KeyId),
-    emit: &mut impl FnMut(u32),
+    emit: &mut impl FnMut(u32, KeyId),
 ) -> Result<(), Error> {
     let top = nodes[root as usize].depth();
     let mut stack: Vec<(KeyId, Option<ByteSet>)> = vec![(key, None)];
@@ -215,7 +216,7 @@ pub(crate) fn words<K: Steps>(
             continue;
         };
         if let Some(word) = here.word() {
-            emit(word);
+            emit(word, next);
         }
         if here.end() > at + 1 {
             stack.truncate(depth + 1);
@@ -226,11 +227,13 @@ pub(crate) fn words<K: Steps>(
     Ok(())
 }
 
-/// Walks two keys together: tokens that only the first or only the second allows.
+/// Walks two keys together: tokens that only the first or only the second allows, at and below a
+/// node that has just been read, or anywhere.
 pub(crate) fn difference<K: Steps>(
     keys: &K,
     trie: &Trie,
-    pair: (KeyId, KeyId),
+    root: Option<u32>,
+    pair: (Option<KeyId>, Option<KeyId>),
     only_first: &mut Vec<u32>,
     only_second: &mut Vec<u32>,
 ) -> Result<(), Error> {
@@ -241,12 +244,25 @@ pub(crate) fn difference<K: Steps>(
         (None, None) => Ok(None),
     };
     let nodes = trie.nodes();
-    let start = (Some(pair.0), Some(pair.1));
-    let mut stack = vec![(start, differing(start)?)];
-    let mut at = 0;
-    while (at as usize) < nodes.len() {
+    let (top, mut at, end) = match root {
+        Some(root) => {
+            let here = nodes[root as usize];
+            match pair {
+                (Some(_), None) => only_first.extend_from_slice(trie.tokens_at(root)),
+                (None, Some(_)) => only_second.extend_from_slice(trie.tokens_at(root)),
+                _ => {}
+            }
+            (here.depth(), root + 1, here.end())
+        }
+        None => (0, 0, nodes.len() as u32),
+    };
+    if pair.0 == pair.1 {
+        return Ok(());
+    }
+    let mut stack = vec![(pair, differing(pair)?)];
+    while at < end {
         let here = nodes[at as usize];
-        let depth = here.depth();
+        let depth = here.depth() - top;
         let ((first, second), bytes) = stack[depth - 1];
         if bytes.is_some_and(|bytes| !bytes.contains(here.byte())) {
             at = here.end();
@@ -271,6 +287,47 @@ pub(crate) fn difference<K: Steps>(
         at += 1;
     }
     Ok(())
+}
+
+/// Hands out the nodes along texts, each once: those that a text goes beyond, and the last node of
+/// a text with the text.
+pub(crate) fn along(
+    trie: &Trie,
+    texts: &Texts,
+    mut emit: impl FnMut(u32, Option<&[u8]>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
+    for text in texts.iter() {
+        let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
+        before = text;
+        if path.len() < common {
+            // No token is so long.
+            continue;
+        }
+        path.truncate(common);
+        for (at, &byte) in text.iter().enumerate().skip(common) {
+            let next = match path.last() {
+                Some(&node) => trie.child(node, byte),
+                None => trie.root_child(byte),
+            };
+            let Some(next) = next else { break };
+            path.push(next);
+            emit(next, (at + 1 == text.len()).then_some(text))?;
+        }
+    }
+    Ok(())
+}
+
+/// The key after a text.
+pub(crate) fn read(keys: &impl Steps, key: KeyId, text: &[u8]) -> Result<Option<KeyId>, Error> {
+    let mut key = key;
+    for &byte in text {
+        match keys.step(key, byte)? {
+            Some(next) => key = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(key))
 }
 
 /// Hands out the viable tokens of every node of the trie, with the state they lead to.

@@ -46,9 +46,10 @@ impl Empty {
             Empty::Rules => {
                 ("no text is a member", "every way through the start rule comes back to it")
             }
-            Empty::Lexemes => {
-                ("no text is cut into lexemes as it asks", "some longer lexeme always comes first")
-            }
+            Empty::Lexemes => (
+                "no text is cut into lexemes as it asks",
+                "some longer lexeme always comes first, or what one looks ahead for never follows",
+            ),
         };
         Error::Language {
             message: format!("the grammar is empty: {message}"),
@@ -106,7 +107,10 @@ impl GrammarAutomaton {
             start: StateId::from_number(start + 1),
             limits,
             notes,
-            text: grammar.terminals.iter().all(|one| one.language.is_text()),
+            text: grammar.terminals.iter().all(|one| {
+                // The lexemes of a pattern are texts.
+                one.language.is_text() || one.language.is_lexeme()
+            }),
             grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
         };
         automaton.flag(&mut automaton.lock(), start)?;
@@ -160,7 +164,7 @@ impl Core {
     /// The state before anything was read; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
         let mut readings = self.start_readings()?;
-        if self.lexing != crate::grammar::Lexing::Any {
+        if self.checked {
             readings = self.viable_ones(readings)?;
         }
         Ok(self.state(&readings))

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
 use crate::indentation::PLAIN;
+use crate::lexer::Kind;
 use crate::lists::NOTHING;
 
 /// Pairs of lexer states looked at before a lexeme is given up.
@@ -141,6 +142,8 @@ impl Core {
                 found.extend(left.map(|left| (text, left)));
             }
         }
+        // Behind a separator the text may end, whatever was looked ahead for.
+        found.retain(|one| self.lexer.may_end(one.1));
         Ok(found)
     }
 
@@ -287,19 +290,15 @@ impl Core {
             let terminal = self.lexer.terminal(*one);
             self.layout.as_ref().is_some_and(|layout| layout.comments.contains(&terminal))
         };
-        let line: &[Vec<u8>] =
-            if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
+        let line: &[Vec<u8>] = if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
         for text in separator.texts.iter().chain(line) {
             let mut forbidden = forbidden;
             for &byte in text {
-                let outcome = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
-                if outcome == crate::lexer::DEAD {
-                    return Ok(true);
+                match self.pending(forbidden, byte)? {
+                    None => break,
+                    Some(NOTHING) => return Ok(true),
+                    Some(left) => forbidden = left,
                 }
-                if outcome.matches != NOTHING {
-                    break;
-                }
-                forbidden = outcome.next;
             }
         }
         Ok(false)
@@ -349,7 +348,9 @@ impl Core {
         let mut bytes = self.lexer.representatives().to_vec();
         let Some(wanted) = wanted else { return Ok(bytes) };
         let threads = self.lexer.lists.share(lexeme);
-        let is_wanted = |one: &u32| self.lexer.terminal(*one) == wanted;
+        let is_wanted = |one: &u32| {
+            self.lexer.terminal(*one) == wanted && self.lexer.kind(*one) == Kind::Lexeme
+        };
         let threads: Vec<u32> = threads.iter().copied().filter(is_wanted).collect();
         let mut read = Vec::with_capacity(bytes.len());
         for &byte in &bytes {
@@ -372,7 +373,8 @@ impl Core {
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
         for &thread in &*self.lexer.lists.share(from.0) {
-            if wanted.is_some_and(|wanted| self.lexer.terminal(thread) != wanted) {
+            let is_other = |wanted| self.lexer.terminal(thread) != wanted;
+            if self.lexer.kind(thread) != Kind::Lexeme || wanted.is_some_and(is_other) {
                 continue;
             }
             let mut pair = from;

@@ -23,6 +23,7 @@ impl Core {
         let set = self.stacks.tables.sets.share(allowed);
         let allowed_terminals = members(&set).filter_map(|number| number.checked_sub(1));
         let mut all = union(&allowed_terminals.collect::<Vec<u32>>(), &self.ignored);
+        all = union(&all, &self.whole);
         if let Some(layout) = self.layout.as_ref().filter(|_| !lines) {
             // In brackets line breaks are blanks.
             all = union(&all, &[layout.newline]);
@@ -57,7 +58,7 @@ impl Core {
     /// The lexer state that reads all of these terminals but some, and watches for all that
     /// lexemes may become.
     pub(crate) fn start_of_all(&mut self, terminals: &[u32], without: &[u32]) -> u32 {
-        let all = union(terminals, &self.ignored);
+        let all = union(&union(terminals, &self.ignored), &self.whole);
         let watched = self.replaced.iter().map(|one| self.became(one.text as u32));
         let read = all.iter().copied().filter(|one| !without.contains(one));
         let mut threads: Vec<u32> = read.chain(watched).collect();
@@ -70,6 +71,11 @@ impl Core {
     /// The number of lexemes of other terminals that became this one.
     pub(crate) fn became(&self, terminal: u32) -> u32 {
         self.terminals + terminal
+    }
+
+    /// Whether a terminal is never read: lexemes must not end within it.
+    pub(crate) fn is_whole(&self, terminal: u32) -> bool {
+        self.whole.binary_search(&terminal).is_ok()
     }
 
     pub(crate) fn is_ignored(&self, terminal: u32) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Limits as TerminalLimits, Machine};
+use formalm_automata::{Automaton, EDGE, Error, Limits as TerminalLimits, Machine};
 use rustc_hash::FxHashMap;
 
 use crate::certificate::Certificate;
@@ -50,6 +50,8 @@ pub(crate) struct Core {
     pub(crate) lexer: Lexer,
     pub(crate) scans: Scans,
     pub(crate) lexing: Lexing,
+    /// What the stacks allow may have no text: lexemes are ordered, or some look beyond themselves.
+    pub(crate) checked: bool,
     /// What is known of lines, where indentation matters.
     pub(crate) layout: Option<Layout>,
     pub(crate) limits: Limits,
@@ -57,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) states: Lists,
     /// Terminals that may stand anywhere, ascending.
     pub(crate) ignored: Vec<u32>,
+    /// Terminals that no lexeme ends within, ascending; they come last.
+    pub(crate) whole: Vec<u32>,
     /// Lexemes that become others; sorted.
     pub(crate) replaced: Vec<Replaced>,
     /// Number of terminals; beyond it are lexemes that became a terminal.
@@ -93,18 +97,12 @@ impl Core {
         let mut meter = Meter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = terminals(grammar)?;
         let ignored = ignored(grammar);
+        let mut whole: Vec<u32> = grammar.whole.iter().map(|&at| at as u32).collect();
+        whole.sort_unstable();
         let mut replaced = grammar.replaced.clone();
         replaced.sort_unstable();
-        // In ordered readings what is ignored never comes to the parser, unless it was replaced.
-        let comes = |at: u32| replaced.iter().any(|one| one.text == at as usize);
-        let ordered = grammar.lexing != Lexing::Any;
-        let unread = |at: u32| ordered && ignored.contains(&at) && !comes(at);
         let layout = Layout::new(grammar);
-        let is_level = |at: u32| layout.as_ref().is_some_and(|layout| layout.is_level(at));
-        let barren: Vec<bool> = (0..)
-            .zip(&automata)
-            .map(|(at, one)| (one.is_none() && !is_level(at)) || unread(at))
-            .collect();
+        let barren = barren(grammar, &automata);
         let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
         let start = grammar.terminals.len() + grammar.start;
         let Some(prepared) = Prepared::new(lowering, &barren, start as u32) else {
@@ -113,11 +111,17 @@ impl Core {
         let used = used(&prepared);
         let automata: Vec<Option<Arc<Automaton>>> = (0..)
             .zip(automata)
-            .map(|(at, one)| one.filter(|_| used[at as usize] || ignored.contains(&at)))
+            .map(|(at, one)| {
+                one.filter(|_| used[at as usize] || ignored.contains(&at) || whole.contains(&at))
+            })
             .collect();
         // What became a terminal is watched by a thread of its own.
         let twice = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
-        let mut lexer = Lexer::new([automata, twice].concat(), columns(grammar));
+        let mut ahead: Vec<bool> =
+            grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
+        let looks = (0..).zip(&automata).any(|(at, one): (usize, _)| one.is_some() && ahead[at]);
+        ahead.resize(automata.len() + twice.len(), false);
+        let mut lexer = Lexer::new([automata, twice].concat(), ahead, columns(grammar));
         let shortest = shortest(&mut lexer, &prepared, layout.as_ref())?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
         let mut core = Core {
@@ -125,10 +129,12 @@ impl Core {
             lexer,
             scans: Scans::default(),
             lexing: grammar.lexing,
+            checked: grammar.lexing != Lexing::Any || looks,
             layout,
             limits,
             states: Lists::default(),
             ignored,
+            whole,
             replaced,
             terminals: grammar.terminals.len() as u32,
             contexts: FxHashMap::default(),
@@ -138,7 +144,7 @@ impl Core {
             mark: None,
             seen_bytes: 0,
         };
-        if core.lexing != Lexing::Any {
+        if core.checked {
             core.look_at_lines(&prepared)?;
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
             core.certify(&all.collect::<Vec<u32>>())?;
@@ -239,8 +245,13 @@ pub(crate) fn terminals(
             Err(Error::Language { .. }) => None,
             Err(limit) => return Err(limit),
         };
-        let empty = automaton.as_ref().is_some_and(|one| one.is_accepting(one.start()));
-        if empty && grammar.lexing != Lexing::Any {
+        let ahead = one.language.is_lexeme();
+        let empty = match &automaton {
+            Some(one) if ahead => one.step(one.start(), EDGE)?.is_some(),
+            Some(one) => one.is_accepting(one.start()),
+            None => false,
+        };
+        if empty && (ahead || grammar.lexing != Lexing::Any) {
             return Err(Error::Language {
                 message: format!("the terminal {} matches the empty text", one.name),
                 span: one.span,
@@ -251,6 +262,18 @@ pub(crate) fn terminals(
         automata.push(automaton);
     }
     Ok((automata, nullable))
+}
+
+/// Terminals of which no lexeme comes to the parser.
+pub(crate) fn barren(grammar: &Grammar, automata: &[Option<Arc<Automaton>>]) -> Vec<bool> {
+    // In ordered readings what is ignored never comes to the parser, unless it was replaced.
+    let comes = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
+    let ordered = grammar.lexing != Lexing::Any;
+    let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !comes(at);
+    let layout = Layout::new(grammar);
+    let is_level = |at: usize| layout.as_ref().is_some_and(|one| one.is_level(at as u32));
+    let all = automata.iter().enumerate();
+    all.map(|(at, one)| (one.is_none() && !is_level(at)) || unread(at)).collect()
 }
 
 /// Terminals that some production has.

@@ -26,6 +26,9 @@ pub struct Grammar {
     pub rules: Vec<Rule>,
     /// Terminals that may stand before, between and after all others.
     pub ignored: Vec<usize>,
+    /// Terminals that are never read, and that no lexeme may end within: the longest of them that
+    /// goes on beyond a lexeme forbids that lexeme. With [`Lexing::Longest`] only.
+    pub whole: Vec<usize>,
     /// The rule whose texts are the members.
     pub start: usize,
     /// How texts are cut into lexemes.
@@ -63,7 +66,7 @@ pub struct Note {
 pub struct Terminal {
     /// What it is called in messages.
     pub name: String,
-    /// The texts.
+    /// The texts; an [`Expression::lexeme`] if it looks ahead.
     pub language: Expression,
     /// Where it is written.
     pub span: Option<Span>,
@@ -147,7 +150,7 @@ impl Grammar {
             return Err(unknown("start rule"));
         }
         self.check_indentation()?;
-        if self.ignored.iter().any(|&at| at >= self.terminals.len()) {
+        if self.ignored.iter().chain(&self.whole).any(|&at| at >= self.terminals.len()) {
             return Err(unknown("terminal"));
         }
         for rule in &self.rules {

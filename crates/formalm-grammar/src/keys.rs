@@ -10,7 +10,6 @@ use formalm_automata::{
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{GrammarAutomaton, Grown};
-use crate::grammar::Lexing;
 use crate::lists::NOTHING;
 
 /// The states of a grammar's machine as keys.
@@ -130,13 +129,13 @@ impl Steps for Ahead<'_> {
 impl Lexemes for Ahead<'_> {
     fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
-        if core.lexing != Lexing::Any && !core.certificate.is_there() {
+        if core.checked && !core.certificate.is_there() {
             return Ok(None);
         }
         let mut all = Vec::new();
         for reading in core.readings(key.number() - 1) {
             core.stacks.meter.reset();
-            if core.lexing != Lexing::Any && !core.is_settled_at(reading.place)? {
+            if core.checked && !core.is_settled_at(reading.place)? {
                 return Ok(None);
             }
             let lexeme = match reading.is_between() {
@@ -164,7 +163,7 @@ impl Lexemes for Ahead<'_> {
     fn fits(&self, context: Context, left: u32) -> Result<bool, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        Ok(core.lexing == Lexing::Any || core.fits(context.0, left)?)
+        Ok(!core.checked || core.fits(context.0, left)?)
     }
 
     #[inline]
@@ -183,14 +182,13 @@ impl Lexemes for Ahead<'_> {
     fn pending(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        let outcome = core.lexer.step(left, byte, &mut core.stacks.meter)?;
-        Ok((outcome.matches == NOTHING).then_some(outcome.next))
+        core.pending(left, byte)
     }
 
     fn is_certain(&self, place: Place) -> Result<bool, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
         core.stacks.meter.reset();
-        Ok(core.lexing == Lexing::Any || core.is_settled_at(place.0)?)
+        Ok(!core.checked || core.is_settled_at(place.0)?)
     }
 
     fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {

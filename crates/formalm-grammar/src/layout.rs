@@ -120,6 +120,20 @@ impl Layout {
         self.places.intern(&list)
     }
 
+    /// What the end of a line stands for, by the places before it and behind it; `None` for other
+    /// lexemes.
+    pub(crate) fn told(&self, terminal: u32, before: u32, behind: u32) -> Option<Vec<u32>> {
+        if self.column(terminal).is_none() {
+            return (terminal == self.newline).then(Vec::new);
+        }
+        let (before, behind) = (self.parts(before), self.parts(behind));
+        let (old, new) = (before.levels.len(), behind.levels.len());
+        let mut told = if before.depth == BEFORE { Vec::new() } else { vec![self.newline] };
+        told.extend(std::iter::repeat_n(self.indent, new.saturating_sub(old)));
+        told.extend(std::iter::repeat_n(self.dedent, old.saturating_sub(new)));
+        Some(told)
+    }
+
     fn is_in_brackets(&self, place: u32) -> bool {
         !matches!(self.places.get(place), [_, 0 | BEFORE, ..])
     }
@@ -234,6 +248,19 @@ impl Core {
         }
         let stacks = if open_line { self.stacks.shift(stacks, newline)? } else { NOTHING };
         self.ends_behind(stacks, levels.len())
+    }
+
+    /// What the end of a text stands for, where it may end.
+    pub(crate) fn told_at_end(&mut self, reading: Reading) -> Result<Vec<u32>, Error> {
+        let Some(layout) = &self.layout else { return Ok(Vec::new()) };
+        let Parts { stacks, depth, levels } = layout.parts(reading.place);
+        let (newline, dedent) = (layout.newline, layout.dedent);
+        let mut told = vec![dedent; levels.len() - 1];
+        let is_closed = reading.is_between() && self.ends_behind(stacks, levels.len())?;
+        if !is_closed && depth != BEFORE {
+            told.insert(0, newline);
+        }
+        Ok(told)
     }
 
     /// Whether the text may end within a lexeme: in blank lines, whose last one may be open.

@@ -2,15 +2,22 @@
 //!
 //! A *thread* is a terminal and a state of its machine, a lexer state a set of threads. Reading a
 //! byte yields an *outcome*: the terminals that match now, and the threads that can go on.
+//!
+//! A terminal that looks ahead matches under a *condition*: its machine goes on with what follows
+//! the lexeme, and a thread of another [`Kind`] reads that beside the lexemes to come.
+
+mod ahead;
+mod nearest;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Machine, StateId};
+use formalm_automata::{Automaton, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{Columns, NONE, PLAIN};
 use crate::limits::Meter;
 use crate::lists::{Lists, NOTHING};
+pub(crate) use ahead::behind;
 
 /// What one byte does to a set of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,18 +26,49 @@ pub(crate) struct Outcome {
     pub(crate) next: u32,
     /// Terminals that match here, in order of preference; a list of the same arena.
     pub(crate) matches: u32,
+    /// Terminals that match here if what follows is read from a state: pairs, in the same order.
+    pub(crate) conditions: u32,
+    /// The first terminal whose match was in question and is none any more: those behind it are
+    /// beaten. [`UNSETTLED`] if there is none.
+    pub(crate) settled: u32,
     /// The column at which a line begins, if the terminal of line breaks matches where lines
     /// matter; [`PLAIN`] otherwise.
     pub(crate) column: u32,
 }
 
+/// No terminal's match was settled.
+pub(crate) const UNSETTLED: u32 = u32::MAX;
+
+/// Matches instead of a terminal where what follows a lexeme is not what it asked for.
+const BROKEN: u32 = u32::MAX;
+
 /// The outcome of a byte that no thread reads.
-pub(crate) const DEAD: Outcome = Outcome { next: NOTHING, matches: NOTHING, column: PLAIN };
+pub(crate) const DEAD: Outcome = Outcome {
+    next: NOTHING,
+    matches: NOTHING,
+    conditions: NOTHING,
+    settled: UNSETTLED,
+    column: PLAIN,
+};
+
+/// What a thread reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A lexeme.
+    Lexeme,
+    /// What follows a lexeme, which must be read to a member.
+    Must,
+    /// What follows a match that is no lexeme, and must not be read to a member.
+    MustNot,
+    /// The same, while it is open: if it is a member, terminals behind this one are beaten.
+    Guard,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     terminal: u32,
     state: StateId,
+    kind: Kind,
     /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
     column: u32,
     accepting: bool,
@@ -38,13 +76,27 @@ struct Thread {
     goes_on: Option<bool>,
 }
 
+/// What the threads of a set come to with a byte.
+#[derive(Default)]
+struct Found {
+    next: Vec<u32>,
+    matches: Vec<u32>,
+    conditions: Vec<[u32; 2]>,
+    settled: Option<u32>,
+    column: Option<u32>,
+}
+
 /// The lexer states built so far.
 #[derive(Debug)]
 pub(crate) struct Lexer {
     /// `None` for terminals without a text.
     automata: Vec<Option<Arc<Automaton>>>,
+    /// Whether a terminal looks ahead.
+    ahead: Vec<bool>,
     threads: Vec<Thread>,
-    thread_ids: FxHashMap<(u32, u32, u32), u32>,
+    thread_ids: FxHashMap<(u32, u32, u32, Kind), u32>,
+    /// Whether every text may follow, per terminal and state of what follows a lexeme.
+    full: FxHashMap<(u32, u32), bool>,
     /// How columns are counted.
     pub(crate) columns: Option<Columns>,
     /// Sets of threads and lists of terminals.
@@ -62,10 +114,10 @@ pub(crate) struct Lexer {
     completions: FxHashMap<u32, Arc<[u8]>>,
 }
 
-/// Whether a machine can read anything from a state.
-fn reads_more(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
+/// Whether a machine can read anything from a state; the edge of a lexeme aside, if it knows one.
+fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool, Error> {
     for &byte in automaton.class_starts() {
-        if automaton.step(state, byte)?.is_some() {
+        if !(ahead && byte == EDGE) && automaton.step(state, byte)?.is_some() {
             return Ok(true);
         }
     }
@@ -73,7 +125,12 @@ fn reads_more(automaton: &Automaton, state: StateId) -> Result<bool, Error> {
 }
 
 impl Lexer {
-    pub(crate) fn new(automata: Vec<Option<Arc<Automaton>>>, columns: Option<Columns>) -> Lexer {
+    /// A lexer of some machines, given which of them look ahead, and how columns are counted.
+    pub(crate) fn new(
+        automata: Vec<Option<Arc<Automaton>>>,
+        ahead: Vec<bool>,
+        columns: Option<Columns>,
+    ) -> Lexer {
         let mut starts = [false; 256];
         for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
             starts[usize::from(*byte)] = true;
@@ -94,8 +151,10 @@ impl Lexer {
         }
         Lexer {
             automata,
+            ahead,
             threads: Vec::new(),
             thread_ids: FxHashMap::default(),
+            full: FxHashMap::default(),
             columns,
             lists: Lists::default(),
             classes,
@@ -118,13 +177,21 @@ impl Lexer {
     }
 
     fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
+        self.thread_of(terminal, state, (column, Kind::Lexeme))
+    }
+
+    fn thread_of(&mut self, terminal: u32, state: StateId, (column, kind): (u32, Kind)) -> u32 {
         let (threads, automata) = (&mut self.threads, &self.automata);
-        *self.thread_ids.entry((terminal, state.number(), column)).or_insert_with(|| {
+        *self.thread_ids.entry((terminal, state.number(), column, kind)).or_insert_with(|| {
             let automaton = automata[terminal as usize].as_ref();
             let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(Thread { terminal, state, column, accepting, goes_on: None });
+            threads.push(Thread { terminal, state, kind, column, accepting, goes_on: None });
             threads.len() as u32 - 1
         })
+    }
+
+    pub(crate) fn kind(&self, thread: u32) -> Kind {
+        self.threads[thread as usize].kind
     }
 
     /// The lexer state in front of a lexeme of one of these terminals.
@@ -167,25 +234,15 @@ impl Lexer {
 
     fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
         let byte = self.representatives[class];
-        let (mut next, mut matches, mut at) = (Vec::new(), Vec::new(), PLAIN);
+        let mut found = Found::default();
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
-            let Some(thread) = self.step_thread(thread, byte)? else { continue };
-            let Thread { terminal, column, accepting, .. } = self.threads[thread as usize];
-            if accepting {
-                matches.push(terminal);
-                at = at.min(column);
-            }
-            if self.goes_on(thread)? {
-                next.push(thread);
+            match self.kind(thread) {
+                Kind::Lexeme => self.read_lexeme(thread, byte, &mut found)?,
+                _ => self.read_behind(thread, byte, &mut found)?,
             }
         }
-        next.sort_unstable();
-        matches.sort_unstable();
-        matches.dedup();
-        let next = self.lists.intern(&next);
-        let matches = self.lists.intern(&matches);
-        let outcome = Outcome { next, matches, column: at };
+        let outcome = self.outcome(found);
         let outcomes = &mut self.outcomes;
         let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
@@ -198,6 +255,42 @@ impl Lexer {
         let row = self.rows[set as usize].get_or_insert_with(|| vec![0; classes].into());
         row[class] = id;
         Ok(outcome)
+    }
+
+    fn outcome(&mut self, found: Found) -> Outcome {
+        let Found { mut next, mut matches, mut conditions, settled, column } = found;
+        next.sort_unstable();
+        matches.sort_unstable();
+        matches.dedup();
+        conditions.sort_unstable();
+        let conditions: Vec<u32> = conditions.into_iter().flatten().collect();
+        let next = self.lists.intern(&next);
+        let matches = self.lists.intern(&matches);
+        let conditions = self.lists.intern(&conditions);
+        let settled = settled.unwrap_or(UNSETTLED);
+        Outcome { next, matches, conditions, settled, column: column.unwrap_or(PLAIN) }
+    }
+
+    fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
+        let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
+        let Thread { terminal, state, column, accepting, .. } = self.threads[next as usize];
+        if !self.ahead[terminal as usize] {
+            if accepting {
+                found.matches.push(terminal);
+                found.column = Some(found.column.unwrap_or(PLAIN).min(column));
+            }
+        } else if let Some(automaton) = &self.automata[terminal as usize]
+            && let Some(rest) = automaton.step(state, EDGE)?
+        {
+            match self.is_full(terminal, rest)? {
+                true => found.matches.push(terminal),
+                false => found.conditions.push([terminal, rest.number()]),
+            }
+        }
+        if self.goes_on(next)? {
+            found.next.push(next);
+        }
+        Ok(())
     }
 
     fn counted(&self, column: u32, byte: u8) -> u32 {
@@ -221,8 +314,8 @@ impl Lexer {
 
     /// A thread without its column.
     pub(crate) fn plain_thread(&mut self, thread: u32) -> u32 {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
-        self.thread(terminal, state, PLAIN)
+        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
+        self.thread_of(terminal, state, (PLAIN, kind))
     }
 
     /// The column of a thread of the terminal of line breaks; [`PLAIN`] of others.
@@ -235,10 +328,13 @@ impl Lexer {
         self.threads[thread as usize].accepting
     }
 
-    /// A thread after a byte, if its machine reads it.
+    /// A thread of a lexeme after a byte, if its machine reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
         let Thread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
+        if byte == EDGE && self.ahead[terminal as usize] {
+            return Ok(None);
+        }
         let next = automaton.step(state, byte)?;
         let column = self.counted(column, byte);
         Ok(next.map(|state| self.thread(terminal, state, column)))
@@ -251,60 +347,18 @@ impl Lexer {
         if let Some(known) = goes_on {
             return Ok(known);
         }
+        let ahead = self.ahead[terminal as usize];
         let automaton = self.automata[terminal as usize].as_ref();
         let more = match automaton {
-            Some(automaton) if accepting => reads_more(automaton, state)?,
+            Some(automaton) if accepting || ahead => reads_more(automaton, ahead, state)?,
             other => other.is_some(),
         };
         self.threads[thread as usize].goes_on = Some(more);
         Ok(more)
     }
 
-    /// Terminals of the threads of a set, with the bytes each still needs at least.
-    pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
-        let threads = self.lists.share(set);
-        threads.iter().map(|&one| Ok((self.terminal(one), self.distance(one)?))).collect()
-    }
-
     pub(crate) fn terminal(&self, thread: u32) -> u32 {
         self.threads[thread as usize].terminal
-    }
-
-    /// Bytes that a thread needs at least; one if it matches already, as it reads on.
-    fn distance(&mut self, thread: u32) -> Result<u32, Error> {
-        self.distances.resize(self.threads.len(), 0);
-        if self.distances[thread as usize] == 0 {
-            let rest = self.completion(thread)?;
-            self.distances[thread as usize] = (rest.len() as u32).max(1);
-        }
-        Ok(self.distances[thread as usize])
-    }
-
-    /// A shortest text, not empty, that a thread can read to a match.
-    pub(crate) fn completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
-        if let Some(known) = self.completions.get(&thread) {
-            return Ok(Arc::clone(known));
-        }
-        let text: Arc<[u8]> = self.shortest(thread)?.into();
-        self.completions.insert(thread, Arc::clone(&text));
-        Ok(text)
-    }
-
-    fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
-        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
-        if !automaton.is_accepting(state) {
-            return automaton.shortest(state);
-        }
-        let mut best: Option<Vec<u8>> = None;
-        for byte in self.representatives.iter().copied() {
-            let Some(next) = automaton.step(state, byte)? else { continue };
-            let rest = automaton.shortest(next)?;
-            if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
-                best = Some([&[byte][..], &rest].concat());
-            }
-        }
-        Ok(best.unwrap_or_default())
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

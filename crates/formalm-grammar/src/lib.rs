@@ -6,10 +6,12 @@
 //! of them are interned ([`stacks`]); terminals are read together by one lazy lexer ([`lexer`]).
 //! Nothing recurses along a text or its nesting.
 
+mod ambiguity;
 mod automaton;
 mod certificate;
 mod contexts;
 mod core;
+mod expected;
 mod firmness;
 mod grammar;
 mod indentation;
@@ -32,6 +34,7 @@ mod text;
 mod trees;
 mod units;
 
+pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
 pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
@@ -39,7 +42,7 @@ pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
 pub use text::{Levels, Syntax, parse, parse_shaped, parse_with};
-pub use trees::{Branch, Parse, Part, Trees};
+pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]
 mod reference;

@@ -15,6 +15,8 @@ pub(crate) struct Production {
 
 /// Above this, an optional count is halved: as many alternatives in one state would be slow.
 const CHAIN: u32 = 64;
+/// The same where each text must have one derivation: there are no alternatives in one state then.
+const LONG_CHAIN: u32 = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Count {
@@ -31,6 +33,9 @@ pub(crate) struct Lowering {
     /// Of each production, which alternative of its rule it is.
     pub(crate) alternatives: Vec<u32>,
     alternative: u32,
+    /// Of each symbol behind the terminals, the rule that it is of.
+    pub(crate) owners: Vec<u32>,
+    owner: u32,
     /// Every text of a helper has one derivation.
     unambiguous: bool,
     pub(crate) symbols: u32,
@@ -72,6 +77,8 @@ impl Lowering {
             productions: Vec::new(),
             alternatives: Vec::new(),
             alternative: 0,
+            owners: (0..grammar.rules.len() as u32).collect(),
+            owner: 0,
             unambiguous,
             symbols: terminals + grammar.rules.len() as u32,
             terminals,
@@ -88,6 +95,7 @@ impl Lowering {
             }
         }
         for (at, rule) in grammar.rules.iter().enumerate() {
+            lowering.owner = at as u32;
             let all = match &rule.body {
                 Node::Choice(list) => &list[..],
                 one => std::slice::from_ref(one),
@@ -102,6 +110,7 @@ impl Lowering {
 
     fn helper(&mut self) -> u32 {
         self.symbols += 1;
+        self.owners.push(self.owner);
         self.symbols - 1
     }
 
@@ -221,6 +230,12 @@ impl Lowering {
             Count::AtMost(1) => {
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![one])?;
+            }
+            // The rest comes last, so that nothing is decided before it has to be.
+            Count::AtMost(count) if self.unambiguous && count <= LONG_CHAIN => {
+                let fewer = self.count(one, Count::AtMost(count - 1))?;
+                self.add(helper, Vec::new())?;
+                self.add(helper, vec![one, fewer])?;
             }
             Count::AtMost(count) if count <= CHAIN => {
                 let fewer = self.count(one, Count::AtMost(count - 1))?;

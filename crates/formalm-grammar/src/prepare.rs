@@ -17,6 +17,8 @@ pub(crate) struct Prepared {
     /// Per symbol: it derives the empty text too.
     pub(crate) nullable: Vec<bool>,
     pub(crate) start: u32,
+    /// Symbols that derive something in two ways: themselves, or by equal productions.
+    pub(crate) doubled: Vec<u32>,
     /// Per symbol before merging: it derives no text at all.
     pub(crate) unproductive: Vec<bool>,
     /// Per symbol before merging: the start does not need it.
@@ -49,9 +51,17 @@ impl Prepared {
             one.left = merged[one.left as usize];
             one.right.iter_mut().for_each(|symbol| *symbol = merged[*symbol as usize]);
         }
-        productions.retain(|one| one.right != [one.left]);
+        let mut doubled = Vec::new();
+        productions.retain(|one| {
+            let is_loop = one.right == [one.left];
+            doubled.extend(is_loop.then_some(one.left));
+            !is_loop
+        });
         productions.sort_unstable();
-        productions.dedup();
+        productions.dedup_by(|one, before| {
+            doubled.extend((one == before).then_some(one.left));
+            one == before
+        });
         let start = merged[start as usize];
         nullable = merged.iter().map(|&symbol| nullable[symbol as usize]).collect();
         Some(Prepared {
@@ -60,6 +70,7 @@ impl Prepared {
             productions,
             nullable,
             start,
+            doubled,
             unproductive: productive.iter().map(|productive| !productive).collect(),
             unreachable: reachable.iter().map(|reachable| !reachable).collect(),
         })

@@ -14,9 +14,11 @@ impl Core {
         for reading in readings {
             self.read(reading, byte, &mut next)?;
         }
-        match self.lexing {
-            Lexing::Any => self.unite(&mut next),
-            Lexing::Longest | Lexing::First => next = self.viable_ones(next)?,
+        if self.checked {
+            next = self.viable_ones(next)?;
+        }
+        if self.lexing == Lexing::Any {
+            self.unite(&mut next);
         }
         next.sort_unstable();
         next.dedup();
@@ -85,11 +87,13 @@ impl Core {
     /// Joins readings with the same lexeme under way: their stacks, which are their places here,
     /// become one set.
     fn unite(&mut self, readings: &mut Vec<Reading>) {
-        readings.sort_unstable();
+        readings.sort_unstable_by_key(|one| (one.lexeme, one.forbidden));
         let mut united: Vec<Reading> = Vec::with_capacity(readings.len());
         for &reading in &*readings {
             match united.last_mut() {
-                Some(last) if last.lexeme == reading.lexeme => {
+                Some(last)
+                    if (last.lexeme, last.forbidden) == (reading.lexeme, reading.forbidden) =>
+                {
                     last.place = self.stacks.united(last.place, reading.place);
                 }
                 _ => united.push(reading),
@@ -101,7 +105,7 @@ impl Core {
     /// Whether the text may end in a reading.
     pub(crate) fn accepts(&mut self, reading: Reading) -> Result<bool, Error> {
         match reading.is_between() {
-            true => self.may_end(reading.place),
+            true => Ok(self.lexer.may_end(reading.forbidden) && self.may_end(reading.place)?),
             false => self.may_end_within(reading),
         }
     }

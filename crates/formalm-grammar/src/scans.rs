@@ -3,6 +3,8 @@
 //! A *scan* is a pair of lexer states. What a byte does to it depends on no stack and is
 //! remembered for good: scans are few and met again.
 
+mod winners;
+
 use std::sync::Arc;
 
 use formalm_automata::{Ending, Error};
@@ -11,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::Core;
 use crate::grammar::Lexing;
 use crate::indentation::PLAIN;
+use crate::lexer::Kind;
 use crate::lists::{NOTHING, union};
 
 /// What a byte does to a scan.
@@ -116,7 +119,10 @@ impl Scans {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.row_bytes + self.pairs.len() * 44 + self.outcomes.len() * 40 + self.endings.len() * 64
+        self.row_bytes
+            + self.pairs.len() * 44
+            + self.outcomes.len() * 40
+            + self.endings.len() * 64
             + self.hopeless.len() * 8
     }
 }
@@ -139,7 +145,7 @@ impl Core {
 
     fn work_out(&mut self, scan: u32, byte: u8) -> Result<Outcome, Error> {
         let mut outcome = self.outcome(scan, byte)?;
-        if self.lexing == Lexing::Any {
+        if !self.checked {
             return Ok(outcome);
         }
         let mut goes_on = false;
@@ -212,87 +218,59 @@ impl Core {
         if read == crate::lexer::DEAD {
             return Ok(DEAD);
         }
+        let Some(forbidden) = self.pending(forbidden, byte)? else { return Ok(DEAD) };
+        let matches = self.matches(read);
         if self.lexing == Lexing::Any {
-            let matches = self.lexer.lists.share(read.matches);
-            let all = matches.iter().map(|&terminal| Ending { terminal, left: NOTHING });
-            let endings = self.scans.ending(all.collect());
-            let on = self.going_on(read.next, NOTHING);
+            let mut all = Vec::with_capacity(matches.len());
+            for one in matches {
+                let asked = one.condition(&mut self.lexer, Kind::Must);
+                all.push(Ending {
+                    terminal: one.terminal,
+                    left: self.with_thread(forbidden, asked),
+                });
+            }
+            let endings = self.scans.ending(all);
+            let on = self.going_on(read.next, forbidden);
             return Ok(Outcome { on, endings, doubtful: false });
         }
-        let forbidden = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
-        if forbidden.matches != NOTHING {
-            return Ok(DEAD);
-        }
-        let mut outcome = DEAD;
-        let winner = self.lexer.lists.get(read.matches).first().copied();
-        let winner = winner.filter(|&one| one < self.terminals);
-        let mut next = read.next;
-        if self.lexing == Lexing::First {
-            next = self.cut(next, winner.unwrap_or(self.terminals));
-        }
-        if let Some(winner) = winner {
-            // The lexeme ends here only if nothing that could go on matches later.
-            let rest = self.read_ones(next);
-            let rest = self.lexer.plain(rest);
-            let left = self.union_of(forbidden.next, rest);
-            if let Some(terminal) = self.becomes(winner, read) {
-                outcome.endings = self.scans.ending(vec![Ending { terminal, left }]);
-            }
-        }
+        let (endings, next) = self.preferred(read, &matches, forbidden);
+        let mut outcome = Outcome { endings: self.scans.ending(endings), ..DEAD };
         // A thread that must not match and yet has to is of no use.
-        let mut lexeme = self.without(next, forbidden.next);
+        let mut lexeme = self.without(next, forbidden);
         if lexeme != next && self.lexing == Lexing::First {
             lexeme = self.cut(lexeme, self.terminals);
         }
-        outcome.on = self.going_on(lexeme, forbidden.next);
+        let is_read = |&one: &u32| !self.is_whole(self.lexer.terminal(one));
+        if !self.whole.is_empty() && !self.lexer.lists.get(lexeme).iter().any(is_read) {
+            lexeme = NOTHING;
+        }
+        outcome.on = self.going_on(lexeme, forbidden);
         Ok(outcome)
     }
 
-    /// The threads of a lexeme that are not behind the terminal that matched, and those that watch
-    /// what they may become.
-    fn cut(&mut self, lexeme: u32, matched: u32) -> u32 {
-        let (lexer, replaced) = (&self.lexer, &self.replaced);
-        let threads = lexer.lists.share(lexeme);
-        let read = |at: u32| at < self.terminals && at <= matched;
-        let is_read = |at: usize| threads.iter().any(|&one| lexer.terminal(one) == at as u32);
-        let kept = threads.iter().copied().filter(|&one| match lexer.terminal(one) {
-            at if at < self.terminals => read(at),
-            at => replaced.iter().any(|one| {
-                let text = one.text as u32 == at - self.terminals;
-                text && read(one.pattern as u32) && is_read(one.pattern)
-            }),
-        });
-        let kept: Vec<u32> = kept.collect();
-        self.lexer.lists.intern(&kept)
+    /// What must not match, and what is asked of the text that follows, after a byte; `None` if it
+    /// went wrong.
+    pub(crate) fn pending(&mut self, forbidden: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let read = self.lexer.step(forbidden, byte, &mut self.stacks.meter)?;
+        if read.matches != NOTHING {
+            return Ok(None);
+        }
+        if read.conditions == NOTHING {
+            return Ok(Some(read.next));
+        }
+        let unless: Vec<u32> = self.lexer.lists.get(read.conditions).to_vec();
+        let mut left = read.next;
+        for one in unless.chunks_exact(2) {
+            let thread = self.lexer.asking(one[0], one[1], Kind::MustNot);
+            left = self.with_thread(left, Some(thread));
+        }
+        Ok(Some(left))
     }
 
-    /// The threads of a lexeme that do not only watch.
-    fn read_ones(&mut self, lexeme: u32) -> u32 {
-        if self.lexing != Lexing::First {
-            return lexeme;
-        }
-        let threads = self.lexer.lists.share(lexeme);
-        let read = |&one: &u32| self.lexer.terminal(one) < self.terminals;
-        let kept: Vec<u32> = threads.iter().copied().filter(read).collect();
-        self.lexer.lists.intern(&kept)
-    }
-
-    /// What a lexeme becomes, given everything that matches it; `None` for the end of a line that
-    /// leads to none.
-    fn becomes(&self, winner: u32, read: crate::lexer::Outcome) -> Option<u32> {
-        if let Some(layout) = &self.layout
-            && winner == layout.newline
-            && read.column != PLAIN
-        {
-            return layout.line(read.column);
-        }
-        if self.lexing != Lexing::First || self.is_ignored(winner) {
-            return Some(winner);
-        }
-        let pairs = self.replaced.iter().filter(|one| one.pattern as u32 == winner);
-        let matches = self.lexer.lists.get(read.matches);
-        let mut texts = pairs.map(|one| self.became(one.text as u32));
-        Some(texts.find(|one| matches.binary_search(one).is_ok()).unwrap_or(winner))
+    fn with_thread(&mut self, set: u32, thread: Option<u32>) -> u32 {
+        let Some(thread) = thread else { return set };
+        let joined = union(self.lexer.lists.get(set), &[thread]);
+        self.lexer.lists.intern(&joined)
     }
 
     fn going_on(&mut self, lexeme: u32, forbidden: u32) -> u32 {

@@ -7,7 +7,6 @@ use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Reading};
-use crate::grammar::Lexing;
 use crate::limits::check;
 use crate::lists::NOTHING;
 
@@ -120,7 +119,7 @@ impl Core {
         exact: &mut FxHashMap<u32, u32>,
     ) -> Result<Option<u32>, Error> {
         let least = self.bound(state)?;
-        if least > most || self.lexing == Lexing::Any {
+        if least > most || !self.checked {
             return Ok(Some(least).filter(|&least| least <= most));
         }
         if let Some(&known) = exact.get(&state) {

@@ -135,6 +135,17 @@ impl Tables {
         kernel.chunks_exact(2).map(|item| item[0] as usize)
     }
 
+    /// Places of the state's kernel with the number of symbols pushed.
+    pub(crate) fn kernel(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let kernel = self.kernels.get(self.states[state as usize].kernel);
+        kernel.chunks_exact(2).map(|item| (item[0], item[1]))
+    }
+
+    /// Symbols that lead on from a state.
+    pub(crate) fn symbols(&self, state: u32) -> Vec<u32> {
+        self.states[state as usize].moves.iter().map(|one| one.0).collect()
+    }
+
     /// What a state can shift.
     pub(crate) fn shifts(&self, state: u32) -> u32 {
         self.states[state as usize].shifts

@@ -84,7 +84,13 @@ fn what_is_not_read_is_refused_with_its_line() {
         ("start: \"a\"\nstart: \"b\"", "line 2: start is defined twice"),
         ("start: \"a", "line 1: the text has no closing quote"),
         ("start: /(a/", "line 1"),
-        ("start: A\nA: /a\\b/", "line 2: the terminal A is not supported"),
+        ("start: A\nA: /\\ba/", "line 2: the terminal A is not supported"),
+        ("start: A\nA: /(?<=b)a/", "line 2: the terminal A is not supported"),
+        ("start: A\nA: /^a/", "line 2: the terminal A is not supported"),
+        ("start: \"a\" & \"b\"", "line 1: & and ~ are of terminals"),
+        ("start: A\nA: /a(?=b)/ & /a+/", "line 2: /a(?=b)/ looks around"),
+        ("start: A\nA: ~B\nB: ~A", "come back to themselves"),
+        ("start: A\nA: ~start", "line 2: start is a rule"),
         ("start: A\n%declare A", "line 1: the terminal A is declared"),
         ("start: \"a\"\n%import python.NAME", "line 2: python.NAME cannot be imported"),
         ("start: \"a\"\n%override a: \"b\"", "line 2: %override"),
@@ -109,6 +115,40 @@ fn what_is_not_read_is_refused_with_its_line() {
 }
 
 #[test]
+fn terminals_are_put_together_as_languages() {
+    let words =
+        "start: (WORD | KEY)+\nKEY: \"if\" | \"else\"\nWORD: /[a-z]+/ & ~KEY\n%ignore \" \"";
+    check(words, Syntax::Lark, &["if x", "iffy else", "a b"], &["", "1"]);
+    let only = "start: WORD\nWORD: /[a-z]+/\n  & ~(\"if\" | \"else\") & /..+/ | \"0\"~2";
+    check(only, Syntax::Lark, &["ab", "iff", "00"], &["if", "a", "else", "0"]);
+}
+
+#[test]
+fn what_is_whole_is_not_cut() {
+    let words = "start: \"do\" \"it\" NUMBER?\nNUMBER: /[0-9]+/\nWORD: /[a-z_][a-z_0-9]*/\n\
+                 %ignore \" \"\n%whole WORD\n%whole NUMBER WORD";
+    check(
+        words,
+        Syntax::Lark,
+        &["do it", "do it 12", " do  it"],
+        &["doit", "do it12", "do it_", "do it 1a"],
+    );
+    let any = parse(words, Syntax::Lark, Some(Lexing::Any), None);
+    assert!(matches!(any, Err(Error::Language { .. })));
+}
+
+#[test]
+fn what_a_terminal_sees_ahead_is_read() {
+    let words = "start: (IF | NAME)+\nIF: /if\\b/\nNAME: /[a-z]+/\n%ignore \" \"";
+    check(words, Syntax::Lark, &["if", "iff", "if a"], &["", "if1"]);
+    let numbers = "start: (INT | RANGE | FLOAT)+\nINT: /[0-9]+(?!\\.[0-9])/\nRANGE: \"..\"\n\
+                   FLOAT: /[0-9]+\\.(?!\\.)[0-9]*/";
+    check(numbers, Syntax::Lark, &["1..2", "1.", "1.5", "1.5..2"], &["1...2", ".", "1..."]);
+    let last = "start: (A | B)+\nA: /a$/\nB: /b(?=a|b)/";
+    check(last, Syntax::Lark, &["a", "bba"], &["b", "ab", "aa", ""]);
+}
+
+#[test]
 fn brackets_and_templates_without_end_are_limits() {
     let deep = format!("root ::= {}\"a\"{}", "(".repeat(500), ")".repeat(500));
     assert!(matches!(parse(&deep, Syntax::Gbnf, None, None), Err(Error::Limit { .. })));
@@ -116,6 +156,10 @@ fn brackets_and_templates_without_end_are_limits() {
     (0..22).for_each(|at| doubling += &format!("A{at}: A{} A{}\n", at + 1, at + 1));
     doubling += "A22: \"a\"";
     assert!(matches!(parse(&doubling, Syntax::Lark, None, None), Err(Error::Limit { .. })));
+    let doubling = doubling.replace("A22: \"a\"", "A22: ~\"a\"");
+    assert!(matches!(parse(&doubling, Syntax::Lark, None, None), Err(Error::Limit { .. })));
+    let deep = format!("start: A\nA: {}\"a\"", "~".repeat(500));
+    assert!(matches!(parse(&deep, Syntax::Lark, None, None), Err(Error::Limit { .. })));
     let grows = "start: t{\"a\"}\nt{x}: x | t{(x x)}";
     assert!(matches!(parse(grows, Syntax::Lark, None, None), Err(Error::Limit { .. })));
 }
@@ -245,6 +289,8 @@ fn no_text_is_too_strange() {
         "^",
         "t{A}",
         "-",
+        "&",
+        "(?=a)",
     ];
     let mut seed = 1u64;
     let mut below = |bound: usize| {

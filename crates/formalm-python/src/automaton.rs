@@ -238,9 +238,9 @@ impl Automaton {
 
     /// What the user should know of the schema: `(JSON pointer, message, effect)`.
     #[getter]
-    fn remarks(&self) -> Vec<Remark> {
+    fn remarks(&self, py: Python<'_>) -> Vec<Remark> {
         let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
-        remarks(schema.notes())
+        remarks(py.detach(|| schema.all_notes()))
     }
 
     /// Whether all members are UTF-8.

@@ -1,16 +1,18 @@
 //! Grammars.
 
-use formalm_automata::Expression as Language;
+use formalm_automata::{Expression as Language, Machine};
 use formalm_grammar::{Grammar as Inner, Levels, Lexing, Rules, Syntax, parse_with};
 use pyo3::prelude::*;
 
+use crate::automaton::Automaton;
 use crate::errors;
 use crate::language::Expression;
+use crate::machine::AnyMachine;
 
 /// How indentation is told, by the names of terminals.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct IndentationLevels {
-    inner: Levels,
+    pub(crate) inner: Levels,
 }
 
 #[pymethods]
@@ -42,7 +44,6 @@ pub(crate) struct Grammar {
 impl Grammar {
     #[new]
     #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are those of the class in Python")]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -59,6 +60,28 @@ impl Grammar {
             Ok(inner) => Ok(Grammar { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }
+    }
+
+    /// The terminals expected behind a text, `(name, begun, rules)`, of a machine of this grammar;
+    /// none if it is another one or if the text is not viable.
+    fn expected(
+        &self,
+        py: Python<'_>,
+        automaton: &Automaton,
+        text: &[u8],
+    ) -> PyResult<Vec<(String, bool, Vec<String>)>> {
+        let AnyMachine::Grammar(machine) = &*automaton.machine else { return Ok(Vec::new()) };
+        let found = py.detach(|| match machine.walk(machine.start(), text)? {
+            Ok(state) => machine.expected(state),
+            Err(_) => Ok(Vec::new()),
+        });
+        let found = found.map_err(|error| errors::failure(py, &error, None))?;
+        let named = found.into_iter().map(|(terminal, begun)| {
+            let rules = self.inner.rules_of(terminal).into_iter();
+            let rules = rules.map(|rule| self.inner.rules[rule].name.clone());
+            (self.inner.terminals[terminal].name.clone(), begun, rules.collect())
+        });
+        Ok(named.collect())
     }
 
     #[getter]

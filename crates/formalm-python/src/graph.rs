@@ -56,6 +56,23 @@ impl Graph {
         Ok(Graph::over(graph, false))
     }
 
+    /// Of the members of a machine over bytes that have at most so many.
+    #[staticmethod]
+    fn of_at_most(
+        py: Python<'_>,
+        automaton: Option<&Automaton>,
+        max_bytes: usize,
+        state_limit: u64,
+    ) -> PyResult<Graph> {
+        let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
+        let machine = &*automaton.machine;
+        let graph = patient(py, |poll| {
+            exact_only(machine, "all members", "search() and mass() need no automaton")?;
+            Inner::of_at_most(machine, max_bytes, state_limit, poll)
+        })?;
+        Ok(Graph::over(graph, false))
+    }
+
     #[staticmethod]
     fn of_tokens(
         py: Python<'_>,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use formalm_automata::Error;
-use formalm_schema::{Described, Document, Escapes, Limits, Note, Options, Order, SchemaAutomaton};
+use formalm_schema::{
+    Described, Document, Escapes, FORMATS, Formats, Limits, Note, Options, Order, SchemaAutomaton,
+};
 use pyo3::prelude::*;
 
 use crate::automaton::Automaton;
@@ -60,7 +62,7 @@ fn limits(states: Option<u64>) -> Limits {
 impl JsonSchema {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
-    #[pyo3(signature = (text, resources, *, order, blanks, escapes, formats, approximate))]
+    #[pyo3(signature = (text, resources, *, order, blanks, escapes, formats, takes_more, depth, approximate))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -68,7 +70,9 @@ impl JsonSchema {
         order: &str,
         blanks: u8,
         escapes: &str,
-        formats: bool,
+        formats: Option<Vec<String>>,
+        takes_more: bool,
+        depth: Option<u32>,
         approximate: bool,
     ) -> PyResult<JsonSchema> {
         let order = match order {
@@ -89,7 +93,16 @@ impl JsonSchema {
                 return Err(errors::argument(py, &message, hint));
             }
         };
-        let options = Options { order, blanks, escapes, formats, approximate };
+        let formats = match &formats {
+            None => Some(Formats::ALL),
+            Some(names) => Formats::named(names.iter().map(String::as_str)),
+        };
+        let Some(formats) = formats else {
+            let hint = format!("the formats are {}", FORMATS.join(", "));
+            return Err(errors::argument(py, "formats has a name of none", Some(&hint)));
+        };
+        let depth = depth.unwrap_or(u32::MAX);
+        let options = Options { order, blanks, escapes, formats, takes_more, depth, approximate };
         let read = |text: &str| {
             Document::read(text).map_err(|error| errors::failure(py, &error, Some(text)))
         };

@@ -1,13 +1,13 @@
 //! Trees of the members of grammars.
 
-use formalm_grammar::{Limits, Part, Trees as Inner, parse_shaped};
+use formalm_grammar::{Kind, Limits, Node, Part, Trees as Inner, ambiguity, parse_shaped};
 use num_bigint::BigUint;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::grammar::options;
+use crate::grammar::{IndentationLevels, options};
 use crate::language::Expression;
 use crate::machine::AnyMachine;
 
@@ -20,7 +20,7 @@ pub(crate) struct Trees {
 #[pymethods]
 impl Trees {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new()))]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -28,10 +28,12 @@ impl Trees {
         lexing: Option<&str>,
         start: Option<&str>,
         languages: Vec<(String, PyRef<'_, Expression>)>,
+        levels: Option<PyRef<'_, IndentationLevels>>,
     ) -> PyResult<Trees> {
         let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
+        let levels = levels.map(|levels| levels.inner.clone());
         let made = py.detach(|| {
-            let shaped = parse_shaped(text, syntax, lexing, start, &languages)?;
+            let shaped = parse_shaped(text, syntax, lexing, start, &languages, levels.as_ref())?;
             Inner::new(shaped, Limits::default())
         });
         match made {
@@ -74,5 +76,78 @@ impl Trees {
             branches.append((name, rule, one.children, one.span, one.kept, ways))?;
         }
         Ok(Some((parsed.count, branches)))
+    }
+
+    /// Rules that derive something in two ways, and where the next lexeme does not say how to go
+    /// on: `(rules, goes_on, next terminals, terminals before)`.
+    #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
+    fn ambiguity(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<(Vec<usize>, Vec<(Vec<usize>, bool, Vec<Option<usize>>, Vec<usize>)>)> {
+        let plain = self.inner.shaped().plain();
+        let found = py.detach(|| ambiguity(&plain, Limits::default()));
+        let found = found.map_err(|error| errors::failure(py, &error, None))?;
+        let conflicts = found.conflicts.into_iter();
+        let conflicts = conflicts.map(|one| (one.rules, one.goes_on, one.next, one.before));
+        Ok((found.doubled, conflicts.collect()))
+    }
+
+    /// Names of the terminals.
+    fn terminals(&self) -> Vec<String> {
+        let all = &self.inner.shaped().grammar.terminals;
+        all.iter().map(|one| one.name.clone()).collect()
+    }
+
+    /// Shortest texts of the terminals, not empty; none for those without a text.
+    fn terminal_texts(&self, py: Python<'_>) -> PyResult<Vec<Option<Vec<u8>>>> {
+        let texts = py.detach(|| self.inner.terminal_texts());
+        texts.map_err(|error| errors::failure(py, &error, None))
+    }
+
+    /// Terminals that are ignored.
+    fn ignored(&self) -> Vec<usize> {
+        self.inner.shaped().grammar.ignored.clone()
+    }
+
+    /// Per rule `(name, kind, span, terminals it begins with, whether it may be empty, body)`, the
+    /// start first; a body is nested tuples that begin with what they are.
+    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let shaped = self.inner.shaped();
+        let begins = py.detach(|| self.inner.beginnings(Limits::default()));
+        let begins = begins.map_err(|error| errors::failure(py, &error, None))?;
+        let rules = PyList::empty(py);
+        let all = shaped.grammar.rules.iter().zip(&shaped.shown).zip(begins);
+        for ((rule, shown), begins) in all {
+            let kind = match shown.kind {
+                Kind::Rule => "rule",
+                Kind::Hidden => "lexeme",
+                Kind::Absent(_) => "nothing",
+            };
+            let span = rule.span.map(|span| (span.start, span.end));
+            let (begins, empty) =
+                begins.map_or((None, None), |(all, empty)| (Some(all), Some(empty)));
+            rules.append((&rule.name, kind, span, begins, empty, node(py, &rule.body)?))?;
+        }
+        Ok(rules)
+    }
+
+    /// The number of the start rule.
+    #[getter]
+    fn start(&self) -> usize {
+        self.inner.shaped().grammar.start
+    }
+}
+
+/// A right-hand side as nested tuples; they are nested as deeply as is accepted at most.
+fn node<'py>(py: Python<'py>, one: &Node) -> PyResult<Bound<'py, PyTuple>> {
+    let all = |list: &[Node]| list.iter().map(|one| node(py, one)).collect::<PyResult<Vec<_>>>();
+    match one {
+        Node::Empty => ("empty",).into_pyobject(py),
+        Node::Terminal(at) => ("terminal", at).into_pyobject(py),
+        Node::Rule(at) => ("rule", at).into_pyobject(py),
+        Node::Sequence(list) => ("sequence", all(list)?).into_pyobject(py),
+        Node::Choice(list) => ("choice", all(list)?).into_pyobject(py),
+        Node::Repeat(one, min, max) => ("repeat", node(py, one)?, min, max).into_pyobject(py),
     }
 }

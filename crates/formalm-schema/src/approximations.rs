@@ -1,6 +1,6 @@
 //! Where a machine may show a beginning that no member has: items that must be distinct.
 //!
-//! The theory of arrays lists the values of scalars and takes objects and arrays to be plenty.
+//! The theory of arrays lists the values of items, and takes those for plenty that it cannot list.
 //! What is shown here to need no more than that is exact; everything else is told.
 
 use formalm_automata::Error;
@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::{Effect, NodeId, Note, Rule, Type};
-use crate::solve::{FEW_VALUES, Interval, MAX_LISTED, PLENTY, Scale};
+use crate::solve::{FEW_VALUES, Interval, Listed, MAX_LISTED, PLENTY, Scale};
 
 const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
 
@@ -95,7 +95,7 @@ impl Core {
         mixed
     }
 
-    /// Whether listing scalars is enough for the distinct items of a node.
+    /// Whether listing values is enough for the distinct items of a node.
     fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
         let rules = self.schema.node(id).rules.clone();
         let (mut least, mut ranges): (u64, &[(u32, u32, NodeId)]) = (1, &[]);
@@ -118,9 +118,9 @@ impl Core {
         }
         // Of an item with few values, those are kept to after which the others can be distinct.
         let mut at = 0;
-        while at < ranges.len() && self.is_scalar(ranges[at].2)? {
+        while at < ranges.len() {
             let item = self.child(ranges[at].2);
-            if self.list_values(item, FEW_VALUES, &[])?.is_none() {
+            if !matches!(self.list_values(item, FEW_VALUES, &[])?, Listed::All(_)) {
                 break;
             }
             at += 1;
@@ -128,7 +128,7 @@ impl Core {
         // Items all alike can take each other's values.
         if let [(_, u32::MAX, alike)] = ranges[at..]
             && least <= MAX_LISTED as u64
-            && self.is_scalar(alike)?
+            && self.is_counted(alike)?
         {
             return Ok(true);
         }
@@ -140,15 +140,10 @@ impl Core {
         Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
     }
 
-    /// Whether no object and no array satisfies a node.
-    fn is_scalar(&mut self, id: NodeId) -> Result<bool, Error> {
-        for of in [Type::Array, Type::Object] {
-            let formula = self.expand(id, of)?;
-            if self.some_of_type(formula, of)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Whether it is known how many values a node has, as far as it matters.
+    fn is_counted(&mut self, id: NodeId) -> Result<bool, Error> {
+        let item = self.child(id);
+        Ok(!matches!(self.list_values(item, MAX_LISTED, &[])?, Listed::Unknown))
     }
 
     /// Whether a node is shown to have no end of values.

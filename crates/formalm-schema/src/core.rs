@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use formalm_automata::syntax::{Dialect, Pattern};
-use formalm_automata::{Automaton, Error, Expression, Limits as TextLimits, Machine, Resource};
+use formalm_automata::{
+    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
@@ -11,7 +13,7 @@ use crate::names::NameId;
 use crate::node::{NodeId, RegexId, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
-use crate::solve::Answers;
+use crate::solve::{Answers, Listed};
 
 /// A machine that reads texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,10 +27,14 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
     pub(crate) expanded: FxHashMap<(NodeId, Type), F>,
+    /// Objects and arrays listed by formula and how many were asked for.
+    pub(crate) listed: FxHashMap<(F, usize), Listed>,
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
     text_ids: FxHashMap<F, Option<TextId>>,
     found: FxHashMap<(RegexId, NameId), bool>,
+    /// States from which every text can go on.
+    pub(crate) open: FxHashMap<(TextId, StateId), bool>,
     /// Steps of the search for whether one state is viable.
     pub(crate) steps: u64,
 }
@@ -42,10 +48,12 @@ impl Core {
             limits,
             answers: Answers::default(),
             expanded: FxHashMap::default(),
+            listed: FxHashMap::default(),
             texts: Vec::new(),
             text_formulas: Vec::new(),
             text_ids: FxHashMap::default(),
             found: FxHashMap::default(),
+            open: FxHashMap::default(),
             steps: 0,
         }
     }
@@ -192,7 +200,7 @@ impl Core {
 }
 
 /// The machine of all texts; one for all schemas.
-fn any_text() -> Result<Arc<Automaton>, Error> {
+pub(crate) fn any_text() -> Result<Arc<Automaton>, Error> {
     static MACHINE: OnceLock<Arc<Automaton>> = OnceLock::new();
     if let Some(machine) = MACHINE.get() {
         return Ok(Arc::clone(machine));

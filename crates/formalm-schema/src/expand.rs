@@ -67,6 +67,7 @@ impl Core {
             _ => match of {
                 Type::Number => self.number_rule(rule),
                 Type::String => match rule {
+                    Rule::Text(regex) if self.schema.takes_all(*regex) => TRUE,
                     Rule::Text(regex) => self.formulas.atom(Atom::In(*regex)),
                     _ => TRUE,
                 },

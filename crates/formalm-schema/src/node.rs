@@ -1,7 +1,7 @@
 //! What a schema says, keyword by keyword, with references resolved.
 
 use formalm_automata::Expression;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::decimal::Decimal;
 use crate::formula::Which;
@@ -97,6 +97,8 @@ pub(crate) struct Schema {
     pub(crate) values: Values,
     pub(crate) regexes: Vec<Expression>,
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
+    /// Regexes that are searched for, so that every text is the beginning of a member.
+    pub(crate) open_regexes: FxHashSet<RegexId>,
     pub(crate) notes: Vec<Note>,
     /// Nodes made for values: those that equal one of them.
     pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,
@@ -155,6 +157,16 @@ impl Schema {
         self.regexes.push(make());
         self.regex_ids.insert(key, id);
         id
+    }
+
+    /// The regex of all texts.
+    pub(crate) fn all_texts(&mut self) -> RegexId {
+        self.regex("*".to_owned(), crate::core::anything)
+    }
+
+    /// Whether a regex is the one of all texts.
+    pub(crate) fn takes_all(&self, regex: RegexId) -> bool {
+        self.regex_ids.get("*") == Some(&regex)
     }
 
     /// Exactly these texts.

@@ -2,6 +2,8 @@
 
 use formalm_automata::spelling::Escapes;
 
+use crate::formats::NAMES;
+
 /// In which order the members of an object come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -13,6 +15,30 @@ pub enum Order {
     Any,
 }
 
+/// A set of the formats that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats(u32);
+
+impl Formats {
+    /// All of them.
+    pub const ALL: Formats = Formats(u32::MAX);
+    /// None of them.
+    pub const NONE: Formats = Formats(0);
+
+    /// Formats by name; `None` if one is not known.
+    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Formats> {
+        names.into_iter().try_fold(Formats::NONE, |set, name| {
+            let at = NAMES.iter().position(|known| *known == name)?;
+            Some(Formats(set.0 | 1 << at))
+        })
+    }
+
+    /// Whether a format is known and among these.
+    pub(crate) fn enforces(self, name: &str) -> bool {
+        NAMES.iter().position(|known| *known == name).is_some_and(|at| self.0 >> at & 1 == 1)
+    }
+}
+
 /// Policies: what a schema leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -22,8 +48,13 @@ pub struct Options {
     pub blanks: u8,
     /// How strings are spelled.
     pub escapes: Escapes,
-    /// Whether known formats are enforced; otherwise they are annotations.
-    pub formats: bool,
+    /// The formats that are enforced; others are annotations.
+    pub formats: Formats,
+    /// Whether objects take members that nothing is said of, where `additionalProperties` is not
+    /// given beside `properties` or `patternProperties`.
+    pub takes_more: bool,
+    /// Most containers nested in each other where nothing is said of a value.
+    pub depth: u32,
     /// Whether what is not exact is taken, and told, rather than refused.
     pub approximate: bool,
 }
@@ -34,7 +65,9 @@ impl Default for Options {
             order: Order::Schema,
             blanks: 1,
             escapes: Escapes::Minimal,
-            formats: true,
+            formats: Formats::ALL,
+            takes_more: true,
+            depth: u32::MAX,
             approximate: false,
         }
     }

@@ -3,9 +3,18 @@
 use formalm_automata::syntax::{Dialect, Flags, Node, Pattern, parse};
 use formalm_automata::{CharSet, Error, Expression};
 
-/// The texts in which a pattern is found, and whether it is written in another dialect than
-/// JSON Schema's.
-pub(crate) fn search(source: &str) -> Result<(Expression, bool), Error> {
+/// The texts in which a pattern is found.
+pub(crate) struct Search {
+    /// `None`: all texts.
+    pub(crate) texts: Option<Expression>,
+    /// Whether every text is the beginning of one of them.
+    pub(crate) open: bool,
+    /// Whether it is written in another dialect than JSON Schema's.
+    pub(crate) foreign: bool,
+}
+
+/// The texts in which a pattern is found.
+pub(crate) fn search(source: &str) -> Result<Search, Error> {
     let (pattern, foreign) = match parse(source, Dialect::Ecma, Flags::default()) {
         Ok(pattern) => (pattern, false),
         Err(error) => {
@@ -13,7 +22,10 @@ pub(crate) fn search(source: &str) -> Result<(Expression, bool), Error> {
             (parse(source, Dialect::Python, flags).map_err(|_| error)?, true)
         }
     };
-    Ok((Expression::pattern(unanchored(pattern)), foreign))
+    let pattern = unanchored(pattern);
+    let open = is_open(&pattern.root);
+    let texts = (!takes_all(&pattern.root)).then(|| Expression::pattern(pattern));
+    Ok(Search { texts, open, foreign })
 }
 
 /// Any number of any characters.
@@ -33,6 +45,41 @@ pub(crate) fn repeated(min: u32, max: Option<u32>) -> Node {
 /// look-around is left, which keeps the language plain.
 fn unanchored(pattern: Pattern) -> Pattern {
     Pattern { root: found(pattern.root), ..pattern }
+}
+
+/// Whether a node certainly takes every text: any characters, and nothing that has to be there.
+fn takes_all(node: &Node) -> bool {
+    let may_be_empty = |node: &Node| matches!(node, Node::Empty | Node::Repeat { min: 0, .. });
+    match node {
+        Node::Concat(list) => list.contains(&anything()) && list.iter().all(may_be_empty),
+        Node::Alternation(list) => list.iter().any(takes_all),
+        Node::Group { node, .. } => takes_all(node),
+        _ => false,
+    }
+}
+
+/// Whether every text is certainly the beginning of one in which something is found anywhere.
+fn is_open(node: &Node) -> bool {
+    match node {
+        Node::Concat(list) => {
+            let around = list.first() == Some(&anything()) && list.last() == Some(&anything());
+            around && list.iter().all(is_somewhere)
+        }
+        Node::Alternation(list) => list.iter().any(is_open),
+        Node::Group { node, .. } => is_open(node),
+        _ => false,
+    }
+}
+
+/// Whether a node certainly matches some text, wherever it stands.
+fn is_somewhere(node: &Node) -> bool {
+    match node {
+        Node::Empty => true,
+        Node::Class(set) => *set != CharSet::default(),
+        Node::Concat(list) | Node::Alternation(list) => list.iter().all(is_somewhere),
+        Node::Repeat { node, .. } | Node::Group { node, .. } => is_somewhere(node),
+        _ => false,
+    }
 }
 
 /// Whether a node begins or ends with an anchor, or some alternative does.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use formalm_automata::Machine;
-use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Document, Formats, Limits, Options, Order, SchemaAutomaton};
 use serde_json::Value as Json;
 
 fn suite() -> Option<PathBuf> {
@@ -99,7 +99,17 @@ fn required_tests_are_right() {
     let all = files(&suite.join("tests/draft2020-12"));
     let required: Vec<PathBuf> =
         all.into_iter().filter(|path| !path.to_string_lossy().contains("/optional/")).collect();
-    let tally = run(&suite, &required, Options { formats: false, ..Options::default() });
+    let tally = run(&suite, &required, Options { formats: Formats::NONE, ..Options::default() });
     assert!(tally.right > 1_000, "the suite is there");
+    assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
+}
+
+/// Every format that is enforced, against all of the suite's optional tests of formats.
+#[test]
+fn optional_tests_of_formats_are_right() {
+    let Some(suite) = suite() else { return };
+    let all = files(&suite.join("tests/draft2020-12/optional/format"));
+    let tally = run(&suite, &all, Options::default());
+    assert!(tally.right > 700, "the suite is there");
     assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
 }

@@ -1,7 +1,7 @@
 //! Random schemas: acceptance against `jsonschema`, and walks that must never be stuck.
 
 use formalm_automata::Machine;
-use formalm_schema::{Document, Escapes, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Document, Escapes, Formats, Limits, Options, Order, SchemaAutomaton};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -108,8 +108,9 @@ fn options() -> impl Strategy<Value = Options> {
         order,
         blanks,
         escapes,
-        formats: false,
+        formats: Formats::NONE,
         approximate: true,
+        ..Options::default()
     })
 }
 

@@ -29,7 +29,7 @@ pub use error::Error;
 pub use flat::Node;
 pub use ragged::{Ragged, Tail};
 pub use signature::Signature;
-pub use strings::{Ending, Strings};
+pub use strings::{Closing, Ending, Strings};
 pub use trie::Trie;
 pub use vocabulary::Vocabulary;
 

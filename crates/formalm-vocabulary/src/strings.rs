@@ -7,6 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
+use rustc_hash::FxHashMap;
 
 use crate::Words;
 use crate::flat::{self, Flat, Node};
@@ -21,6 +22,15 @@ pub struct Ending {
     pub characters: u32,
 }
 
+/// A token that ends a string behind some text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// The token.
+    pub token: u32,
+    /// The rest behind the quote, if there is one.
+    pub rest: Option<u32>,
+}
+
 /// Tokens by what they do inside a string, for one way of spelling strings.
 #[derive(Debug)]
 pub struct Strings {
@@ -29,11 +39,18 @@ pub struct Strings {
     staying: Vec<(u32, u32)>,
     /// Bitmasks of those with at most so many characters, the last of all.
     within: Box<[OnceLock<Arc<Words>>]>,
+    /// The last of these, and the tokens that end with the quote.
+    or_end: OnceLock<Arc<Words>>,
     ends: Vec<Ending>,
     rests: Flat,
     /// Per rest where its tokens begin; one more entry at the end.
     first: Vec<u32>,
     endings: Vec<Ending>,
+    /// What tokens that end the string spell before the quote; the number of nothing is 0.
+    texts: Flat,
+    /// Per such text where its tokens begin; one more entry at the end.
+    first_closing: Vec<u32>,
+    closings: Vec<Closing>,
 }
 
 /// What a token does inside a string.
@@ -46,15 +63,22 @@ impl Strings {
     pub(crate) fn new(tokens: &Tokens, escapes: Escapes) -> Strings {
         let (mut staying, mut ends) = (Vec::new(), Vec::new());
         let mut found: Vec<(&[u8], Ending)> = Vec::new();
+        let mut closing: Vec<(&[u8], Closing)> = Vec::new();
         for (token, bytes) in tokens.iter() {
-            match does(bytes, escapes) {
-                Some(Does::Stay(characters)) => staying.push((characters, token)),
-                Some(Does::End(characters, [])) => ends.push(Ending { token, characters }),
-                Some(Does::End(characters, rest)) => {
-                    found.push((rest, Ending { token, characters }));
+            let (characters, rest) = match does(bytes, escapes) {
+                Some(Does::Stay(characters)) => {
+                    staying.push((characters, token));
+                    continue;
                 }
-                None => {}
+                Some(Does::End(characters, rest)) => (characters, rest),
+                None => continue,
+            };
+            let text = &bytes[..bytes.len() - rest.len() - 1];
+            match rest {
+                [] => ends.push(Ending { token, characters }),
+                _ => found.push((rest, Ending { token, characters })),
             }
+            closing.push((text, Closing { token, rest: None }));
         }
         staying.sort_unstable_by_key(|&(characters, token)| (u32::MAX - characters, token));
         let most = staying.first().map_or(0, |&(characters, _)| characters as usize);
@@ -73,7 +97,29 @@ impl Strings {
         let spare = rests.len() as u32;
         let rests = Flat::new(rests.into_iter(), spare);
         let words = tokens.len().div_ceil(32);
-        Strings { words, staying, within, ends, rests, first, endings }
+        let mut rest_of = FxHashMap::default();
+        for (rest, pair) in first.windows(2).enumerate() {
+            let tokens = &endings[pair[0] as usize..pair[1] as usize];
+            rest_of.extend(tokens.iter().map(|one| (one.token, rest as u32)));
+        }
+        for (_, one) in &mut closing {
+            one.rest = rest_of.get(&one.token).copied();
+        }
+        let (texts, first_closing, closings) = by_text(&closing);
+        let or_end = OnceLock::new();
+        Strings {
+            words,
+            staying,
+            within,
+            or_end,
+            ends,
+            rests,
+            first,
+            endings,
+            texts,
+            first_closing,
+            closings,
+        }
     }
 
     /// Bitmask of the tokens after which the string goes on, having begun at most so many
@@ -85,6 +131,17 @@ impl Strings {
             let mut words = vec![0; self.words];
             let few = self.staying.partition_point(|&(characters, _)| characters as usize > most);
             for &(_, token) in &self.staying[few..] {
+                words[token as usize >> 5] |= 1 << (token & 31);
+            }
+            words.into()
+        })
+    }
+
+    /// Bitmask of the tokens after which the string goes on or has just ended.
+    pub fn stay_or_end(&self) -> &Arc<Words> {
+        self.or_end.get_or_init(|| {
+            let mut words = self.stay(None).to_vec();
+            for &Ending { token, .. } in &self.ends {
                 words[token as usize >> 5] |= 1 << (token & 31);
             }
             words.into()
@@ -112,13 +169,53 @@ impl Strings {
         &self.endings[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
+    /// The prefix tree of what tokens that end the string spell before the quote, in depth-first
+    /// order; [`Node::word`] is the number of such a text. The number of no text at all is 0.
+    pub fn texts(&self) -> &[Node] {
+        self.texts.nodes()
+    }
+
+    /// The node of such a text's first byte.
+    pub fn text_root(&self, byte: u8) -> Option<u32> {
+        self.texts.root(byte)
+    }
+
+    /// The tokens that end the string behind a text.
+    pub fn closings(&self, text: u32) -> &[Closing] {
+        let at = text as usize;
+        &self.closings[self.first_closing[at] as usize..self.first_closing[at + 1] as usize]
+    }
+
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let made = self.within.iter().filter(|one| one.get().is_some()).count();
+        let made = self.within.iter().chain([&self.or_end]);
+        let made = made.filter(|one| one.get().is_some()).count();
         8 * (self.staying.len() + self.ends.len() + self.endings.len())
-            + 4 * (made * self.words + self.first.len())
+            + 4 * (made * self.words + self.first.len() + self.first_closing.len())
+            + self.closings.len() * size_of::<Closing>()
             + self.rests.memory_bytes()
+            + self.texts.memory_bytes()
     }
+}
+
+/// Tokens by the text that they spell before the quote: a prefix tree of these texts, where the
+/// tokens of each begin, and the tokens.
+fn by_text(closing: &[(&[u8], Closing)]) -> (Flat, Vec<u32>, Vec<Closing>) {
+    let mut list = Vec::with_capacity(closing.len());
+    let (mut texts, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = (Vec::new(), vec![0]);
+    let mut last: &[u8] = &[];
+    for at in flat::sorted(closing.len(), |at| closing[at].0) {
+        let (text, one) = closing[at as usize];
+        if text != last {
+            texts.push((text, first.len() as u32));
+            first.push(list.len() as u32);
+            last = text;
+        }
+        list.push(one);
+    }
+    let spare = first.len() as u32;
+    first.push(list.len() as u32);
+    (Flat::new(texts.into_iter(), spare), first, list)
 }
 
 /// What a token does between two characters of a string; `None` if it cannot stand there.
@@ -187,6 +284,11 @@ mod tests {
         let ends: Vec<_> = strings.ends().iter().map(|one| (one.token, one.characters)).collect();
         assert_eq!(ends, [(1, 1), (2, 0)]);
         assert_eq!(strings.endings(0), [Ending { token: 3, characters: 1 }]);
+        assert_eq!(strings.closings(0), [Closing { token: 2, rest: None }]);
+        let texts = strings.texts().iter().filter_map(|node| node.word());
+        let closings: Vec<_> = texts.flat_map(|text| strings.closings(text)).collect();
+        let expected = [Closing { token: 1, rest: None }, Closing { token: 3, rest: Some(0) }];
+        assert_eq!(closings, [&expected[0], &expected[1]]);
         let any: Vec<u32> = {
             let strings = vocabulary.strings(Escapes::Any);
             (0..12).filter(|id| strings.stay(None)[0] >> id & 1 != 0).collect()

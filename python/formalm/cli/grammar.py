@@ -1,18 +1,21 @@
-"""``formalm grammar check``."""
+"""``formalm grammar``: check, diagram, count and sample."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.cli.options import Json
+from formalm.cli.grammar_report import as_data, as_text
+from formalm.cli.options import Json, grouped
 from formalm.cli.outcome import print_json, reported
+from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from formalm.languages import Grammar, Note
-    from formalm.languages.overview import Overview
+    from formalm.automata import Automaton
+    from formalm.languages import Grammar
 
 __all__ = ["grammar"]
 
@@ -21,70 +24,137 @@ SYNTAXES = {".gbnf": "gbnf", ".ebnf": "ebnf", ".bnf": "ebnf"}
 
 grammar = typer.Typer(help="Look at grammars.", no_args_is_help=True)
 
+File = Annotated[Path, typer.Argument(help="The text of a grammar.")]
+MaxBytes = Annotated[int, typer.Option(min=0, help="Members of at most so many bytes.")]
+StateLimit = Annotated[int, typer.Option(min=1, help="Most states to write out for that.")]
+
 
 @grammar.callback()
 def group() -> None:
     """Look at grammars."""
 
 
-@grammar.command()
-def check(
-    file: Annotated[Path, typer.Argument(help="The text of a grammar.")],
+@dataclass(frozen=True)
+class GrammarOptions:
+    """How a file is read."""
+
     syntax: Annotated[
         str | None, typer.Option(help="lark, gbnf or ebnf; by default what the file's name says.")
-    ] = None,
-    lexing: Annotated[str | None, typer.Option(help="longest, first or any.")] = None,
-    start: Annotated[str | None, typer.Option(help="The rule to start with.")] = None,
-    json: Json = False,
-) -> None:
-    """Tell what a grammar reads: notes, how its members begin, and some of them."""
-    with reported(json):
-        from formalm.errors import ArgumentError
+    ] = None
+    lexing: Annotated[str | None, typer.Option(help="longest, first or any.")] = None
+    start: Annotated[str | None, typer.Option(help="The rule to start with.")] = None
+
+    def read(self, file: Path) -> Grammar:
+        """The grammar in a file."""
         from formalm.languages import Grammar
-        from formalm.languages.overview import overview
 
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{file} cannot be read: {error}") from None
-        chosen = syntax or SYNTAXES.get(file.suffix.lower(), "lark")
-        read = Grammar(text, chosen, lexing, start)
-        found = overview(read)
+        chosen = self.syntax or SYNTAXES.get(file.suffix.lower(), "lark")
+        return Grammar(text, chosen, self.lexing, self.start)
+
+
+def check(
+    file: File,
+    options: GrammarOptions,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Tell with what each rule begins.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Tell what a grammar reads: how members begin, some of them, ambiguity, useless rules."""
+    with reported(json):
+        read = options.read(file)
         if json:
-            print_json(as_data(read, found))
+            print_json(as_data(read))
         else:
-            typer.echo(as_text(read, found))
+            typer.echo(as_text(read, rules))
 
 
-def as_data(read: Grammar, found: Overview) -> dict[str, object]:
-    """Everything found, for other programs."""
-    return {
-        "syntax": read.syntax,
-        "lexing": read.lexing,
-        "empty_is_member": found.empty,
-        "first_bytes": list(found.first_bytes),
-        "examples": [one if isinstance(one, str) else None for one in found.examples],
-        "notes": [
-            {"message": note.message, "line": line(read, note), "span": note.span}
-            for note in read.notes
-        ],
-    }
+def diagram(
+    file: File,
+    options: GrammarOptions,
+    rule: Annotated[
+        list[str] | None, typer.Option("--rule", help="Draw this rule; repeat it for several.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the picture to this file.")
+    ] = None,
+) -> None:
+    """Draw the rules of a grammar as railroad diagrams, in SVG."""
+    with reported(False):
+        picture = options.read(file).to_svg(rules=rule or None)
+        if output is None:
+            typer.echo(picture, nl=False)
+            return
+        try:
+            output.write_text(picture, encoding="utf-8")
+        except OSError as error:
+            message = f"--output: cannot write {str(output)!r}: {error.strerror}"
+            raise ArgumentError(message) from None
 
 
-def as_text(read: Grammar, found: Overview) -> str:
-    """Everything found, for people."""
-    lines = [f"{read.syntax}, lexemes: {read.lexing}"]
-    if found.empty:
-        lines.append("the empty text is a member")
-    for byte, example in zip(found.first_bytes, found.examples, strict=True):
-        shown = "(no member found within the limits)" if example is None else repr(example)
-        lines.append(f"{chr(byte)!r:8} {shown}" if byte < 128 else f"byte {byte:02x}  {shown}")
-    for note in read.notes:
-        place = "" if note.span is None else f"line {line(read, note)}: "
-        lines.append(f"note: {place}{note.message}")
-    return "\n".join(lines)
+def count(
+    file: File,
+    options: GrammarOptions,
+    max_bytes: MaxBytes = 16,
+    state_limit: StateLimit = 100_000,
+    json: Json = False,
+) -> None:
+    """Count the members of a grammar by their length in bytes."""
+    with reported(json):
+        counts = written_out(options.read(file), max_bytes, state_limit).counts(
+            max_bytes, unit="bytes"
+        )
+        if json:
+            print_json({"counts": counts})
+            return
+        for length, number in enumerate(counts):
+            typer.echo(f"{length:4}  {number:,}")
 
 
-def line(read: Grammar, note: Note) -> int | None:
-    """The line that a note is about, from 1."""
-    return None if note.span is None else read.text.count("\n", 0, note.span[0]) + 1
+def sample(
+    file: File,
+    options: GrammarOptions,
+    n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 10,
+    seed: Annotated[int | None, typer.Option(min=0, help="Equal seeds, equal samples.")] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of members of at most so many bytes, each as likely as another."),
+    ] = None,
+    state_limit: Annotated[
+        int | None, typer.Option(min=1, help="With --max-bytes: most states, 100,000 if not given.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draw members of a grammar without a model.
+
+    With --max-bytes they are drawn uniformly; otherwise by random walks, which are varied and not
+    uniform.
+    """
+    with reported(json):
+        read = options.read(file)
+        if max_bytes is None:
+            if state_limit is not None:
+                raise ArgumentError("--state-limit belongs to --max-bytes")
+            members = read.sample(n, seed=seed)
+        else:
+            written = written_out(read, max_bytes, state_limit or 100_000)
+            members = written.sample(n, seed=seed, max_length=max_bytes, unit="bytes")
+        for member in members:
+            if json:
+                hexed = {"hex": member.hex()} if isinstance(member, bytes) else {}
+                print_json({"text": None if hexed else member, **hexed})
+            else:
+                typer.echo(repr(member))
+
+
+def written_out(read: Grammar, max_bytes: int, state_limit: int) -> Automaton:
+    """The members of at most so many bytes."""
+    return read.to_automaton(max_bytes=max_bytes, state_limit=state_limit)
+
+
+for command in (check, diagram, count, sample):
+    grammar.command()(grouped(command))

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import LanguageError
-from formalm.languages import Language
+from formalm.languages import Language, Tree
+from formalm.languages.derivations import Derivations
 from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Generation", "Reason", "read_partial"]
@@ -96,6 +97,21 @@ class Generation:
         if not self.is_accepting:
             return None
         return self.text if self.language is None else self.language.value(self.data)
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """What the text is made of, by :meth:`formalm.Grammar.parse`; None if not accepting.
+
+        Raises
+        ------
+        LanguageError
+            If the language is no grammar.
+        LimitError
+            If parsing takes too many steps. The rest of the generation stays.
+        """
+        if not isinstance(self.language, Derivations):
+            raise LanguageError("only what a grammar derives has a tree")
+        return self.language.parse(self.data) if self.is_accepting else None
 
     @property
     def partial(self) -> object:

@@ -2,7 +2,7 @@ r"""Grammars that come with the library, each a file of Lark text beside this on
 
 Examples
 --------
->>> from formalm.grammars import ARITHMETIC, CSV, EMAIL, ISO_DATE, JSON, PYTHON, URL
+>>> from formalm.grammars import ARITHMETIC, CSV, EMAIL, ISO_DATE, JSON, PYTHON, SQL, URL
 >>> JSON.matches('{"a": [1, true]}'), ARITHMETIC.matches("2 * (3 + 4)^2")
 (True, True)
 >>> ISO_DATE.matches("2024-02-29T23:59:60Z"), ISO_DATE.matches("2024-02-29")
@@ -10,6 +10,8 @@ Examples
 >>> URL.matches("https://example.org/a?b=c"), EMAIL.matches("a.b@example.org")
 (True, True)
 >>> PYTHON.matches("if x:\n    y = [1,\n  2]\n"), PYTHON.matches("if x:\ny = 1\n")
+(True, False)
+>>> SQL.matches("SELECT a FROM t WHERE b = 1 AND c"), SQL.matches("SELECT 1AND 2")
 (True, False)
 >>> CSV.matches('1,"a ""b"", c"'), CSV.matches('1,a"b')
 (True, False)
@@ -20,7 +22,7 @@ from typing import Any
 
 from formalm.languages import Choice, Grammar, Indentation, Regex
 
-__all__ = ["ARITHMETIC", "CSV", "EMAIL", "ISO_DATE", "JSON", "PYTHON", "URL"]
+__all__ = ["ARITHMETIC", "CSV", "EMAIL", "ISO_DATE", "JSON", "PYTHON", "SQL", "URL"]
 
 
 def _read(name: str, lexing: str | None = None, **options: Any) -> Grammar:
@@ -59,6 +61,11 @@ PYTHON = _read(
 )
 """Modules of Python 3.11, indentation included: what ``ast.parse`` takes, as far as the language's
 own grammar says it. What is in strings with ``f`` is not looked into."""
+
+SQL = _read("sql")
+"""Statements of SQLite 3.40, with semicolons between them: its syntax, down to the words that are
+names where no keyword may stand. Comments have to be closed. Whether tables, columns and functions
+exist, and what else SQLite finds out later, is not looked into."""
 
 URL = _read("url", "any")
 """Addresses with ``http`` or ``https`` and a host, as RFC 3986 writes them."""

@@ -1,9 +1,11 @@
 """Languages: descriptions of sets of texts."""
 
 from formalm.languages.algebra import Combination, Repetition, as_language
+from formalm.languages.ambiguity import Ambiguity, Conflict
 from formalm.languages.captures import Captures, Group
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.data import from_data, to_data
+from formalm.languages.derivations import Expected
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.indentation import Indentation
@@ -28,15 +30,18 @@ from formalm.languages.trees import Lexeme, Tree
 from formalm.languages.typescript import TypeScript
 
 __all__ = [
+    "Ambiguity",
     "Call",
     "CallFormat",
     "Captures",
     "Choice",
     "Combination",
     "Comparison",
+    "Conflict",
     "Edit",
     "EditScript",
     "Edited",
+    "Expected",
     "Grammar",
     "Group",
     "Indentation",

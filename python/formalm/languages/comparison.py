@@ -20,9 +20,12 @@ _LAZY_STATES_PER_STATE = 4
 _LAZY_STATES = 250_000
 
 
-def written_out(language: Language, state_limit: int) -> Automaton:
-    """The minimal automaton of a language."""
+def written_out(language: Language, state_limit: int, max_bytes: int | None) -> Automaton:
+    """The minimal automaton of a language, or of its members of at most so many bytes."""
     checked_integer("state_limit", state_limit, least=1)
+    if max_bytes is not None:
+        checked_integer("max_bytes", max_bytes)
+        return Automaton(_core.Graph.of_at_most(language.machine(), max_bytes, state_limit))
     lazy_limit = _LAZY_STATES_PER_STATE * state_limit
     if lazy_limit <= 2 * _LAZY_STATES:
         machine = language.machine()

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from typing import Any
 
 from formalm.errors import ArgumentError
+from formalm.languages import structured_data
 from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, Literal
 from formalm.languages.edits import Edited, Region
 from formalm.languages.grammar import Grammar
+from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -55,7 +58,8 @@ def to_data(language: Language) -> dict[str, Any]:
     writer = _WRITERS.get(type(language))
     if writer is None:
         raise ArgumentError(
-            f"{type(language).__name__} has no form as data", hint="pickle it instead"
+            f"{type(language).__name__} has no form as data",
+            hint="pickle it; of a Python type, JsonSchema(language.schema) has one",
         )
     data = writer(language)
     return {key: value for key, value in data.items() if value is not None}
@@ -207,7 +211,35 @@ def _grammar_data(language: Any) -> dict[str, Any]:
     text, syntax, lexing, start = language._arguments[:4]
     names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
     given = [{"name": name, "language": to_data(one)} for name, one in language.languages.items()]
-    return {"kind": "grammar", "text": text, **names, "languages": given or None}
+    levels = language.indentation
+    told = None if levels is None else {**asdict(levels)}
+    return {
+        "kind": "grammar",
+        "text": text,
+        **names,
+        "languages": given or None,
+        "indentation": None if told is None else {name: _plain(told[name]) for name in told},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _indentation(table: Table) -> Indentation | None:
+    where = table.take("indentation", dict, None)
+    if where is None:
+        return None
+    one = Table(where, f"{table.where}.indentation")
+    given: dict[str, Any] = {}
+    for field in fields(Indentation):
+        if isinstance(field.default, tuple):
+            names = one.take(field.name, list, None)
+            given[field.name] = field.default if names is None else tuple(names)
+        else:
+            given[field.name] = one.take(field.name, type(field.default), field.default)
+    one.close()
+    return Indentation(**given)
 
 
 def _grammar(table: Table, _kind: str) -> Language:
@@ -218,7 +250,7 @@ def _grammar(table: Table, _kind: str) -> Language:
         languages.append((one.take("name", str), one.language("language")))
         one.close()
     text, syntax = table.take("text", str), table.take("syntax", str, "lark")
-    return Grammar(text, syntax, lexing, start, tuple(languages))
+    return Grammar(text, syntax, lexing, start, tuple(languages), _indentation(table))
 
 
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
@@ -231,6 +263,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Rewritten: _rewritten_data,
     Grammar: _grammar_data,
     Reversed: lambda language: {"kind": "reversal", "of": to_data(language.language)},
+    **structured_data.WRITERS,
 }
 _READERS: dict[str, Callable[[Table, str], Language]] = {
     "regex": _regex,
@@ -244,4 +277,5 @@ _READERS: dict[str, Callable[[Table, str], Language]] = {
     "rewrite": _rewritten,
     "grammar": _grammar,
     "reversal": lambda table, _: Reversed(table.language("of")),
+    **structured_data.READERS,
 }

@@ -3,19 +3,71 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, TypeAlias
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from formalm import _core
+from formalm.automata.texts import text_bytes
+from formalm.errors import LimitError
+from formalm.languages.ambiguity import Ambiguity, ambiguity_of
 from formalm.languages.language import Language
+from formalm.languages.railroads import picture
 from formalm.languages.trees import STEP_LIMIT, Tree, parsed
+from formalm.pictures.railroad import PART_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
-__all__ = ["Derivations", "Written"]
+__all__ = ["Derivations", "Expected", "Written"]
 
-#: Text, syntax, lexing, start and languages of a grammar, as the core takes them.
-Written: TypeAlias = "tuple[str, str, str | None, str | None, list[tuple[str, _core.Expression]]]"
+# A notebook's colours may differ from the system's: take the page's, and an accent for both.
+NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
+
+
+class Expected(NamedTuple):
+    """A terminal that may go on at a place.
+
+    Attributes
+    ----------
+    terminal
+        Its name.
+    rules
+        The rules that it is written in.
+    begun
+        Whether its lexeme is under way; otherwise one may begin.
+    """
+
+    terminal: str
+    rules: tuple[str, ...]
+    begun: bool
+
+
+#: Text, syntax, lexing, start, languages and indentation of a grammar, as the core takes them.
+Written: TypeAlias = (
+    "tuple[str, str, str | None, str | None, list[tuple[str, _core.Expression]], "
+    "_core.IndentationLevels | None]"
+)
+
+
+class RuleFacts(NamedTuple):
+    """A rule, and how its texts begin.
+
+    Attributes
+    ----------
+    name
+        Its name; that of a template with its arguments.
+    span
+        ``(start, end)`` of the name in characters of the grammar's text, or None.
+    begins
+        The terminals that its texts begin with; None if there are too many to tell.
+    may_be_empty
+        Whether the empty text is among them, as far as that is known.
+    """
+
+    name: str
+    span: tuple[int, int] | None
+    begins: tuple[str, ...] | None
+    may_be_empty: bool | None
 
 
 class Derivations(Language):
@@ -31,6 +83,15 @@ class Derivations(Language):
         super().__init__(*arguments)
         self._trees: _core.Trees | None = None
 
+    @property
+    @abstractmethod
+    def lexing(self) -> str:
+        """How a text is cut into lexemes."""
+
+    @abstractmethod
+    def _core_grammar(self) -> _core.Grammar:
+        """The grammar as its machine is made of it."""
+
     @abstractmethod
     def _written(self) -> Written:
         """What the core reads the grammar from."""
@@ -39,6 +100,111 @@ class Derivations(Language):
         if self._trees is None:
             self._trees = _core.Trees(*self._written())
         return self._trees
+
+    @property
+    def rules(self) -> tuple[RuleFacts, ...]:
+        r"""The rules as they are written, with what their texts begin with.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> pairs = Grammar('start: pair "x"\npair: "a" | "b"')
+        >>> [(rule.name, rule.begins) for rule in pairs.rules]
+        [('start', ('"a"', '"b"')), ('pair', ('"a"', '"b"'))]
+        """
+        trees = self._core_trees()
+        names = trees.terminals()
+        facts = []
+        for name, kind, span, begins, empty, _ in trees.rules():
+            if kind == "rule":
+                first = None if begins is None else tuple(names[at] for at in begins)
+                facts.append(RuleFacts(name, span, first, empty))
+        return tuple(facts)
+
+    def expected(self, text: str | bytes = b"") -> tuple[Expected, ...]:
+        r"""The terminals that may go on behind a text; none if it begins no member.
+
+        Parameters
+        ----------
+        text
+            A beginning of a member.
+
+        Returns
+        -------
+        tuple
+            Each with the rules it is written in, and whether its lexeme is under way. What is
+            ignored is not among those that may begin. Regular parts of a grammar whose lexemes are
+            read in any way are one terminal, named as their rule.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> pair = Grammar('start: "(" NAME [","] ")"\nNAME: /[a-z]+/')
+        >>> [(one.terminal, one.begun) for one in pair.expected("(x")]
+        [('","', False), ('")"', False), ('NAME', True)]
+        """
+        data = text_bytes(text)
+        if data is None:
+            return ()
+        found = self._core_grammar().expected(self.automaton(), data)
+        return tuple(Expected(name, tuple(rules), begun) for name, begun, rules in found)
+
+    def ambiguity(self) -> Ambiguity:
+        """Whether a sequence of lexemes can have several trees, as far as that can be told.
+
+        Nobody can decide it for all grammars. Where the next lexeme always says how to go on, there
+        is one tree at most, which is certain. All other places are told, with a text of several
+        trees where one was found.
+
+        Raises
+        ------
+        LimitError
+            If the grammar's tables are too large.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> Grammar('start: start "+" "1" | "1"').ambiguity().is_excluded
+        True
+        >>> found = Grammar('start: start "+" start | "1"').ambiguity()
+        >>> found.conflicts[0].example, found.conflicts[0].ways
+        ('1+1+1', 2)
+        """
+        return ambiguity_of(self)
+
+    def to_svg(self, *, rules: Iterable[str] | None = None, part_limit: int = PART_LIMIT) -> str:
+        """The rules as railroad diagrams, an SVG picture legible on light and on dark ground.
+
+        Every way along the tracks is a way to write the rule; round boxes are terminals.
+
+        Parameters
+        ----------
+        rules
+            Names of the rules to draw; None draws all, the start first.
+        part_limit
+            Most boxes and junctions.
+
+        Raises
+        ------
+        LimitError
+            If there are more.
+        ArgumentError
+            If there is no such rule.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> Grammar('start: "a" ("," "a")*').to_svg().startswith("<svg")
+        True
+        """
+        return picture(self._core_trees(), rules, part_limit, None)
+
+    def _repr_html_(self) -> str:
+        try:
+            drawn = picture(self._core_trees(), None, PART_LIMIT, NOTEBOOK)
+        except LimitError:
+            return f"<code>{escape(repr(self))}</code>"
+        return f'<div style="overflow-x:auto">{drawn}</div>'
 
     def parse(
         self,
@@ -91,8 +257,7 @@ class Derivations(Language):
         >>> tree = sums.parse("1+22")
         >>> print(tree.pretty())
         add
-          start
-            NUMBER '1'
+          NUMBER '1'
           NUMBER '22'
         >>> tree.children[1].span, tree.ways
         ((2, 4), 1)

@@ -127,8 +127,7 @@ class Grammar(Derivations):
         given = named_languages(languages)
         flat = (part for pair in given for part in pair)
         super().__init__(text, syntax, lexing, start, indentation, *flat)
-        levels = None if indentation is None else indentation.described()
-        self._grammar = _core.Grammar(*self._written(), levels)
+        self._grammar = _core.Grammar(*self._written())
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -137,7 +136,8 @@ class Grammar(Derivations):
         Parameters
         ----------
         parser
-            The parser. Its text is read again, with its start rule.
+            The parser. Its text is read again, with its start rule, and an ``Indenter`` as
+            :class:`Indentation`.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
             for ``contextual``, ``"any"`` for ``dynamic_complete``.
@@ -162,8 +162,8 @@ class Grammar(Derivations):
         >>> Grammar.from_lark(Lark('start: "a"+', parser="lalr")).matches("aa")  # doctest: +SKIP
         True
         """
-        text, reading, start = description(parser, lexing)
-        return cls(text, "lark", reading, start)
+        text, reading, start, indentation = description(parser, lexing)
+        return cls(text, "lark", reading, start, indentation=indentation)
 
     @property
     def text(self) -> str:
@@ -215,25 +215,14 @@ class Grammar(Derivations):
         """False: a grammar is read by a machine of its own."""
         return False
 
-    def _core_trees(self) -> _core.Trees:
-        if self.indentation is not None:
-            raise LanguageError(
-                "trees of grammars with indentation are not made: lines and blocks have no text",
-                hint="parse the text with a parser of its language",
-            )
-        return super()._core_trees()
-
     def _written(self) -> Written:
         parts = [(name, language.expression()) for name, language in self._given()]
-        start = self._arguments[3]
-        reading = self._arguments[2]
-        return (
-            self.text,
-            self.syntax,
-            None if reading is None else str(reading),
-            None if start is None else str(start),
-            parts,
-        )
+        reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
+        levels = None if self.indentation is None else self.indentation.described()
+        return self.text, self.syntax, reading, start, parts, levels
+
+    def _core_grammar(self) -> _core.Grammar:
+        return self._grammar
 
     def _described(self) -> _core.Grammar:
         return self._grammar
@@ -284,13 +273,15 @@ class Grammar(Derivations):
 def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
     """Return names with languages; what is not regular is refused when its expression is asked."""
     pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
-    for pair in pairs:
+    for at, pair in enumerate(pairs):
         name, language = pair
         if not all(map(isinstance, pair, (str, Language))):
             raise ArgumentError(
                 f"languages are Languages by name, not {language!r} by {name!r}",
                 hint='write languages={"NAME": Regex(pattern)}',
             )
+        if any(name == other for other, _ in pairs[:at]):
+            raise LanguageError(f"the terminal {name} is defined twice")
         if not language.is_regular:
             raise LanguageError(
                 f"the terminal {name} is not regular",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,20 +12,12 @@ from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson
 from formalm.languages.schema_comparison import SchemaQuestions
+from formalm.languages.schema_options import OPTIONS, enforced_formats
 from formalm.languages.schema_text import schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
 MAX_BLANKS = 255
-
-#: Options with their defaults, in the order in which a language keeps them behind its text.
-OPTIONS = {
-    "order": "schema",
-    "blanks": 1,
-    "escapes": "minimal",
-    "formats": True,
-    "approximate": False,
-}
 
 
 class SchemaNote(NamedTuple):
@@ -70,7 +62,14 @@ class JsonSchema(SchemaQuestions, Language):
         Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
         that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
     formats
-        Whether known formats are enforced, in every draft; otherwise they are annotations.
+        Whether known formats are enforced, in every draft, or the names of those that are; the
+        others are annotations.
+    additional_properties
+        Whether objects take members that are not declared where ``additionalProperties`` is not
+        given beside ``properties`` or ``patternProperties``. The standard says they do.
+    max_depth
+        Most objects and arrays within each other of whose parts a schema says nothing; those that
+        it asks for may always be there. None is no limit.
     approximate
         Whether a schema is taken that is not enforced exactly; :attr:`notes` and the report of a
         constraint say where and how. Otherwise it is refused.
@@ -91,9 +90,9 @@ class JsonSchema(SchemaQuestions, Language):
     Notes
     -----
     Numbers are written without exponents where the schema says anything about them. Where items
-    must be distinct, objects and arrays among them count as plenty, and strings and numbers as
-    plenty from 256 on: with fewer, a text may come to a dead end. Where that is not shown to be
-    impossible, the schema is refused unless ``approximate``.
+    must be distinct, their values are counted, and are plenty from 256 on. Where they cannot be
+    counted and are not shown to have no end, a text may come to a dead end; such a schema is
+    refused unless ``approximate``.
 
     Examples
     --------
@@ -121,28 +120,37 @@ class JsonSchema(SchemaQuestions, Language):
         order: str = "schema",
         blanks: int = 1,
         escapes: str = "minimal",
-        formats: bool = True,
+        formats: bool | Collection[str] = True,
+        additional_properties: bool = True,
+        max_depth: int | None = None,
         approximate: bool = False,
         resources: Mapping[str, object] | None = None,
     ) -> None:
         if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
             raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
-        for name, flag in (("formats", formats), ("approximate", approximate)):
+        if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
+            raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
+        flags = (("additional_properties", additional_properties), ("approximate", approximate))
+        for name, flag in flags:
             if type(flag) is not bool:
                 raise ArgumentError(f"{name} is True or False, not {flag!r}")
+        enforced = enforced_formats(formats)
         for name, value in (("order", order), ("escapes", escapes)):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
         text = schema_text(schema)
         others = tuple((str(uri), schema_text(one)) for uri, one in (resources or {}).items())
-        super().__init__(text, order, blanks, escapes, formats, approximate, others)
+        options = (order, blanks, escapes, enforced, additional_properties, max_depth, approximate)
+        super().__init__(text, *options, others)
         self._schema = _core.JsonSchema(
             text,
             others,
             order=order,
             blanks=blanks,
             escapes=escapes,
-            formats=formats,
+            formats=None if enforced is True else list(enforced or ()),
+            takes_more=additional_properties,
+            depth=max_depth,
             approximate=approximate,
         )
 
@@ -252,24 +260,11 @@ class JsonSchema(SchemaQuestions, Language):
         return f"JsonSchema({', '.join(parts)})"
 
 
-def _again(
-    text: str,
-    order: str,
-    blanks: int,
-    escapes: str,
-    formats: bool,
-    approximate: bool,
-    resources: tuple[tuple[str, str], ...],
-) -> JsonSchema:
+def _again(text: str, *options: Any) -> JsonSchema:
     """A schema from its description, for pickles and copies."""
+    *options_by_name, resources = options
     return JsonSchema(
-        text,
-        order=order,
-        blanks=blanks,
-        escapes=escapes,
-        formats=formats,
-        approximate=approximate,
-        resources=dict(resources),
+        text, resources=dict(resources), **dict(zip(OPTIONS, options_by_name, strict=True))
     )
 
 

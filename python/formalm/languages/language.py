@@ -102,22 +102,34 @@ class Language(Members, Combining, ABC):
     def _made_or_none(self, state_limit: int | None) -> _core.Automaton | None:
         return _core.Automaton.of(self._described(), state_limit=state_limit)
 
-    def to_automaton(self, *, state_limit: int = 100_000) -> Automaton:
+    def to_automaton(
+        self, *, state_limit: int = 100_000, max_bytes: int | None = None
+    ) -> Automaton:
         """The minimal automaton, written out; that of the empty language has one state.
 
         Parameters
         ----------
         state_limit
             Most states before equivalent ones are joined.
+        max_bytes
+            The members of at most so many bytes. They are finitely many, so that those of a grammar
+            or a schema can be written out too: counted, listed, and drawn uniformly.
 
         Raises
         ------
         LimitError
             If there are more.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> brackets = Grammar('start: "(" start ")" start |').to_automaton(max_bytes=12)
+        >>> brackets.count(12), brackets.nth(4)
+        (132, '((()))')
         """
         from formalm.languages.comparison import written_out
 
-        return written_out(self, state_limit)
+        return written_out(self, state_limit, max_bytes)
 
     def is_empty(self) -> bool:
         """Whether no text is a member."""

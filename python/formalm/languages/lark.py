@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from formalm.errors import ArgumentError
+from formalm.languages.indentation import Indentation
 
 __all__ = ["description"]
 
@@ -13,15 +14,14 @@ READINGS = {"contextual": "first", "dynamic_complete": "any"}
 
 #: Options under which texts or terminals are not what the grammar's text says.
 REFUSED = {
-    "postlex": "its lexemes are changed by a program",
     "lexer_callbacks": "its lexemes are changed by a program",
     "edit_terminals": "its terminals are changed by a program",
     "g_regex_flags": "its flags are not in the grammar's text",
 }
 
 
-def description(parser: Any, lexing: str | None) -> tuple[str, str, str]:
-    """Return text, reading and start of a ``lark.Lark``.
+def description(parser: Any, lexing: str | None) -> tuple[str, str, str, Indentation | None]:
+    """Return text, reading, start and indentation of a ``lark.Lark``.
 
     Raises
     ------
@@ -49,4 +49,32 @@ def description(parser: Any, lexing: str | None) -> tuple[str, str, str]:
             f"lexemes as Lark's lexer {options.lexer!r} reads them are not known",
             hint='make the parser with parser="lalr", or choose lexing=',
         )
-    return text, lexing, str(options.start[0])
+    return text, lexing, str(options.start[0]), _indentation(parser, options.postlex)
+
+
+def _indentation(parser: Any, postlex: Any) -> Indentation | None:
+    """Return what an ``Indenter`` does; one that overrides its methods is a program like others."""
+    if postlex is None:
+        return None
+    from lark.indenter import Indenter
+
+    own = type(postlex)
+    methods = ("process", "_process", "handle_NL")
+    if not isinstance(postlex, Indenter) or any(
+        getattr(own, name) is not getattr(Indenter, name) for name in methods
+    ):
+        raise ArgumentError(
+            "a parser with postlex is not read: its lexemes are changed by a program"
+        )
+    terminals = {terminal.name for terminal in parser.terminals}
+    brackets = (postlex.OPEN_PAREN_types, postlex.CLOSE_PAREN_types)
+    opening, closing = (tuple(name for name in names if name in terminals) for names in brackets)
+    return Indentation(
+        newline=postlex.NL_type,
+        indent=postlex.INDENT_type,
+        dedent=postlex.DEDENT_type,
+        opening=opening,
+        closing=closing,
+        rules="lark",
+        tab=postlex.tab_len,
+    )

@@ -58,7 +58,9 @@ class SchemaQuestions:
         data = text_bytes(text)
         if data is None:
             return False
-        loose = cast("JsonSchema", self).varied(order="any", blanks=1, escapes="any")
+        loose = cast("JsonSchema", self).varied(
+            order="any", blanks=1, escapes="any", max_depth=None
+        )
         machine = loose.machine()
         shorter = _GAPS.sub(lambda found: found[1] or b" ", data.strip(b" \t\n\r"))
         return machine is not None and machine.matches(shorter)
@@ -114,7 +116,8 @@ class SchemaQuestions:
 def _only_left(left: JsonSchema, right: JsonSchema) -> Comparison:
     """Whether all instances of one schema are the other's."""
     try:
-        machine, remarks = left._described().difference(right._described())
+        plain, other = (one.varied(max_depth=None)._described() for one in (left, right))
+        machine, remarks = plain.difference(other)
     except LimitError as error:
         return Comparison(None, None, f"the search exceeds its limits: {error.message}")
     inexact = [f"{place}: {message}" for place, message, effect in remarks if effect != "exact"]

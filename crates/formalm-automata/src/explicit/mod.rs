@@ -5,6 +5,7 @@
 //! minimised is trimmed and numbered breadth first with labels ascending, so equal languages have
 //! equal graphs.
 
+mod bounded;
 mod compare;
 mod length;
 mod members;

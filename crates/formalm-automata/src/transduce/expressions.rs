@@ -79,6 +79,9 @@ impl Expression {
         };
         match self.node() {
             Node::Pattern(pattern) => Ok(Expression::pattern(reversed_pattern(pattern)?)),
+            Node::Lexeme(_) => {
+                Err(refused("what looks beyond a lexeme cannot be reversed", "reverse the pattern"))
+            }
             Node::Texts(list) => {
                 Ok(Expression::texts(list.iter().map(|text| reversed_text(text)).collect()))
             }

@@ -6,8 +6,8 @@ use formalm_automata::syntax;
 use formalm_automata::{Error, Expression, Resource, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::edges::{is_lazy, looks_out, prefers_longest};
-use super::leaves::{Leaf, language};
+use super::edges::{is_lazy, looks_beyond, prefers_longest};
+use super::leaves::{Leaf, language, lexeme};
 use super::levels::Levels;
 use super::marks::Mark;
 use super::order::{self, Kind, Ranked};
@@ -34,6 +34,8 @@ pub(super) struct Build<'a> {
     pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
     /// Declared terminals that are languages.
     pub(super) given: FxHashMap<&'a str, &'a Expression>,
+    /// Terminals that are put together as languages.
+    pub(super) algebra: FxHashSet<&'a str>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
     pub(super) terminals: Vec<Ranked>,
     by_name: FxHashMap<String, usize>,
@@ -55,6 +57,8 @@ pub(super) struct Build<'a> {
     sorted: FxHashSet<String>,
     unnamed: usize,
     pub(super) parts: Cell<u64>,
+    /// Rules may stand within what is put together as languages: there is nothing else.
+    pub(super) rules_within: bool,
 }
 
 /// The grammar that a text defines.
@@ -74,6 +78,7 @@ pub(super) fn grammar(
         lexing,
         defined: FxHashMap::default(),
         given: languages.iter().map(|(name, language)| (name.as_str(), language)).collect(),
+        algebra: FxHashSet::default(),
         templates: FxHashMap::default(),
         terminals: Vec::new(),
         by_name: FxHashMap::default(),
@@ -89,8 +94,10 @@ pub(super) fn grammar(
         sorted: FxHashSet::default(),
         unnamed: 0,
         parts: Cell::new(0),
+        rules_within: source.terminals.is_empty(),
     };
     build.names(languages)?;
+    build.find_algebra();
     build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start) else {
@@ -118,6 +125,7 @@ pub(super) fn grammar(
         at += 1;
     }
     let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
+    let whole = build.all_whole()?;
     if lexing == Lexing::Any && !ignored.is_empty() {
         let message = "lexemes are read in any way: nothing has to stand between them, so that \
                        words may touch where blanks are ignored";
@@ -131,6 +139,7 @@ pub(super) fn grammar(
             terminals: Vec::new(),
             rules,
             ignored,
+            whole,
             start,
             lexing,
             replaced: Vec::new(),
@@ -243,7 +252,8 @@ impl<'a> Build<'a> {
                     list.push(substituted(one, rule, given));
                 }
                 if let Some(at) = self.level(name) {
-                    return Ok(Node::Terminal(at));
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let message = format!("the terminal {name} is declared and has no pattern");
@@ -269,6 +279,12 @@ impl<'a> Build<'a> {
             }
             Tree::Except(first, second, span) => {
                 Node::Terminal(self.difference(first, second, *span)?)
+            }
+            Tree::Both(_, span) | Tree::Outside(_, span) => {
+                let message =
+                    "& and ~ are of terminals: what a rule derives may have no complement";
+                let hint = Some("give this part the name of a terminal, in capitals");
+                return Err(self.refuse(*span, message, hint));
             }
         })
     }
@@ -298,17 +314,15 @@ impl<'a> Build<'a> {
             return Ok(at);
         }
         if let Some(&language) = self.given.get(name) {
-            let kind =
-                Kind { priority: 0, text: None, shape: Shape::endless(), sorted: name.to_owned() };
-            let (name, language) = (name.to_owned(), language.clone());
-            self.by_name.insert(name.clone(), self.terminals.len());
-            let terminal = Terminal { name, language, span: Some(span) };
-            self.terminals.push(Ranked { terminal, kind });
-            return Ok(self.terminals.len() - 1);
+            return self.given_terminal(name, 0, language.clone(), span);
         }
         let Some(&source) = self.defined.get(name) else {
             return Err(self.refuse(span, &format!("{name} is not defined"), None));
         };
+        if self.algebra.contains(name) {
+            let language = self.regular(&source.body, DEPTH, source.span)?;
+            return self.given_terminal(name, source.priority, language, source.span);
+        }
         let node = self.pattern(&source.body, DEPTH, source.span)?;
         let kind = Kind {
             priority: source.priority,
@@ -320,6 +334,26 @@ impl<'a> Build<'a> {
         let at = self.terminal(name.clone(), node, kind, source.span)?;
         self.by_name.insert(name, at);
         Ok(at)
+    }
+
+    /// A terminal that is a language; it competes as a pattern without end.
+    pub(super) fn given_terminal(
+        &mut self,
+        name: &str,
+        priority: i64,
+        language: Expression,
+        span: Span,
+    ) -> Result<usize, Error> {
+        if self.lexing == Lexing::First {
+            let message = format!("{name} is put together as languages, which Lark does not have");
+            let hint = Some("read the longest lexemes, or lexemes of any kind");
+            return Err(self.refuse(span, &message, hint));
+        }
+        let kind = Kind { priority, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+        self.by_name.insert(name.to_owned(), self.terminals.len());
+        let terminal = Terminal { name: name.to_owned(), language, span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
+        Ok(self.terminals.len() - 1)
     }
 
     /// A part of a terminal as a pattern.
@@ -345,11 +379,11 @@ impl<'a> Build<'a> {
                 Some(source) => self.pattern(&source.body, depth - 1, *place)?,
                 None => {
                     let message = format!("{name} is not a terminal that is defined");
-                    let hint = match self.given.contains_key(name.as_str()) {
-                        true => Some("it is a language: put terminals together as languages"),
-                        false => Some("terminals are made of terminals"),
-                    };
-                    return Err(self.refuse(*place, &message, hint));
+                    return Err(self.refuse(
+                        *place,
+                        &message,
+                        Some("terminals are made of terminals"),
+                    ));
                 }
             },
             Tree::Sequence(list) => syntax::Node::Concat(all(list)?),
@@ -361,7 +395,7 @@ impl<'a> Build<'a> {
                 syntax::Node::Alternation(ranked.into_iter().map(|one| one.1).collect())
             }
             Tree::Choice(list) => syntax::Node::Alternation(all(list)?),
-            Tree::Except(_, _, span) => {
+            Tree::Except(_, _, span) | Tree::Both(_, span) | Tree::Outside(_, span) => {
                 return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
             }
             Tree::Maybe(one) => syntax::Node::Repeat {
@@ -390,9 +424,15 @@ impl<'a> Build<'a> {
         kind: Kind,
         span: Span,
     ) -> Result<usize, Error> {
-        if let Some(why) = looks_out(&root) {
+        let beyond = looks_beyond(&root);
+        if let Some(why) = beyond.before {
             let message = format!("the terminal {name} is not supported: {why}");
-            let hint = "the longest lexeme is read anyway, so it can often be left out";
+            let hint = "lexemes begin where the one before them ended, so it can often be left out";
+            return Err(self.refuse(span, &message, Some(hint)));
+        }
+        if beyond.ahead && self.levels.is_some() {
+            let message = format!("the terminal {name} looks ahead beyond its lexeme");
+            let hint = "where indentation is told, write what must follow into the rules";
             return Err(self.refuse(span, &message, Some(hint)));
         }
         if self.lexing == Lexing::Longest && is_lazy(&root) {
@@ -405,7 +445,8 @@ impl<'a> Build<'a> {
         if self.lexing == Lexing::First && kind.text.is_none() && !prefers_longest(&root) {
             root = syntax::Node::Atomic(Box::new(root));
         }
-        let terminal = Terminal { name, language: language(root), span: Some(span) };
+        let language = if beyond.ahead { lexeme(root) } else { language(root) };
+        let terminal = Terminal { name, language, span: Some(span) };
         self.terminals.push(Ranked { terminal, kind });
         Ok(self.terminals.len() - 1)
     }

@@ -1,12 +1,28 @@
 //! Patterns of terminals that look beyond the lexeme.
 //!
-//! The machine of a terminal sees its own lexeme only. A look-around that could see past its edges
-//! would silently mean something else, so it is refused.
+//! What they see behind it is read on beside the lexemes that follow. What they see before it is not
+//! kept: a look-behind that could see past the lexeme's beginning would silently mean something
+//! else, so it is refused.
 
 use formalm_automata::syntax::Node;
 
-/// Why a pattern cannot be the pattern of a terminal, if it cannot.
-pub(super) fn looks_out(node: &Node) -> Option<&'static str> {
+/// What a pattern sees beyond its lexeme.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beyond {
+    /// What stands behind the lexeme.
+    pub(super) ahead: bool,
+    /// What stands before it: why the pattern cannot be that of a terminal.
+    pub(super) before: Option<&'static str>,
+}
+
+impl Beyond {
+    fn and(self, other: Beyond) -> Beyond {
+        Beyond { ahead: self.ahead || other.ahead, before: self.before.or(other.before) }
+    }
+}
+
+/// What a pattern sees beyond its lexeme.
+pub(super) fn looks_beyond(node: &Node) -> Beyond {
     look(node, 0, 0)
 }
 
@@ -63,35 +79,47 @@ pub(super) fn width(node: &Node) -> (u64, Option<u64>) {
 }
 
 /// `before` and `after` are the characters of the lexeme that are there for certain.
-fn look(node: &Node, before: u64, after: u64) -> Option<&'static str> {
+fn look(node: &Node, before: u64, after: u64) -> Beyond {
+    let nothing = Beyond::default();
     match node {
-        Node::Empty | Node::Class(_) => None,
+        Node::Empty | Node::Class(_) => nothing,
         Node::Concat(list) => {
             let widths: Vec<u64> = list.iter().map(|one| width(one).0).collect();
             let total: u64 = widths.iter().sum();
             let mut read = 0;
-            for (one, width) in list.iter().zip(widths) {
+            list.iter().zip(widths).fold(nothing, |found, (one, width)| {
                 let rest = total - read - width;
-                if let Some(why) = look(one, before + read, after + rest) {
-                    return Some(why);
-                }
+                let here = look(one, before + read, after + rest);
                 read += width;
-            }
-            None
+                found.and(here)
+            })
         }
-        Node::Alternation(list) => list.iter().find_map(|one| look(one, before, after)),
+        Node::Alternation(list) => {
+            list.iter().fold(nothing, |found, one| found.and(look(one, before, after)))
+        }
         Node::Repeat { node, .. } | Node::Group { node, .. } | Node::Atomic(node) => {
             look(node, before, after)
         }
-        Node::Look { ahead, node, .. } => {
-            let there = if *ahead { after } else { before };
-            if width(node).1.is_some_and(|most| most <= there) {
-                return None;
-            }
-            Some("its look-around can see beyond the lexeme")
+        Node::Look { ahead: true, node, .. } => {
+            let most = width(node).1;
+            let ahead = most.is_none_or(|most| most > after);
+            // What looks behind there has the lexeme so far before it.
+            Beyond { ahead, ..Beyond::default() }.and(look(node, before, 0))
         }
-        Node::WordBoundary { .. } if before > 0 && after > 0 => None,
-        Node::WordBoundary { .. } => Some("its word boundary looks beyond the lexeme"),
-        Node::TextStart | Node::TextEnd => Some("its anchor looks beyond the lexeme"),
+        Node::Look { node, .. } => {
+            let inside = width(node).1.is_some_and(|most| most <= before);
+            let why = "its look-behind can see beyond the beginning of the lexeme";
+            let before = (!inside).then_some(why);
+            Beyond { before, ..nothing }.and(look(node, 0, after))
+        }
+        Node::WordBoundary { .. } => {
+            let why = "its word boundary can stand at the beginning of the lexeme";
+            Beyond { ahead: after == 0, before: (before == 0).then_some(why) }
+        }
+        Node::TextStart => {
+            let why = "its anchor asks for the beginning of the text";
+            Beyond { before: Some(why), ..nothing }
+        }
+        Node::TextEnd => Beyond { ahead: true, ..nothing },
     }
 }

@@ -1,13 +1,14 @@
-//! Exceptions: what a part derives without what another one does.
+//! Parts that are put together as languages: `A - B`, `A & B`, `~A`, and languages that are given.
 //!
-//! The difference of two context-free languages need not be one, so both parts have to be regular:
-//! no rule in them comes back to itself.
+//! The difference and the intersection of two context-free languages need not be one, so the parts
+//! have to be regular: no rule in them comes back to itself.
 
 use formalm_automata::{Error, Expression, Span};
 
 use super::Tree;
 use super::build::{Build, DEPTH, PARTS};
-use super::leaves::language;
+use super::edges::{is_lazy, looks_beyond};
+use super::leaves::{Leaf, language};
 use super::order::{Kind, Ranked};
 use super::shape::Shape;
 use super::trees::written;
@@ -37,11 +38,59 @@ impl Build<'_> {
         Ok(self.terminals.len() - 1)
     }
 
+    /// Finds the terminals that are no patterns: they are put together as languages.
+    pub(super) fn find_algebra(&mut self) {
+        let mut before = usize::MAX;
+        while before != self.algebra.len() {
+            before = self.algebra.len();
+            for one in &self.source.terminals {
+                if self.is_algebra(&one.body) {
+                    self.algebra.insert(&one.name);
+                }
+            }
+        }
+    }
+
+    /// Whether a part of a terminal is no pattern.
+    pub(super) fn is_algebra(&self, tree: &Tree) -> bool {
+        match tree {
+            Tree::Leaf(_) => false,
+            Tree::Name(name, ..) => {
+                let name = name.as_str();
+                self.algebra.contains(name) || self.given.contains_key(name)
+            }
+            Tree::Sequence(list) | Tree::Choice(list) => {
+                list.iter().any(|one| self.is_algebra(one))
+            }
+            Tree::Maybe(one) | Tree::Repeat(one, ..) => self.is_algebra(one),
+            Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => true,
+        }
+    }
+
+    /// The language of a leaf, which must not depend on what stands beside it.
+    fn alone(&self, leaf: &Leaf) -> Result<Expression, Error> {
+        let beyond = looks_beyond(&leaf.node);
+        if beyond.ahead || beyond.before.is_some() || is_lazy(&leaf.node) {
+            let message = format!(
+                "{} looks around or prefers fewer, which has no meaning in a terminal with & or ~",
+                leaf.written
+            );
+            return Err(self.refuse(leaf.span, &message, Some("write what it reads by itself")));
+        }
+        Ok(language(leaf.node.clone()))
+    }
+
     /// A part as a regular language.
-    fn regular(&self, tree: &Tree, depth: usize, span: Span) -> Result<Expression, Error> {
+    pub(super) fn regular(
+        &self,
+        tree: &Tree,
+        depth: usize,
+        span: Span,
+    ) -> Result<Expression, Error> {
         if depth == 0 {
-            let message = "an exception has parts that come back to themselves";
-            let hint = Some("both sides of \"-\" have to be regular: write them without recursion");
+            let message =
+                "what is put together as languages has parts that come back to themselves";
+            let hint = Some("what stands beside -, & or ~ has to be regular: without recursion");
             return Err(self.refuse(span, message, hint));
         }
         self.parts.set(self.parts.get() + 1);
@@ -50,11 +99,25 @@ impl Build<'_> {
             list.iter().map(|one| self.regular(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
         };
         match tree {
-            Tree::Leaf(leaf) => Ok(language(leaf.node.clone())),
-            Tree::Name(name, _, place) => match self.templates.get(name.as_str()) {
-                Some(source) => self.regular(&source.body, depth - 1, *place),
-                None => Err(self.refuse(*place, &format!("{name} is not defined"), None)),
-            },
+            Tree::Leaf(leaf) => self.alone(leaf),
+            Tree::Name(name, _, place) => {
+                let name = name.as_str();
+                if let Some(&given) = self.given.get(name) {
+                    return Ok(given.clone());
+                }
+                if let Some(source) = self.defined.get(name) {
+                    return self.regular(&source.body, depth - 1, *place);
+                }
+                match self.templates.get(name) {
+                    Some(_) if !self.rules_within => {
+                        let message =
+                            format!("{name} is a rule, and terminals are made of terminals");
+                        Err(self.refuse(*place, &message, None))
+                    }
+                    Some(source) => self.regular(&source.body, depth - 1, *place),
+                    None => Err(self.refuse(*place, &format!("{name} is not defined"), None)),
+                }
+            }
             Tree::Sequence(list) if list.is_empty() => Ok(Expression::texts(vec![Vec::new()])),
             Tree::Sequence(list) => Expression::concat(all(list)?),
             Tree::Choice(list) => Expression::union(all(list)?),
@@ -64,6 +127,8 @@ impl Build<'_> {
                 let whole = self.regular(first, depth - 1, *span)?;
                 whole.difference(self.regular(second, depth - 1, *span)?)
             }
+            Tree::Both(list, _) => Expression::intersection(all(list)?),
+            Tree::Outside(one, _) => self.regular(one, depth - 1, span)?.complement(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use formalm_automata::{CharSet, Error};
 
-use super::leaves::Leaf;
+use super::leaves::{Leaf, class_name};
 use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
@@ -230,7 +230,7 @@ impl Reader {
         }
         let set = CharSet::from_ranges(ranges);
         let set = if negated { set.complement() } else { set };
-        let written = format!("{:?}", set.ranges());
+        let written = class_name(&set);
         let length = written.chars().count() as u64;
         Ok(Leaf::class(set, written, length, self.scanner.span(start)))
     }

@@ -4,10 +4,10 @@ use formalm_automata::{Error, Span};
 
 use super::Tree;
 use super::build::{Build, DEPTH};
-use super::order::Kind;
+use super::order::{Kind, Ranked};
 use super::shape::Shape;
 use super::trees::{only, written};
-use crate::grammar::Lexing;
+use crate::grammar::{Lexing, Terminal};
 
 impl Build<'_> {
     pub(super) fn all_ignored(&mut self) -> Result<Vec<usize>, Error> {
@@ -27,6 +27,10 @@ impl Build<'_> {
                 Ok(at)
             }
             Tree::Leaf(leaf) => self.anonymous(leaf),
+            tree if self.is_algebra(tree) => {
+                let language = self.regular(tree, DEPTH, span)?;
+                self.given_terminal(&written(tree), 0, language, span)
+            }
             tree => {
                 let node = self.pattern(tree, DEPTH, span)?;
                 let sorted = format!("__IGNORE_{}", self.terminals.len());
@@ -34,5 +38,25 @@ impl Build<'_> {
                 self.terminal(written(tree), node, kind, span)
             }
         }
+    }
+
+    /// Terminals that no lexeme may end within; never those of rules, whatever they are called.
+    pub(super) fn all_whole(&mut self) -> Result<Vec<usize>, Error> {
+        self.source.whole.iter().map(|(tree, span)| self.whole(tree, *span)).collect()
+    }
+
+    fn whole(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
+        if self.lexing != Lexing::Longest {
+            let message = "%whole forbids lexemes that something longer begins with";
+            let hint = Some("it goes with the longest lexemes only: lexing=\"longest\"");
+            return Err(self.refuse(span, message, hint));
+        }
+        let name = format!("%whole {}", written(tree));
+        let language = self.regular(tree, DEPTH, span)?;
+        let kind =
+            Kind { priority: i64::MIN, text: None, shape: Shape::default(), sorted: name.clone() };
+        let terminal = Terminal { name, language, span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
+        Ok(self.terminals.len() - 1)
     }
 }

@@ -64,10 +64,16 @@ fn within(scanner: &mut Scanner) {
 
 /// Reads `~2` or `~2..3`.
 fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
+    let before = scanner.at;
     if !scanner.eat("~") {
         return Ok(None);
     }
     within(scanner);
+    if !scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
+        // What follows is a complement.
+        scanner.at = before;
+        return Ok(None);
+    }
     let min = scanner.integer()?;
     let max = if scanner.eat("..") { scanner.integer()? } else { min };
     Ok(Some((min, Some(max))))
@@ -150,7 +156,7 @@ impl Reader {
     }
 
     fn choice(&mut self) -> Result<Tree, Error> {
-        let mut list = vec![self.sequence()?];
+        let mut list = vec![self.both()?];
         let mut aliases = vec![self.alias.take()];
         loop {
             let before = self.scanner.at;
@@ -162,8 +168,27 @@ impl Reader {
                 }
                 return Ok(Tree::Choice(list));
             }
-            list.push(self.sequence()?);
+            list.push(self.both()?);
             aliases.push(self.alias.take());
+        }
+    }
+
+    /// `A & B`, which goes before `|` and behind everything else.
+    fn both(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        let mut list = vec![self.sequence()?];
+        loop {
+            let before = self.scanner.at;
+            self.lines();
+            if !self.scanner.eat("&") {
+                self.scanner.at = before;
+                break;
+            }
+            list.push(self.sequence()?);
+        }
+        match list.len() {
+            1 => Ok(list.swap_remove(0)),
+            _ => Ok(Tree::Both(list, self.scanner.span(start))),
         }
     }
 
@@ -176,7 +201,7 @@ impl Reader {
                 self.blanks()
             }
             match self.scanner.peek() {
-                None | Some('\n' | '|' | ')' | ']' | '}' | ',') => break,
+                None | Some('\n' | '|' | '&' | ')' | ']' | '}' | ',') => break,
                 Some('-') if self.scanner.peek_at(1) == Some('>') => {
                     self.scanner.at += 2;
                     self.blanks();
@@ -211,6 +236,15 @@ impl Reader {
                 self.range(start, (&text, &high), ignore_case || high_case)
             }
             Some('/') => self.pattern(),
+            Some('~') => {
+                self.scanner.at += 1;
+                self.blanks();
+                self.scanner.enter()?;
+                let one = self.atom()?;
+                self.scanner.leave();
+                let one = repeated(&mut self.scanner, one, within, counted)?;
+                Ok(Tree::Outside(Box::new(one), self.scanner.span(start)))
+            }
             Some(one) if is_name(one) => self.reference(),
             _ => Err(self.scanner.unexpected("a name, a text, a pattern or a bracket")),
         }
@@ -349,6 +383,11 @@ impl Reader {
             "ignore" => {
                 let tree = self.choice()?;
                 self.source.ignored.push((tree, self.scanner.span(start)));
+                Ok(())
+            }
+            "whole" => {
+                let tree = self.choice()?;
+                self.source.whole.push((tree, self.scanner.span(start)));
                 Ok(())
             }
             "declare" => {

@@ -116,3 +116,32 @@ fn escaped(text: &str) -> String {
 pub(super) fn language(root: syntax::Node) -> Expression {
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
+
+/// The same for a pattern that sees what stands behind its lexeme.
+pub(super) fn lexeme(root: syntax::Node) -> Expression {
+    Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
+}
+
+/// How a set of characters is written; equal ones are written alike.
+pub(super) fn class_name(set: &CharSet) -> String {
+    let last = set.ranges().last().is_some_and(|one| one.1 == char::MAX);
+    let turned = last.then(|| set.complement()).filter(|rest| !rest.ranges().is_empty());
+    let mut name = String::from(if turned.is_some() { "[^" } else { "[" });
+    for &(low, high) in turned.as_ref().unwrap_or(set).ranges() {
+        push_escaped(low, &mut name);
+        if low < high {
+            name.push('-');
+            push_escaped(high, &mut name);
+        }
+    }
+    name.push(']');
+    name
+}
+
+fn push_escaped(one: char, name: &mut String) {
+    match one {
+        '\\' | ']' | '[' | '^' | '-' => name.extend(['\\', one]),
+        '"' | '\'' => name.push(one),
+        _ => name.extend(one.escape_debug()),
+    }
+}

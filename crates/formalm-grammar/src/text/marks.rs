@@ -80,7 +80,7 @@ impl Build<'_> {
                 self.size(one, rule, given).saturating_mul(*max)
             }
             Tree::Repeat(..) => 0,
-            Tree::Except(..) => 1,
+            Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => 1,
         }
     }
 }

@@ -92,8 +92,9 @@ pub fn parse_shaped(
     lexing: Option<Lexing>,
     start: Option<&str>,
     languages: &[(String, Expression)],
+    levels: Option<&Levels>,
 ) -> Result<Shaped, Error> {
-    let (grammar, shown) = read(text, syntax, lexing, start, languages, None, true)?;
+    let (grammar, shown) = read(text, syntax, lexing, start, languages, levels, true)?;
     Ok(Shaped { grammar, shown })
 }
 
@@ -157,6 +158,10 @@ enum Tree {
     Maybe(Box<Tree>),
     /// What is in the first and not in the second; both are regular.
     Except(Box<Tree>, Box<Tree>, Span),
+    /// What is in all of them; they are regular.
+    Both(Vec<Tree>, Span),
+    /// The texts that are not in it; it is regular.
+    Outside(Box<Tree>, Span),
 }
 
 /// A definition of a rule or, in Lark, of a template.
@@ -184,6 +189,7 @@ struct Source {
     rules: Vec<RuleSource>,
     terminals: Vec<TerminalSource>,
     ignored: Vec<(Tree, Span)>,
+    whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
     notes: Vec<crate::grammar::Note>,
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use formalm_automata::{Automaton, Error, Limits, Machine};
+use formalm_automata::{Automaton, EDGE, Error, Limits, Machine};
 
 use super::shape::Shape;
 use crate::grammar::{Grammar, Lexing, Node, Replaced, Terminal};
@@ -52,6 +52,7 @@ pub(super) fn ordered(ranked: Vec<Ranked>, grammar: Grammar) -> Result<Grammar, 
         let all = one.into_iter().chain(&mut told.opening).chain(&mut told.closing);
         all.for_each(|old| *old = place[*old]);
     }
+    grammar.whole.iter_mut().for_each(|old| *old = place[*old]);
     grammar.ignored.sort_unstable();
     grammar.ignored.dedup();
     if grammar.lexing == Lexing::First {
@@ -76,7 +77,9 @@ fn replaced(ranked: &[Ranked]) -> Result<Vec<Replaced>, Error> {
             if other.kind.priority != one.kind.priority {
                 continue;
             }
-            let read = automaton.walk(automaton.start(), written.as_bytes())?;
+            let edge: &[u8] = if one.terminal.language.is_lexeme() { &[EDGE] } else { &[] };
+            let text_alone = [written.as_bytes(), edge].concat();
+            let read = automaton.walk(automaton.start(), &text_alone)?;
             if read.is_ok_and(|state| automaton.is_accepting(state)) {
                 let only = one.kind.shape.folds || !other.kind.shape.folds;
                 list.push(Replaced { pattern, text, only });

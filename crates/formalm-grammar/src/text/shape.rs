@@ -185,7 +185,7 @@ pub(super) fn shape<'a>(
         Tree::Sequence(list) => Shape::sequence(&all(list)),
         Tree::Choice(list) => Shape::choice(&all(list)),
         // Not of Lark's syntax.
-        Tree::Except(..) => nothing,
+        Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => nothing,
         Tree::Maybe(one) => shape(one, defined, depth - 1).repeated(0, Some(1)),
         Tree::Repeat(one, min, max) => shape(one, defined, depth - 1).repeated(*min, *max),
     }

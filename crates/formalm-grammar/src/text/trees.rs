@@ -39,6 +39,8 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
             let part = |one| Box::new(substituted(one, rule, given));
             Tree::Except(part(first), part(second), *span)
         }
+        Tree::Both(list, span) => Tree::Both(all(list), *span),
+        Tree::Outside(one, span) => Tree::Outside(Box::new(substituted(one, rule, given)), *span),
     }
 }
 
@@ -56,5 +58,7 @@ pub(super) fn written(tree: &Tree) -> String {
         Tree::Maybe(one) => format!("{}~0..1", written(one)),
         Tree::Repeat(one, min, None) => format!("{}~{min}..", written(one)),
         Tree::Except(first, second, _) => format!("({} - {})", written(first), written(second)),
+        Tree::Both(list, _) => format!("({})", all(list).join(" & ")),
+        Tree::Outside(one, _) => format!("~{}", written(one)),
     }
 }

@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, ByteSet, Error, Machine};
+use formalm_automata::{Automaton, ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::productions::Steps;
 use crate::automaton::GrammarAutomaton;
 use crate::core::{Core, Reading};
-use crate::lists::NOTHING;
+use crate::lexer::behind;
+
+/// Before the first step.
+const NONE: u32 = u32::MAX;
 
 /// The bytes that a terminal matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,7 @@ impl Input for Ordered<'_> {
 /// Lexemes in every way there is.
 pub(super) struct Free<'a> {
     automata: &'a [Option<Arc<Automaton>>],
+    ahead: &'a [bool],
     ignored: &'a [u32],
     text: &'a [u8],
     /// Places behind what is ignored, by place.
@@ -91,11 +95,11 @@ pub(super) struct Free<'a> {
 
 impl<'a> Free<'a> {
     pub(super) fn new(
-        automata: &'a [Option<Arc<Automaton>>],
+        (automata, ahead): (&'a [Option<Arc<Automaton>>], &'a [bool]),
         ignored: &'a [u32],
         text: &'a [u8],
     ) -> Free<'a> {
-        Free { automata, ignored, text, skipped: FxHashMap::default() }
+        Free { automata, ahead, ignored, text, skipped: FxHashMap::default() }
     }
 
     /// Ends of the lexemes of a terminal, none of them empty.
@@ -109,11 +113,32 @@ impl<'a> Free<'a> {
                 Some(next) => state = next,
                 None => break,
             }
-            if automaton.is_accepting(state) {
-                ends.push(place + 1);
-            }
+            let ends_here = match self.ahead[terminal as usize] {
+                true => self.follows(automaton, state, place + 1, steps)?,
+                false => automaton.is_accepting(state),
+            };
+            ends.extend(ends_here.then_some(place + 1));
         }
         Ok(ends)
+    }
+
+    /// Whether what is left of the text is what a lexeme that ends here looks ahead for.
+    fn follows(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+        from: usize,
+        steps: &mut Steps,
+    ) -> Result<bool, Error> {
+        let Some(mut state) = automaton.step(state, EDGE)? else { return Ok(false) };
+        for &byte in &self.text[from..] {
+            steps.spend(1)?;
+            match automaton.step(state, behind(byte))? {
+                Some(next) => state = next,
+                None => return Ok(false),
+            }
+        }
+        Ok(automaton.is_accepting(state))
     }
 
     fn skipped(&mut self, at: usize, steps: &mut Steps) -> Result<Vec<usize>, Error> {
@@ -193,9 +218,9 @@ impl GrammarAutomaton {
     /// one way to cut a text into lexemes is right where they are ordered.
     pub(super) fn lexemes(&self, text: &[u8]) -> Result<Option<Vec<Lexeme>>, Error> {
         let core = &mut self.lock().core;
-        let start = Reading::between(core.stacks.start(), NOTHING);
-        let mut steps = vec![Step { reading: start, before: 0, ended: None, at: 0 }];
-        let mut alive = vec![0u32];
+        let start = |reading| Step { reading, before: NONE, ended: None, at: 0 };
+        let mut steps: Vec<Step> = core.start_readings()?.into_iter().map(start).collect();
+        let mut alive: Vec<u32> = (0..steps.len() as u32).collect();
         let mut next = Vec::new();
         for (at, &byte) in text.iter().enumerate() {
             core.stacks.meter.reset();
@@ -212,8 +237,13 @@ impl GrammarAutomaton {
         }
         for &last in &alive {
             core.stacks.meter.reset();
-            if core.accepts(steps[last as usize].reading)? {
-                return Ok(Some(core.traced(&steps, last)));
+            let reading = steps[last as usize].reading;
+            if core.accepts(reading)? {
+                let mut lexemes = core.traced(&steps, last);
+                let end = text.len();
+                let told = core.told_at_end(reading)?.into_iter();
+                lexemes.extend(told.map(|terminal| Lexeme { terminal, start: end, end }));
+                return Ok(Some(lexemes));
             }
         }
         Ok(None)
@@ -222,28 +252,50 @@ impl GrammarAutomaton {
 
 impl Core {
     fn traced(&self, steps: &[Step], last: u32) -> Vec<Lexeme> {
+        // Ends of lexemes with the places before and behind, from the back.
+        let mut ends: Vec<(u32, usize, u32)> = Vec::new();
         let mut lexemes = Vec::new();
         let mut at = last;
-        let mut end: Option<(u32, usize)> = None;
-        loop {
-            let step = &steps[at as usize];
-            if step.reading.is_between() {
-                if let Some((terminal, end)) = end {
-                    lexemes.push((terminal, step.at, end));
-                }
-                end = step.ended.map(|terminal| (terminal, step.at));
+        while let Some(step) = steps.get(at as usize) {
+            let is_first = step.before == NONE;
+            if (step.reading.is_between() || is_first)
+                && let Some((terminal, end, behind)) = ends.pop()
+            {
+                self.push_ended(
+                    (terminal, step.at, end),
+                    (step.reading.place, behind),
+                    &mut lexemes,
+                );
             }
-            if at == 0 {
-                break;
+            if let Some(terminal) = step.ended {
+                ends.push((terminal, step.at, step.reading.place));
             }
             at = step.before;
         }
         lexemes.reverse();
-        let kept = lexemes.into_iter().filter_map(|(terminal, start, end)| {
-            let became = terminal.checked_sub(self.terminals);
-            let is_read = became.is_some() || !self.is_ignored(terminal);
-            is_read.then(|| Lexeme { terminal: became.unwrap_or(terminal), start, end })
-        });
-        kept.collect()
+        lexemes
+    }
+
+    /// Adds what a lexeme is to the rules, from the back.
+    fn push_ended(
+        &self,
+        (terminal, start, end): (u32, usize, usize),
+        (before, behind): (u32, u32),
+        lexemes: &mut Vec<Lexeme>,
+    ) {
+        let layout = self.layout.as_ref();
+        if let Some(told) = layout.and_then(|layout| layout.told(terminal, before, behind)) {
+            let newline = layout.map(|layout| layout.newline);
+            for terminal in told.into_iter().rev() {
+                let start = if Some(terminal) == newline { start } else { end };
+                lexemes.push(Lexeme { terminal, start, end });
+            }
+            return;
+        }
+        match terminal.checked_sub(self.terminals) {
+            Some(terminal) => lexemes.push(Lexeme { terminal, start, end }),
+            None if self.is_ignored(terminal) => {}
+            None => lexemes.push(Lexeme { terminal, start, end }),
+        }
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::automaton::GrammarAutomaton;
 use crate::core::{ignored, terminals};
 use crate::grammar::Lexing;
+use crate::lexer::Lexer;
 use crate::limits::Limits;
 use crate::lower::Lowering;
 use crate::shown::Shaped;
@@ -26,6 +27,9 @@ use lexemes::{Free, Ordered};
 use productions::{Productions, Steps};
 pub use written::{Branch, Part};
 
+/// Terminals that the texts of a rule begin with, and whether it may be empty.
+pub type Beginnings = (Vec<usize>, bool);
+
 /// Trees of the members of one grammar.
 #[derive(Debug)]
 pub struct Trees {
@@ -33,6 +37,8 @@ pub struct Trees {
     productions: Productions,
     /// The machines of the terminals, where lexemes are read in any way.
     automata: Vec<Option<Arc<Automaton>>>,
+    /// Whether each of them looks ahead.
+    ahead: Vec<bool>,
     ignored: Vec<u32>,
 }
 
@@ -67,7 +73,44 @@ impl Trees {
             free.then_some((&firsts, &ignored)),
         );
         let automata = if free { automata } else { Vec::new() };
-        Ok(Trees { shaped, productions, automata, ignored })
+        let ahead = grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
+        Ok(Trees { shaped, productions, automata, ahead, ignored })
+    }
+
+    /// A shortest text of each terminal that is not empty; none for those without a text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn terminal_texts(&self) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let (automata, _) = terminals(&self.shaped.grammar)?;
+        let all = &self.shaped.grammar.terminals;
+        let ahead = all.iter().map(|one| one.language.is_lexeme()).collect();
+        let mut lexer = Lexer::new(automata, ahead, None);
+        let all = 0..self.shaped.grammar.terminals.len() as u32;
+        all.map(|terminal| {
+            let start = lexer.start(std::iter::once(terminal));
+            let thread = lexer.lists.get(start).first().copied();
+            thread.map(|thread| Ok(lexer.completion(thread)?.to_vec())).transpose()
+        })
+        .collect()
+    }
+
+    /// For each rule the terminals that its texts begin with, and whether it may be empty; `None`
+    /// if there are too many terminals to tell.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn beginnings(&self, limits: Limits) -> Result<Vec<Option<Beginnings>>, Error> {
+        let grammar = &self.shaped.grammar;
+        let (_, nullable) = terminals(grammar)?;
+        let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
+        let count = grammar.terminals.len() as u32;
+        // By terminals, where a chart may go by bytes.
+        let productions = Productions::new(lowering, count, count + grammar.start as u32, None);
+        let rules = 0..grammar.rules.len() as u32;
+        Ok(rules.map(|rule| productions.beginnings(count + rule)).collect())
     }
 
     /// The grammar.
@@ -90,7 +133,7 @@ impl Trees {
     ) -> Result<Option<Parse>, Error> {
         let mut steps = Steps::new(steps);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
-            let mut input = Free::new(&self.automata, &self.ignored, text);
+            let mut input = Free::new((&self.automata, &self.ahead), &self.ignored, text);
             Chart::new(&self.productions, &mut input, &mut steps)?
         } else {
             let Some(lexemes) = automaton.lexemes(text)? else { return Ok(None) };

@@ -109,6 +109,17 @@ impl Productions {
         if is_free { 256 } else { self.terminals }
     }
 
+    /// The kinds that a symbol begins with, but the end, and whether it may be empty.
+    pub(super) fn beginnings(&self, symbol: u32) -> Option<(Vec<usize>, bool)> {
+        let look = self.look.as_ref()?;
+        let firsts = &self.firsts[symbol as usize];
+        let kinds = 0..(look.words * 64) as u32;
+        let has_it =
+            |kind: &u32| firsts.iter().any(|&first| has(&look.begins, look.words, first, *kind));
+        let empty = firsts.iter().any(|&first| look.empty[first as usize]);
+        Some((kinds.filter(has_it).map(|kind| kind as usize).collect(), empty))
+    }
+
     /// Whether a production can go on from a place where this comes next.
     #[inline]
     pub(super) fn begins(&self, place: u32, next: u32) -> bool {

@@ -1,14 +1,37 @@
 //! Formats as patterns, from the standards that JSON Schema names.
 
+mod idna;
 mod leap;
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{Dialect, Flags, Pattern, PatternTexts, parse};
+use formalm_automata::syntax::{Dialect, Flags, PatternTexts, parse};
 use formalm_automata::{Error, Expression};
 
 use self::leap::LeapSeconds;
-use crate::pattern::repeated;
+
+/// The formats that are known.
+pub const NAMES: [&str; 19] = [
+    "date",
+    "time",
+    "date-time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uri-template",
+    "uuid",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
 
 /// The texts of a format; `None` if we do not know it.
 pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
@@ -24,7 +47,8 @@ pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
             "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]",
             "[^\\0- @\\[\\].]+(?:\\.[^\\0- @\\[\\].]+)*",
         ),
-        "hostname" => return Some(bounded(&hostname_labels(), 1, 253)),
+        "hostname" => return Some(idna::names(false)),
+        "idn-hostname" => return Some(idna::names(true)),
         "ipv4" => ipv4(),
         "ipv6" => ipv6(),
         "uri" => uri(&ascii_characters(), ""),
@@ -46,12 +70,6 @@ const PRIVATE: &str = "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{1
 
 fn whole(source: &str) -> Result<Expression, Error> {
     parse(source, Dialect::Ecma, Flags::default()).map(Expression::pattern)
-}
-
-fn bounded(source: &str, min: u32, max: u32) -> Result<Expression, Error> {
-    let root = repeated(min, Some(max));
-    let length = Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma };
-    Expression::intersection(vec![whole(source)?, Expression::pattern(length)])
 }
 
 fn date() -> String {

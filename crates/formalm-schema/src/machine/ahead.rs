@@ -5,13 +5,13 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, CharSet, Cover, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps,
-    WIDE_PARTS, loops_of,
+    ByteSet, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts, loops_of,
 };
 
-use super::frame::{Frame, Mode, Place, Reach, Table};
+use super::frame::{Frame, Mode, Place, Table};
 use super::known::NOT_ASKED;
 use super::runs::{RUN, Runs, Stepped};
+use super::shortcuts::Found;
 use super::{Grown, UNRECORDED};
 use crate::formula::TRUE;
 
@@ -24,9 +24,6 @@ const LOOPS: u32 = 12;
 /// With more live bytes a text is not looked for byte by byte.
 const FEW: usize = 24;
 
-/// Letters that must lead to one key for it to stand for a text.
-const LETTERS: usize = 14;
-
 /// A look ahead of the text. What it meets is dropped with it: a mask meets many more places
 /// than texts come to.
 #[derive(Debug)]
@@ -35,10 +32,10 @@ pub(super) struct Ahead<'a> {
 }
 
 #[derive(Debug)]
-struct Looking<'a> {
-    grown: MutexGuard<'a, Grown>,
+pub(super) struct Looking<'a> {
+    pub(super) grown: MutexGuard<'a, Grown>,
     places: Table<Place>,
-    runs: Runs,
+    pub(super) runs: Runs,
     /// How many texts were recorded before.
     records: usize,
 }
@@ -58,7 +55,7 @@ impl Drop for Looking<'_> {
 }
 
 impl Looking<'_> {
-    fn place(&self, key: KeyId) -> Place {
+    pub(super) fn place(&self, key: KeyId) -> Place {
         let number = key.number();
         if number >= RUN {
             return self.runs.place(key);
@@ -69,7 +66,7 @@ impl Looking<'_> {
         }
     }
 
-    fn key(&mut self, place: Place) -> Result<KeyId, Error> {
+    pub(super) fn key(&mut self, place: Place) -> Result<KeyId, Error> {
         let mut place = place;
         if let Frame::Text { language, state, escape: Escape::None, .. } = place.frame
             && state == self.grown.core.text(language).start()
@@ -85,7 +82,7 @@ impl Looking<'_> {
     }
 
     #[inline]
-    fn step(&mut self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    pub(super) fn step(&mut self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         if key.number() >= RUN {
             match self.runs.step(&mut self.grown, key, byte)? {
                 Stepped::To(next) => return Ok(Some(next)),
@@ -104,7 +101,7 @@ impl Looking<'_> {
     }
 
     /// Whether a place is in the middle of a free string or name, between two characters.
-    fn is_free(&self, place: Place) -> bool {
+    pub(super) fn is_free(&self, place: Place) -> bool {
         if place.record != UNRECORDED {
             return false;
         }
@@ -123,7 +120,7 @@ impl Looking<'_> {
     }
 
     /// The same place in a free text.
-    fn free(&mut self, place: Place) -> Result<KeyId, Error> {
+    pub(super) fn free(&mut self, place: Place) -> Result<KeyId, Error> {
         let Frame::Text { below, asked, .. } = place.frame else { return self.key(place) };
         let Some(language) = self.grown.core.language(TRUE)? else { return self.key(place) };
         let state = self.grown.core.text(language).start();
@@ -148,7 +145,7 @@ impl Looking<'_> {
         Some(set)
     }
 
-    fn few(&self, place: Place) -> Result<Option<ByteSet>, Error> {
+    pub(super) fn few(&self, place: Place) -> Result<Option<ByteSet>, Error> {
         let blanks = self.grown.core.options.blanks > 0;
         let bytes: &[u8] = match place.frame {
             Frame::Done => b"",
@@ -189,101 +186,6 @@ impl Looking<'_> {
         live.insert(b'\\');
         Ok(Some(live))
     }
-
-    /// The same key in the midst of its text, if it is there.
-    fn within(&mut self, key: KeyId) -> KeyId {
-        let place = self.place(key);
-        if key.number() >= RUN || self.is_free(place) {
-            return key;
-        }
-        self.runs.key(&self.grown, place).unwrap_or(key)
-    }
-
-    /// The key without the count of characters that are left, and how many it may read.
-    fn nearly(&mut self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
-        let place = self.place(key);
-        let Frame::Text { language, state, asked, escape: Escape::None, below } = place.frame
-        else {
-            return Ok(None);
-        };
-        if place.record != UNRECORDED
-            || !self.grown.is_settled(asked)
-            || self.grown.count(language, state)?.is_some()
-        {
-            return Ok(None);
-        }
-        let near = self.grown.core.text(language).uncounted(state)?;
-        Ok(near.map(|(state, most)| {
-            let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
-            let key = self.grown.keys.intern(Place { frame, ..place });
-            (KeyId::from_number(key), u32::try_from(most).unwrap_or(u32::MAX))
-        }))
-    }
-
-    fn repetition(&mut self, key: KeyId) -> Result<Found, Error> {
-        let key = self.within(key);
-        let place = self.place(key);
-        let policy = self.grown.core.options.escapes;
-        if self.is_free(place) {
-            return Ok(Found::Repetition(quoted(policy, (0, None), key)));
-        }
-        if let Frame::Text { language, state, asked, escape: Escape::None, .. } = place.frame
-            && place.record == UNRECORDED
-            && self.grown.is_settled(asked)
-            && let Some(count) = self.grown.count(language, state)?
-        {
-            let exit = self.free(place)?;
-            return Ok(Found::Repetition(quoted(policy, count, exit)));
-        }
-        if key.number() < RUN || self.few(place)?.is_some() {
-            return Ok(Found::Nothing);
-        }
-        Ok(match self.runs.is_free(&mut self.grown, key)? {
-            true => Found::Repetition(quoted(policy, (0, None), key)),
-            false => Found::Unknown(key),
-        })
-    }
-
-    /// Any other name, for one that may still be a known one.
-    fn other_name(&mut self, place: Place) -> Result<Option<KeyId>, Error> {
-        let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
-            return Ok(None);
-        };
-        let known = reach.from < reach.to && self.grown.forgets_names(naming, reach.classes);
-        if !known || place.record != UNRECORDED {
-            return Ok(None);
-        }
-        let reach = Reach { from: 0, to: 0, ..reach };
-        let (text, escape) = (UNRECORDED, Escape::None);
-        let frame = Frame::Name { object, naming, text, reach, escape };
-        self.key(Place { frame, ..place }).map(Some)
-    }
-
-    /// What most letters lead to in a text.
-    fn most(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        let mut counts: Vec<(KeyId, usize)> = Vec::new();
-        for byte in b'a'..=b'z' {
-            let next = match self.runs.step(&mut self.grown, key, byte)? {
-                Stepped::To(next) => next,
-                Stepped::Settled(place) => self.key(place)?,
-                Stepped::Refused | Stepped::Unknown => continue,
-            };
-            match counts.iter_mut().find(|(known, _)| *known == next) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((next, 1)),
-            }
-        }
-        let most = counts.into_iter().max_by_key(|&(_, count)| count);
-        Ok(most.filter(|&(next, count)| count >= LETTERS && next != key).map(|(next, _)| next))
-    }
-}
-
-/// Whether a key repeats characters.
-enum Found {
-    Repetition(Repetition),
-    Nothing,
-    /// To be found out by reading.
-    Unknown(KeyId),
 }
 
 impl EndSteps for Ahead<'_> {
@@ -352,7 +254,36 @@ impl Steps for Ahead<'_> {
             return looking.most(key);
         }
         let place = looking.place(key);
-        looking.other_name(place)
+        if let Some(other) = looking.other_name(place)? {
+            return Ok(Some(other));
+        }
+        match place.frame {
+            Frame::Name { reach, escape: Escape::None, .. } if reach.classes != NOT_ASKED => {
+                looking.most(key)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
+        self.looking.borrow_mut().in_open_string(key)
+    }
+
+    fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        if key.number() >= RUN {
+            return Ok(None);
+        }
+        self.looking.borrow_mut().known_texts(key, reference)
+    }
+
+    fn kept(&self, key: KeyId) -> Option<KeyId> {
+        let looking = &mut *self.looking.borrow_mut();
+        let place = looking.place(key);
+        let is_ahead = key.number() >= AHEAD;
+        match place.record {
+            UNRECORDED if is_ahead => Some(KeyId::from_number(looking.grown.keys.intern(place))),
+            _ => None,
+        }
     }
 
     fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
@@ -373,24 +304,5 @@ impl Steps for Ahead<'_> {
             (Some(first), Some(second)) => Some(first.union(second)),
             _ => None,
         })
-    }
-}
-
-/// So many characters of a string, of which nothing else is asked.
-fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
-    let (class, cover) = printable(policy);
-    let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
-    let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
-    let (wide, exit, quoted) = ([cover; WIDE_PARTS], Some(exit), Some(policy));
-    Repetition { class, ascii, wide, min, max, exit, quoted }
-}
-
-/// The characters that strings have as they are.
-fn printable(policy: Escapes) -> (CharSet, Cover) {
-    let ascii = CharSet::from_ranges([(' ', '!'), ('#', '['), (']', '\u{7F}')]);
-    let wide = CharSet::from_ranges([('\u{80}', char::MAX)]);
-    match policy {
-        Escapes::Ascii => (ascii, Cover::None),
-        _ => (ascii.union(&wide), Cover::Full),
     }
 }

@@ -5,9 +5,9 @@ use formalm_automata::{Error, Resource};
 use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place, TruthsId};
 use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
-use crate::formula::{Atom, Form};
+use crate::formula::{Atom, Form, TRUE};
 use crate::node::Type;
-use crate::solve::{FEW_VALUES, Rest};
+use crate::solve::{FEW_VALUES, Listed, Rest};
 use crate::value::ValueId;
 
 impl Grown {
@@ -114,6 +114,32 @@ impl Grown {
             return Err(Error::Limit { resource: Resource::Nesting, needed: depth, allowed });
         }
         Ok(())
+    }
+
+    /// Whether a container may be opened: where nothing is said of values, so many may be nested.
+    /// Containers that a schema asks for may always be.
+    pub(super) fn may_nest(&self, owes: OwesId, below: FrameId) -> bool {
+        let most = self.core.options.depth;
+        let is_open = |owes: OwesId| {
+            let owes = self.parts.owes.get(owes.0);
+            owes.formulas.iter().all(|&one| one == TRUE) && owes.goal == TRUE
+        };
+        if most == u32::MAX || !is_open(owes) {
+            return true;
+        }
+        let (mut depth, mut at) = (0, below);
+        while depth < most {
+            at = match *self.frames.get(at.0) {
+                Frame::Object { owes, below, .. } | Frame::Array { owes, below, .. }
+                    if is_open(owes) =>
+                {
+                    below
+                }
+                _ => return true,
+            };
+            depth += 1;
+        }
+        false
     }
 
     /// The truths of a container that ends here; `None` if it cannot.
@@ -266,7 +292,8 @@ impl Grown {
         });
         let Some(taken) = taken else { return Ok(()) };
         let must = child.formulas[0];
-        let Some(values) = self.core.list_values(must, FEW_VALUES, &taken)? else { return Ok(()) };
+        let listed = self.core.list_values(must, FEW_VALUES, &taken)?;
+        let Listed::All(values) = listed else { return Ok(()) };
         let mut good = Vec::new();
         for value in values {
             let after = self.core.after_child(array, &[], &[], Some(value))?;

@@ -25,7 +25,7 @@ impl Core {
     }
 
     /// What formulas say once a member of this name has begun.
-    pub(super) fn after_name(&mut self, owes: &Owes, name: NameId) -> Result<Owes, Error> {
+    pub(crate) fn after_name(&mut self, owes: &Owes, name: NameId) -> Result<Owes, Error> {
         let mut known = FxHashMap::default();
         let formulas: Result<Vec<F>, Error> = owes
             .formulas
@@ -40,7 +40,7 @@ impl Core {
     }
 
     /// What formulas say once an item has begun.
-    pub(super) fn after_item(&mut self, owes: &Owes) -> Result<Owes, Error> {
+    pub(crate) fn after_item(&mut self, owes: &Owes) -> Result<Owes, Error> {
         let mut known = FxHashMap::default();
         let formulas: Result<Vec<F>, Error> = owes
             .formulas
@@ -153,7 +153,7 @@ impl Core {
     }
 
     /// What only the child can owe moved to it: the container, the child's part, and all of it.
-    fn part(&mut self, owes: Owes) -> (Owes, F, F) {
+    pub(crate) fn part(&mut self, owes: Owes) -> (Owes, F, F) {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(owes.formulas[0]) {
             let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
@@ -167,7 +167,7 @@ impl Core {
     }
 
     /// Whether a child can be read.
-    pub(super) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
+    pub(crate) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
         let (_, must, total) = self.part(owes);
         let all = self.formulas.both(total, must);
         self.some_child_and_rest(all, rest)
@@ -193,7 +193,7 @@ impl Core {
     }
 
     /// What a container owes once its child is known.
-    pub(super) fn after_child(
+    pub(crate) fn after_child(
         &mut self,
         owes: &Owes,
         asked: &[NodeId],
@@ -221,7 +221,7 @@ impl Core {
     }
 
     /// Whether items have to be remembered.
-    pub(super) fn has_unique(&self, owes: &Owes) -> bool {
+    pub(crate) fn has_unique(&self, owes: &Owes) -> bool {
         owes.formulas.iter().any(|&id| {
             self.atoms(id).iter().any(|atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_)))
         })

@@ -28,15 +28,12 @@ impl Grown {
         let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
         let Some(max) = most(keys, state)? else { return Ok(None) };
         let machine = self.core.text(text);
-        // A shortest text has one byte for each character.
-        let min = match machine.is_accepting(state) {
-            true => 0,
-            false => match machine.shortest(state) {
-                Ok(text) => text.len() as u32,
-                Err(Error::Limit { .. }) => return Ok(None),
-                Err(error) => return Err(error),
-            },
-        };
+        // All characters are alike, and more than a token has need not be counted.
+        let (mut min, mut at) = (0, Some(state));
+        while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
+            min += 1;
+            at = if min as usize > self.horizon { None } else { machine.step(state, b'a')? };
+        }
         Ok(Some((min, max)))
     }
 

@@ -11,13 +11,15 @@ mod known;
 mod lengths;
 mod names;
 mod naming;
+mod needs;
 mod numbers;
 mod runs;
 mod scalars;
+mod shortcuts;
 mod shortest;
 mod ways;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId, Viability};
 use rustc_hash::FxHashMap;
@@ -28,10 +30,11 @@ use crate::formula::TRUE;
 use crate::node::{Effect, NodeId, Note, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
-use frame::{DONE, Frame, FrameId, Owes, Place, Table};
+use frame::{DONE, Frame, FrameId, Place, Table};
 use known::{Known, Parts};
 use naming::Naming;
 
+pub(crate) use frame::Owes;
 pub use keys::SchemaKeys;
 
 /// No successor is known yet.
@@ -72,6 +75,7 @@ pub struct SchemaAutomaton {
     flags: Chunks,
     start: StateId,
     notes: Vec<Note>,
+    all_notes: OnceLock<Vec<Note>>,
 }
 
 impl SchemaAutomaton {
@@ -154,7 +158,9 @@ impl SchemaAutomaton {
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
-        Ok((Some(SchemaAutomaton { grown, flags, start, notes: notes.clone() }), notes))
+        let all_notes = OnceLock::new();
+        let made = SchemaAutomaton { grown, flags, start, notes: notes.clone(), all_notes };
+        Ok((Some(made), notes))
     }
 
     /// Whether every member is valid UTF-8.
@@ -165,6 +171,14 @@ impl SchemaAutomaton {
     /// What the user should know: formats that are not enforced, keywords read as in older drafts.
     pub fn notes(&self) -> &[Note] {
         &self.notes
+    }
+
+    /// The same and the parts of the schema that no instance meets, which takes a search.
+    pub fn all_notes(&self) -> &[Note] {
+        self.all_notes.get_or_init(|| {
+            let pruned = self.lock().core.pruned();
+            self.notes.iter().cloned().chain(pruned).collect()
+        })
     }
 
     /// Number of states built so far.

@@ -37,6 +37,8 @@ pub(super) struct Naming {
     /// Whether the object owes nothing but members and names, so that names do not depend on each
     /// other.
     pub(super) plain: bool,
+    /// Whether every other name is of a class that may come.
+    pub(super) takes_all: bool,
     /// Whether a class of other names does not run out, for each.
     pub(super) plenty: Box<[bool]>,
 }
@@ -72,6 +74,7 @@ impl Grown {
             classes,
             start,
             plain,
+            takes_all: false,
             plenty: [].into(),
         });
         self.find_classes(id, &tests)?;
@@ -121,8 +124,9 @@ impl Grown {
 
     /// Finds the classes of other names that may come.
     fn find_classes(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
-        let mut classes = Vec::new();
-        for class in self.core.classes(tests)? {
+        let all = self.core.classes(tests)?;
+        let mut classes = Vec::with_capacity(all.len());
+        for &class in &all {
             let name = if tests.is_empty() {
                 // A name that is like no other.
                 PLACEHOLDER
@@ -140,6 +144,7 @@ impl Grown {
         let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
         let start: Box<[_]> = start.collect();
         self.namings[id.0 as usize].start.classes = AskedId(self.parts.asked.intern(start));
+        self.namings[id.0 as usize].takes_all = classes.len() == all.len();
         let few = self.names_needed(id) <= PLENTY / 2;
         let mut plenty = Vec::with_capacity(classes.len());
         for &(class, _) in &classes {
@@ -319,6 +324,22 @@ impl Grown {
             let known = (from..to).map(|at| self.known_name(id, at).as_bytes());
             let taken: Vec<&[u8]> = known.filter_map(|name| name.strip_prefix(&read[..])).collect();
             if fresh_member(&**self.core.text(class), state, &taken)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a name that is not known can go on with anything, between two characters.
+    pub(super) fn is_open_name(&mut self, id: NamingId, classes: AskedId) -> Result<bool, Error> {
+        let alive: Vec<_> = self.parts.asked.get(classes.0).iter().flatten().copied().collect();
+        let takes_all = self.names_of(id).takes_all;
+        for (class, state) in alive {
+            let is_open = match takes_all {
+                true => self.core.text(class).step(state, b'a')?.is_some(),
+                false => self.core.is_open(class, state)?,
+            };
+            if is_open {
                 return Ok(true);
             }
         }

@@ -57,6 +57,9 @@ impl Grown {
                 Some(digits) => Frame::Number { owes, digits, below },
                 None => return Ok(None),
             },
+            Opened::Array(_) | Opened::Object(..) if !self.may_nest(owes, below) => {
+                return Ok(None);
+            }
             Opened::Array(owes) => {
                 self.check_nesting(below)?;
                 Frame::Array { owes, mode, blanks, from: 0, below }

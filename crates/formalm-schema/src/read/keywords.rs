@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use super::fields::{count, list, number, object, text, truth};
 use super::{Fields, Place, Reader, refuse};
 use crate::formula::Which;
-use crate::node::{Effect, NodeId, RegexId, Rule, Type};
-use crate::{formats, pattern};
+use crate::node::{Effect, Node, NodeId, RegexId, Rule, Type};
+use crate::pattern;
 
 /// Characters counted in a text.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
@@ -172,40 +172,29 @@ impl<'r> Reader<'r> {
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             return Ok(id);
         }
-        let (expression, foreign) = pattern::search(source).map_err(|error| match error {
+        let found = pattern::search(source).map_err(|error| match error {
             Error::Language { message, hint, .. } => {
                 refuse(place, format!("{message} in the pattern {source:?}"), hint.as_deref())
             }
             other => other,
         })?;
-        if foreign {
+        if found.foreign {
             self.note(place, "the pattern is no ECMA-262 and is read as Python's");
         }
-        Ok(self.schema.regex(key, || expression))
-    }
-
-    fn format(&mut self, map: &Fields, at: &Place<'r>, rules: &mut Vec<Rule>) -> Result<(), Error> {
-        let Some(Json::String(name)) = map.get("format") else { return Ok(()) };
-        let key = format!("f{name}");
-        if !self.options.formats {
-            self.note(&at.below(&["format"]).pointer, "formats are annotations");
-            return Ok(());
-        }
-        if let Some(&id) = self.schema.regex_ids.get(&key) {
-            rules.push(Rule::Text(id));
-            return Ok(());
-        }
-        match formats::format(name) {
-            Some(expression) => {
-                let expression = expression?;
-                rules.push(Rule::Text(self.schema.regex(key, || expression)));
+        Ok(match found.texts {
+            Some(texts) => {
+                let id = self.schema.regex(key, || texts);
+                if found.open {
+                    self.schema.open_regexes.insert(id);
+                }
+                id
             }
             None => {
-                let message = format!("the format {name:?} is not enforced");
-                self.note(&at.below(&["format"]).pointer, message);
+                let all = self.schema.all_texts();
+                self.schema.regex_ids.insert(key, all);
+                all
             }
-        }
-        Ok(())
+        })
     }
 
     fn counts(&mut self, map: &Fields, at: &Place<'r>, rules: &mut Vec<Rule>) -> Result<(), Error> {
@@ -256,20 +245,33 @@ impl<'r> Reader<'r> {
             let here = at.below(&["patternProperties", source]);
             let id = self.pattern(source, &here.pointer)?;
             patterns.push(id);
-            let which =
-                Which { names: None, others: [].into(), found: [id].into(), missing: [].into() };
+            let found: &[RegexId] = if self.schema.takes_all(id) { &[] } else { &[id] };
+            let found = found.into();
+            let which = Which { names: None, others: [].into(), found, missing: [].into() };
             members.push((which, self.enter(json, here)?));
         }
+        patterns.sort_unstable();
+        patterns.dedup();
         if let Some(json) = map.get("additionalProperties") {
-            patterns.sort_unstable();
-            patterns.dedup();
             let which = Which {
                 names: None,
                 others: declared.into(),
                 found: [].into(),
                 missing: patterns.into(),
             };
-            members.push((which, self.enter(json, at.below(&["additionalProperties"]))?));
+            let node = self.enter(json, at.below(&["additionalProperties"]))?;
+            if !which.missing.iter().any(|&id| self.schema.takes_all(id)) {
+                members.push((which, node));
+            }
+        } else if !self.options.takes_more
+            && !map.contains_key("unevaluatedProperties")
+            && (map.contains_key("properties") || map.contains_key("patternProperties"))
+        {
+            let (others, missing) = (declared.into(), patterns.into());
+            let which = Which { names: None, others, found: [].into(), missing };
+            let never = self.schema.add(Node { rules: vec![Rule::Never], place: String::new() });
+            members.push((which, never));
+            self.note(&at.pointer, "members that are not declared are left out");
         }
         if !members.is_empty() {
             rules.push(Rule::Members(members.into()));

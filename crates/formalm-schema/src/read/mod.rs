@@ -5,7 +5,9 @@
 
 mod checks;
 mod fields;
+mod format;
 mod keywords;
+mod unread;
 
 use formalm_automata::{Error, Resource as Limited};
 use referencing::{Draft, Registry, Resolver, Vocabulary};
@@ -101,7 +103,9 @@ pub(crate) fn read_beside(
         _ => ROOT.to_owned(),
     };
     let failed = |error: &dyn std::fmt::Display| {
-        refuse("", error, Some("pass what a schema refers to as resources, by URI"))
+        let message = error.to_string();
+        let place = place_of_reference(json, &message).unwrap_or_default();
+        refuse(&place, message, Some("pass what a schema refers to as resources, by URI"))
     };
     let mut builder = Registry::new().draft(draft).retriever(NoRetrieval);
     for (uri, Document(resource)) in resources {
@@ -148,6 +152,32 @@ fn known_draft(json: &Json, resources: &[(String, Document)]) -> Draft {
         }
         draft => draft,
     }
+}
+
+/// The pointer of the reference that a message speaks of by its URI, which ends as it does.
+fn place_of_reference(json: &Json, message: &str) -> Option<String> {
+    let mut stack = vec![(json, "#".to_owned())];
+    while let Some((json, place)) = stack.pop() {
+        let below = |part: &str| format!("{place}/{}", part.replace('~', "~0").replace('/', "~1"));
+        match json {
+            Json::Array(list) => {
+                let items = list.iter().enumerate().rev();
+                stack.extend(items.map(|(at, one)| (one, below(&at.to_string()))));
+            }
+            Json::Object(map) => {
+                for keyword in ["$ref", "$dynamicRef", "$schema"] {
+                    let text = map.get(keyword).and_then(Json::as_str).unwrap_or_default();
+                    let uri = text.split('#').next().unwrap_or_default();
+                    if !uri.is_empty() && message.contains(uri) {
+                        return Some(below(keyword));
+                    }
+                }
+                stack.extend(map.iter().rev().map(|(name, one)| (one, below(name))));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 fn mentions_dynamic(json: &Json) -> bool {
@@ -251,6 +281,7 @@ impl<'r> Reader<'r> {
         let Json::Object(map) = json else {
             return Ok(if json == &Json::Bool(false) { vec![Rule::Never] } else { Vec::new() });
         };
+        self.tell_of_unread(map, at);
         let mut rules = Vec::new();
         if let Some(reference) = map.get("$ref").filter(|one| one.is_string() || !at.is_legacy()) {
             let target = self.reference(reference, "$ref", at)?;

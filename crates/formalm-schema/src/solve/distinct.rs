@@ -5,7 +5,7 @@ use formalm_automata::Error;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::node::Type;
-use crate::solve::Interval;
+use crate::solve::{Interval, Listed};
 use crate::value::{Value, ValueId};
 
 /// Values listed of one item; items with more count as having enough.
@@ -24,11 +24,11 @@ impl Core {
         let mut scarce: Vec<Vec<ValueId>> = Vec::new();
         let enough = items.len().min(MAX_LISTED);
         for &item in items {
-            let values = self.list_values(item, enough, taken)?;
-            if values.as_ref().is_some_and(Vec::is_empty) {
+            let Listed::All(values) = self.list_values(item, enough, taken)? else { continue };
+            if values.is_empty() {
                 return Ok(false);
             }
-            scarce.extend(values);
+            scarce.push(values);
         }
         // An item with as many values as there are items always finds one that is left.
         let mut owner: Vec<(ValueId, usize)> = Vec::new();
@@ -40,14 +40,25 @@ impl Core {
         Ok(true)
     }
 
-    /// All values of an item that are not taken, if they are fewer than `enough`.
+    /// All values of an item that are not taken, unless they are `enough` or more.
     pub(crate) fn list_values(
         &mut self,
         item: F,
         enough: usize,
         taken: &[ValueId],
-    ) -> Result<Option<Vec<ValueId>>, Error> {
-        let mut values = Vec::new();
+    ) -> Result<Listed, Error> {
+        self.list_depth(item, enough, taken, 0)
+    }
+
+    /// The same within so many containers.
+    pub(super) fn list_depth(
+        &mut self,
+        item: F,
+        enough: usize,
+        taken: &[ValueId],
+        depth: usize,
+    ) -> Result<Listed, Error> {
+        let (mut values, mut is_sure) = (Vec::new(), true);
         for of in Type::ALL {
             let formula = self.of_type(item, of)?;
             if formula == FALSE {
@@ -58,22 +69,25 @@ impl Core {
                 Type::Bool => Some(self.list_bools(formula)),
                 Type::Number => self.list_numbers(formula, enough, taken)?,
                 Type::String => self.list_texts(formula, enough, taken)?,
-                // Objects and arrays are taken to be plenty.
+                Type::Array | Type::Object if !self.some_of_type(formula, of)? => continue,
                 Type::Array | Type::Object => {
-                    if self.some_of_type(formula, of)? {
-                        None
-                    } else {
-                        Some(Vec::new())
+                    match self.list_containers(formula, of, enough + taken.len(), depth)? {
+                        Listed::All(values) => Some(values),
+                        Listed::Plenty => None,
+                        Listed::Unknown => {
+                            is_sure = false;
+                            continue;
+                        }
                     }
                 }
             };
-            let Some(more) = more else { return Ok(None) };
+            let Some(more) = more else { return Ok(Listed::Plenty) };
             values.extend(more.into_iter().filter(|value| !taken.contains(value)));
             if values.len() >= enough {
-                return Ok(None);
+                return Ok(Listed::Plenty);
             }
         }
-        Ok(Some(values))
+        Ok(if is_sure { Listed::All(values) } else { Listed::Unknown })
     }
 
     fn list_bools(&mut self, formula: F) -> Vec<ValueId> {

@@ -9,8 +9,10 @@ mod arrays;
 mod distinct;
 mod fresh;
 mod implicants;
+mod listing;
 mod numbers;
 mod objects;
+mod open;
 mod project;
 
 use formalm_automata::{Error, Resource};
@@ -22,6 +24,7 @@ use crate::node::Type;
 
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
 pub(crate) use fresh::{PLENTY, fresh_member};
+pub(crate) use listing::Listed;
 pub(crate) use numbers::{Interval, Scale, holds_for};
 pub(crate) use project::Rest;
 

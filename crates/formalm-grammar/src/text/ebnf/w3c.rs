@@ -3,7 +3,7 @@
 use formalm_automata::{CharSet, Error};
 
 use super::{group, is_name, quoted, rule};
-use crate::text::leaves::Leaf;
+use crate::text::leaves::{Leaf, class_name};
 use crate::text::repeats::repeated;
 use crate::text::scanner::Scanner;
 use crate::text::{Source, Tree};
@@ -170,7 +170,7 @@ fn class(scanner: &mut Scanner) -> Result<Tree, Error> {
     }
     let set = CharSet::from_ranges(ranges);
     let set = if negated { set.complement() } else { set };
-    let written = format!("{:?}", set.ranges());
+    let written = class_name(&set);
     let length = written.chars().count() as u64;
     Ok(Tree::Leaf(Leaf::class(set, written, length, scanner.span(start))))
 }

@@ -1,4 +1,4 @@
-"""Numbers of trees beside their definition, counted by height."""
+"""Derivations beside their definition: trees by height, counts, ambiguity, shortest members."""
 
 from __future__ import annotations
 
@@ -129,3 +129,67 @@ def test_trees_are_counted_and_one_is_taken(seed: int, lexing: str) -> None:
                 grammar.parse(text, ambiguity="refuse")
         else:
             assert grammar.parse(text, ambiguity="refuse", whole=True) == tree
+
+
+TEXTS = ["".join(letters) for size in range(7) for letters in product("ab", repeat=size)]
+
+
+def built(seed: int, lexing: str) -> Grammar | None:
+    grammar = Grammar(written(random_rules(Random(seed))), lexing=lexing)
+    try:
+        grammar.automaton()
+    except LanguageError:
+        return None
+    return grammar
+
+
+@pytest.mark.parametrize("lexing", ["any", "longest"])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_no_text_has_several_trees_where_that_is_excluded(seed: int, lexing: str) -> None:
+    grammar = built(1_000 + seed, lexing)
+    if grammar is None:
+        return
+    found = grammar.ambiguity()
+    several = [text for text in TEXTS if grammar.matches(text) and grammar.parse(text).ways != 1]
+    if found.is_excluded:
+        assert not several
+    for one in found.conflicts:
+        if one.example is not None:
+            assert grammar.parse(one.example).ways == one.ways != 1
+
+
+def test_ambiguity_is_excluded_often_enough_to_be_of_use() -> None:
+    found = [built(1_000 + seed, "longest") for seed in range(100)]
+    known = [one.ambiguity() for one in found if one is not None]
+    assert sum(one.is_excluded for one in known) > 15
+    assert sum(one.is_certain for one in known) > 15
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_members_are_counted_by_length_and_drawn_uniformly(seed: int) -> None:
+    grammar = built(2_000 + seed, "longest")
+    if grammar is None:
+        return
+    members = [text for text in TEXTS if grammar.matches(text)]
+    written_out = grammar.to_automaton(max_bytes=6)
+    assert [written_out.nth(at) for at in range(len(members))] == members
+    counts = [sum(len(text) == size for text in members) for size in range(7)]
+    assert written_out.counts(6) == counts
+    assert set(written_out.sample(20, seed=seed) if members else []) <= set(members)
+
+
+@pytest.mark.parametrize("lexing", ["any", "longest"])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_shortest_members_are_the_shortest(seed: int, lexing: str) -> None:
+    grammar = built(3_000 + seed, lexing)
+    if grammar is None:
+        return
+    members = [text for text in TEXTS if grammar.matches(text)]
+    for text in TEXTS[:31]:
+        found = grammar.shortest(text)
+        longer = [member for member in members if member.startswith(text)]
+        if longer:
+            assert found == longer[0].encode()
+        elif found is not None:  # longer than all that are listed
+            assert len(found) > 6
+            assert grammar.matches(found)

@@ -1,0 +1,201 @@
+//! Whether a sequence of lexemes can have several trees.
+//!
+//! Nobody can decide that for all grammars. A grammar whose tables have no conflict with one lexeme
+//! of lookahead has none; every other one is doubted, and the places are told. The tables are those
+//! of the machine, in which symbols that may be empty are skipped, so that a rule is looked at as
+//! all its variants without them.
+
+mod examples;
+mod lookaheads;
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashMap;
+
+use crate::core::{barren, terminals};
+use crate::grammar::Grammar;
+use crate::limits::{Limits, Meter, check};
+use crate::lower::{Lowering, Production};
+use crate::prepare::Prepared;
+use crate::tables::{STOP, Tables, contains, members};
+use examples::Examples;
+use lookaheads::Lookaheads;
+
+/// States of the tables, and conflicts told.
+const STATES: u64 = 50_000;
+const TOLD: usize = 100;
+
+/// A place at which the next lexeme does not say how to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The rules that may end there.
+    pub rules: Vec<usize>,
+    /// Whether some rule may go on there as well.
+    pub goes_on: bool,
+    /// The terminals that may come next either way; `None` is the end of the text.
+    pub next: Vec<Option<usize>>,
+    /// Terminals that lead there, the fewest known; empty too if there are too many.
+    pub before: Vec<usize>,
+}
+
+/// What is known of the trees of sequences of lexemes.
+#[derive(Clone, Debug, Default)]
+pub struct Ambiguity {
+    /// Where there may be several; some of all if there are very many.
+    pub conflicts: Vec<Conflict>,
+    /// Rules that derive something in two ways for certain.
+    pub doubled: Vec<usize>,
+}
+
+impl Ambiguity {
+    /// Whether every sequence of lexemes has at most one tree.
+    pub fn is_excluded(&self) -> bool {
+        self.conflicts.is_empty() && self.doubled.is_empty()
+    }
+}
+
+/// Looks for places at which a sequence of lexemes may have several trees.
+///
+/// # Errors
+///
+/// [`Error::Limit`] if the tables are too large.
+pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> {
+    grammar.check()?;
+    let (automata, nullable) = terminals(grammar)?;
+    let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
+    let (all, owners) = (lowering.productions.clone(), lowering.owners.clone());
+    let start = (grammar.terminals.len() + grammar.start) as u32;
+    let Some(prepared) = Prepared::new(lowering, &barren(grammar, &automata), start) else {
+        return Ok(Ambiguity::default());
+    };
+    let first = grammar.terminals.len() as u32;
+    let owner = |symbol: u32| owners[(symbol - first) as usize] as usize;
+    let mut doubled: Vec<u32> = prepared.doubled.clone();
+    doubled.extend(empty_twice(&all, &prepared));
+    doubled.extend(
+        prepared.productions.iter().filter(|one| is_loop(one, &prepared)).map(|one| one.left),
+    );
+    let mut meter = Meter::new(limits.steps.saturating_mul(16));
+    let ones = vec![1; prepared.symbols as usize];
+    let mut tables = Tables::new(&prepared, &ones, &mut meter)?;
+    let lookaheads = Lookaheads::new(&mut tables, &mut meter)?;
+    let examples = Examples::new(&prepared, &lookaheads);
+    let mut conflicts: Vec<Conflict> = Vec::new();
+    let mut known: FxHashMap<(Vec<usize>, bool), usize> = FxHashMap::default();
+    for state in 0..lookaheads.len() {
+        doubled.extend(twice_here(&tables, state));
+        for (lefts, goes_on, next) in clashes(&tables, &lookaheads, state) {
+            let mut rules: Vec<usize> = lefts.iter().map(|&left| owner(left)).collect();
+            rules.sort_unstable();
+            rules.dedup();
+            let next = next.into_iter().map(|number| number.checked_sub(1).map(|at| at as usize));
+            match known.get(&(rules.clone(), goes_on)) {
+                Some(&at) => conflicts[at].next.extend(next),
+                None if conflicts.len() < TOLD => {
+                    known.insert((rules.clone(), goes_on), conflicts.len());
+                    let before = examples.before(state);
+                    conflicts.push(Conflict { rules, goes_on, next: next.collect(), before });
+                }
+                None => {}
+            }
+        }
+    }
+    for one in &mut conflicts {
+        one.next.sort_unstable();
+        one.next.dedup();
+    }
+    let mut doubled: Vec<usize> = doubled.into_iter().map(owner).collect();
+    doubled.sort_unstable();
+    doubled.dedup();
+    Ok(Ambiguity { conflicts, doubled })
+}
+
+/// Whether all symbols of a production may be empty but one that is its left side.
+fn is_loop(one: &Production, prepared: &Prepared) -> bool {
+    let is_empty = |&symbol: &u32| prepared.nullable[symbol as usize];
+    let itself = |at: &usize| one.right[*at] == one.left;
+    let others =
+        |at: usize| one.right.iter().enumerate().all(|(place, one)| place == at || is_empty(one));
+    (0..one.right.len()).filter(itself).any(others)
+}
+
+/// Symbols that derive the empty text in two ways, or in ways without end.
+fn empty_twice(productions: &[Production], prepared: &Prepared) -> Vec<u32> {
+    let symbols = prepared.unreachable.len();
+    let is_used = |one: &&Production| !prepared.unreachable[one.left as usize];
+    let is_empty = |one: &&Production| one.right.iter().all(|&symbol| symbol >= prepared.terminals);
+    let all: Vec<&Production> = productions.iter().filter(is_used).filter(is_empty).collect();
+    let mut uses: Vec<Vec<u32>> = vec![Vec::new(); symbols];
+    let mut of: Vec<Vec<usize>> = vec![Vec::new(); symbols];
+    for (at, one) in all.iter().enumerate() {
+        of[one.left as usize].push(at);
+        one.right.iter().for_each(|&symbol| uses[symbol as usize].push(one.left));
+    }
+    // Ways, at most two: they only grow, so each symbol changes twice.
+    let mut ways = vec![0u8; symbols];
+    let mut queue: Vec<u32> = all.iter().map(|one| one.left).collect();
+    while let Some(symbol) = queue.pop() {
+        let product = |&at: &usize| {
+            all[at].right.iter().fold(1u8, |ways_of, &one| (ways_of * ways[one as usize]).min(2))
+        };
+        let sum = of[symbol as usize].iter().map(product).fold(0u8, |sum, one| (sum + one).min(2));
+        if sum > ways[symbol as usize] {
+            ways[symbol as usize] = sum;
+            queue.extend(&uses[symbol as usize]);
+        }
+    }
+    (0..symbols as u32).filter(|&one| ways[one as usize] > 1).collect()
+}
+
+/// Left sides of productions that were read to one place, or to their ends, in two ways.
+fn twice_here(tables: &Tables, state: u32) -> Vec<u32> {
+    let kernel: Vec<(u32, u32)> = tables.kernel(state).collect();
+    let mut found = Vec::new();
+    let mut ends: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    for &(place, pushed) in &kernel {
+        let left = tables.left[place as usize];
+        let reach = lookaheads::reach(tables, place);
+        if tables.symbol[reach as usize] == crate::tables::END && !tables.is_goal(left) {
+            let end = *ends.entry((left, pushed)).or_insert(reach);
+            if end != reach {
+                found.push(left);
+            }
+        }
+        let again =
+            |&&(other, count): &&(u32, u32)| count == pushed && place < other && other <= reach;
+        if kernel.iter().any(|one| again(&one)) {
+            found.push(left);
+        }
+    }
+    found
+}
+
+/// What clashes in a state: left sides that may end, whether something may go on, before what.
+fn clashes(
+    tables: &Tables,
+    lookaheads: &Lookaheads,
+    state: u32,
+) -> Vec<(Vec<u32>, bool, Vec<u32>)> {
+    let shifts = tables.sets.get(tables.shifts(state));
+    let reductions = tables.reductions(state);
+    let mut found = Vec::new();
+    for (at, &one) in reductions.iter().enumerate() {
+        let ahead = lookaheads.of(state, one);
+        let next: Vec<u32> = members(ahead).filter(|&number| contains(shifts, number)).collect();
+        if !next.is_empty() {
+            found.push((vec![one.0], true, next));
+        }
+        for &other in &reductions[at + 1..] {
+            let also = lookaheads.of(state, other);
+            let next: Vec<u32> = members(ahead).filter(|&number| contains(also, number)).collect();
+            if !next.is_empty() {
+                found.push((vec![one.0, other.0], false, next));
+            }
+        }
+    }
+    debug_assert_eq!(STOP, 0, "the end of the text comes first");
+    found
+}
+
+fn within(states: usize) -> Result<(), Error> {
+    check(Resource::States, states as u64, STATES)
+}

@@ -1,0 +1,102 @@
+//! Labels of host names in their encoded form.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::letters::{Label, Letters};
+use super::punycode::{Decoder, encode};
+
+/// Steps of the search for the end of a label; only at the longest labels does it take many, and
+/// one that takes more is left out.
+const STEPS: u32 = 100_000;
+
+/// What stands behind `xn--`, in lower case, for labels of other characters.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    letters: Arc<Letters>,
+    viable: Mutex<FxHashMap<(String, usize), bool>>,
+}
+
+impl Encoded {
+    pub(super) fn new(letters: Arc<Letters>) -> Encoded {
+        Encoded { letters, viable: Mutex::default() }
+    }
+
+    fn is_decoded(&self, text: &[char]) -> bool {
+        self.letters.read(text.iter().copied()).is_some_and(Label::is_complete)
+    }
+
+    /// Whether what follows the mark stands for a label. Letters mean the same in either case.
+    pub(super) fn is_member(&self, code: &str) -> bool {
+        let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
+        let mut decoder = Decoder::new(basic);
+        let read = digits.chars().all(|digit| decoder.read(digit).is_some());
+        read && decoder.is_between()
+            && decoder.text.iter().any(|c| !c.is_ascii())
+            && encode(&decoder.text) == code
+            && self.is_decoded(&decoder.text)
+    }
+
+    /// Whether some label of at most `most` octets begins with this text.
+    pub(super) fn is_viable(&self, code: &str, most: usize) -> bool {
+        let Some(room) = most.checked_sub(code.len()) else { return false };
+        if !code.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return false;
+        }
+        let mut known = self.viable.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (code.to_owned(), room);
+        if let Some(&viable) = known.get(&key) {
+            return viable;
+        }
+        let viable = self.is_member(code) || self.has_basic(code, room) || self.goes_on(code, room);
+        known.insert(key, viable);
+        viable
+    }
+
+    /// Whether the text can be the ASCII part of a label with letters put in at a few places.
+    fn has_basic(&self, code: &str, room: usize) -> bool {
+        let basic: Vec<char> = code.chars().collect();
+        let places = [0, 1, 2, 3, basic.len()].map(|place| place.min(basic.len()));
+        (1..1u32 << places.len()).filter(|set| set.count_ones() <= 3).any(|set| {
+            let mut text = basic.clone();
+            for (at, &place) in places.iter().enumerate().rev() {
+                if set >> at & 1 == 1 {
+                    text.insert(place, 'ü');
+                }
+            }
+            let whole = encode(&text);
+            whole.starts_with(code) && whole.len() <= code.len() + room && self.is_decoded(&text)
+        })
+    }
+
+    /// Whether the digits behind the last hyphen can go on to the end of a label.
+    fn goes_on(&self, code: &str, room: usize) -> bool {
+        let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
+        let mut decoder = Decoder::new(basic);
+        if !digits.chars().all(|digit| decoder.read(digit).is_some()) {
+            return false;
+        }
+        self.search(&decoder, code, room, &mut 0)
+    }
+
+    fn search(&self, decoder: &Decoder, code: &str, room: usize, steps: &mut u32) -> bool {
+        *steps += 1;
+        if decoder.is_between() && self.is_member(code) {
+            return true;
+        }
+        if room == 0 || *steps > STEPS {
+            return false;
+        }
+        ('a'..='z').chain('0'..='9').any(|digit| {
+            let mut next = decoder.clone();
+            let read = match next.read(digit) {
+                None => false,
+                // A character that no label has stays in it.
+                Some(Some(character)) => self.letters.valid.contains(character),
+                Some(None) => true,
+            };
+            read && self.search(&next, &format!("{code}{digit}"), room - 1, steps)
+        })
+    }
+}

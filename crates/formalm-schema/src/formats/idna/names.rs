@@ -1,0 +1,176 @@
+//! Names of hosts, read label by label.
+
+use std::sync::Arc;
+
+use formalm_automata::Recognizer;
+
+use super::encoded::Encoded;
+use super::letters::{Label, Letters};
+use super::places::Places;
+use super::punycode::encode;
+
+/// Octets of a label, and of a name without its last dot.
+const LABEL: usize = 63;
+const NAME: usize = 253;
+
+/// What an encoded label begins with.
+pub(super) const MARK: &str = "xn--";
+
+/// What ends every label that letters are still missing from: a letter after a hyphen, one beyond
+/// ASCII, and those that other characters need.
+const ENDS: [&str; 11] = ["", "a", "ü", "l", "lア", "α", "αア", "ア", "ᠠ", "ب", "א"];
+
+/// Octets that any of them may take.
+const END: usize = 16;
+
+/// A name that is being read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Name {
+    /// Octets of the labels before, dots included.
+    before: usize,
+    /// The label under way.
+    label: String,
+    /// Whether the labels so far may stand in a name without labels from right to left, and in
+    /// one with such.
+    fits: [bool; 2],
+}
+
+/// Reads the names of hosts.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// Whether labels of other characters than ASCII may stand as they are.
+    is_wide: bool,
+    /// The rules of labels in names of either kind.
+    letters: [Arc<Letters>; 2],
+    encoded: [Encoded; 2],
+    places: Places<Name>,
+}
+
+/// How far a label is.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    /// Some label begins so.
+    goes_on: bool,
+    /// This is a label.
+    is_complete: bool,
+}
+
+/// Octets of a label as it is sent.
+fn octets(label: &str) -> usize {
+    if label.is_ascii() {
+        return label.len();
+    }
+    let text: Vec<char> = label.chars().collect();
+    MARK.len() + encode(&text).len()
+}
+
+impl Names {
+    pub(super) fn new(letters: &[Arc<Letters>; 2], is_wide: bool) -> Names {
+        let encoded = [0, 1].map(|kind: usize| Encoded::new(Arc::clone(&letters[kind])));
+        Names { is_wide, letters: letters.clone(), encoded, places: Places::default() }
+    }
+
+    fn is_dot(&self, c: char) -> bool {
+        c == '.' || self.is_wide && matches!(c, '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
+    }
+
+    /// How far a label is in a name of a kind, with room for so many octets.
+    fn progress(&self, label: &str, kind: usize, room: usize) -> Progress {
+        let lower = label.to_ascii_lowercase();
+        if let Some(code) = lower.strip_prefix(MARK) {
+            let room = room.saturating_sub(MARK.len());
+            return Progress {
+                goes_on: self.encoded[kind].is_viable(code, room),
+                is_complete: self.encoded[kind].is_member(code),
+            };
+        }
+        let ascii = self.ascii(label, kind, room);
+        if !self.is_wide {
+            return ascii;
+        }
+        let spelled = self.spelled(label, kind, room);
+        Progress {
+            goes_on: ascii.goes_on || spelled.goes_on,
+            is_complete: ascii.is_complete || spelled.is_complete,
+        }
+    }
+
+    /// Labels of letters, digits and hyphens; beside labels from right to left, no digit first.
+    fn ascii(&self, label: &str, kind: usize, room: usize) -> Progress {
+        let begins = |c: char| c.is_ascii_alphabetic() || kind == 0 && c.is_ascii_digit();
+        let is_reserved = self.is_wide && label.get(2..4) == Some("--");
+        if !label.starts_with(begins)
+            || !label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+            || is_reserved && !label.to_ascii_lowercase().starts_with(MARK)
+        {
+            return Progress::default();
+        }
+        let is_complete = !label.ends_with('-');
+        let length = label.len() + usize::from(!is_complete);
+        Progress { goes_on: length <= room, is_complete }
+    }
+
+    /// Labels of other characters.
+    fn spelled(&self, label: &str, kind: usize, room: usize) -> Progress {
+        let letters = &self.letters[kind];
+        let Some(read) = letters.read(label.chars()) else { return Progress::default() };
+        let length = octets(label);
+        let has_end = || {
+            ENDS.iter().any(|end| {
+                let read = end.chars().try_fold(read, |label, c| letters.after(label, c));
+                read.is_some_and(Label::is_complete) && octets(&format!("{label}{end}")) <= room
+            })
+        };
+        let goes_on = length <= room && (length + END <= room || has_end());
+        Progress { goes_on, is_complete: read.is_complete() }
+    }
+
+    fn after(&self, name: &Name, c: char) -> Option<Name> {
+        let room = |before: usize| LABEL.min(NAME.saturating_sub(before));
+        if self.is_dot(c) {
+            let fits = self.complete(name);
+            let before = name.before + octets(&name.label) + 1;
+            let goes_on = fits != [false; 2] && before < NAME;
+            return goes_on.then(|| Name { before, label: String::new(), fits });
+        }
+        let label = format!("{}{c}", name.label);
+        let goes_on =
+            |kind: usize| name.fits[kind] && self.progress(&label, kind, room(name.before)).goes_on;
+        let fits = [goes_on(0), goes_on(1)];
+        (fits != [false; 2]).then_some(Name { before: name.before, label, fits })
+    }
+
+    /// The kinds of names that may end here.
+    fn complete(&self, name: &Name) -> [bool; 2] {
+        [0, 1].map(|kind| name.fits[kind] && self.progress(&name.label, kind, LABEL).is_complete)
+    }
+}
+
+impl Recognizer for Names {
+    fn start(&self) -> u32 {
+        self.places.intern(Name { fits: [true; 2], ..Name::default() })
+    }
+
+    fn step(&self, state: u32, character: char) -> Option<u32> {
+        let next = self.after(&self.places.get(state), character)?;
+        Some(self.places.intern(next))
+    }
+
+    fn some_within(&self, state: u32, first: char, last: char) -> bool {
+        if !self.is_wide {
+            return false;
+        }
+        let name = self.places.get(state);
+        let dots = ['\u{3002}', '\u{FF0E}', '\u{FF61}'].into_iter();
+        let mut dots = dots.filter(|dot| (first..=last).contains(dot));
+        // Characters near those of the label are the shortest, and most often allowed.
+        let mut near = name.label.chars().filter(|c| (first..=last).contains(c));
+        dots.any(|c| self.after(&name, c).is_some())
+            || near.any(|c| self.after(&name, c).is_some())
+            || self.letters[1].valid_within(first, last).any(|c| self.after(&name, c).is_some())
+    }
+
+    fn is_accepting(&self, state: u32) -> bool {
+        self.complete(&self.places.get(state)) != [false; 2]
+    }
+}

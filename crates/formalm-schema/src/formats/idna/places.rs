@@ -1,0 +1,30 @@
+//! Places in texts by number.
+
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+/// What a recognizer knows of the texts that it has read, by number.
+#[derive(Debug)]
+pub(super) struct Places<T>(Mutex<(Vec<T>, FxHashMap<T, u32>)>);
+
+impl<T> Default for Places<T> {
+    fn default() -> Places<T> {
+        Places(Mutex::default())
+    }
+}
+
+impl<T: Clone + Eq + Hash> Places<T> {
+    pub(super) fn intern(&self, place: T) -> u32 {
+        let (list, ids) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *ids.entry(place.clone()).or_insert_with(|| {
+            list.push(place);
+            (list.len() - 1) as u32
+        })
+    }
+
+    pub(super) fn get(&self, id: u32) -> T {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0[id as usize].clone()
+    }
+}

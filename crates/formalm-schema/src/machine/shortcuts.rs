@@ -1,0 +1,199 @@
+//! What spares a look ahead most of its steps: repetitions, strings that refuse nothing, texts that
+//! differ from others along a few bytes.
+
+use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::{CharSet, Cover, Error, KeyId, Repetition, Texts, WIDE_PARTS};
+
+use super::UNRECORDED;
+use super::ahead::Looking;
+use super::frame::{Frame, Place, Reach};
+use super::known::NOT_ASKED;
+use super::runs::RUN;
+
+/// Letters that must lead to one key for it to stand for a text.
+const LETTERS: usize = 14;
+
+/// Whether a key repeats characters.
+pub(super) enum Found {
+    Repetition(Repetition),
+    Nothing,
+    /// To be found out by reading.
+    Unknown(KeyId),
+}
+
+impl Looking<'_> {
+    /// The same key in the midst of its text, if it is there.
+    pub(super) fn within(&mut self, key: KeyId) -> KeyId {
+        let place = self.place(key);
+        if key.number() >= RUN || self.is_free(place) {
+            return key;
+        }
+        self.runs.key(&self.grown, place).unwrap_or(key)
+    }
+
+    /// The key without the count of characters that are left, and how many it may read.
+    pub(super) fn nearly(&mut self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
+        let place = self.place(key);
+        let Frame::Text { language, state, asked, escape: Escape::None, below } = place.frame
+        else {
+            return Ok(None);
+        };
+        if place.record != UNRECORDED
+            || !self.grown.is_settled(asked)
+            || self.grown.count(language, state)?.is_some()
+        {
+            return Ok(None);
+        }
+        let near = self.grown.core.text(language).uncounted(state)?;
+        Ok(near.map(|(state, most)| {
+            let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
+            let key = self.grown.keys.intern(Place { frame, ..place });
+            (KeyId::from_number(key), u32::try_from(most).unwrap_or(u32::MAX))
+        }))
+    }
+
+    /// How strings are spelled, where a string refuses nothing before its end.
+    pub(super) fn in_open_string(&mut self, key: KeyId) -> Result<Option<Escapes>, Error> {
+        let key = self.within(key);
+        let place = self.place(key);
+        if place.record != UNRECORDED || self.is_free(place) {
+            return Ok(None);
+        }
+        let grown = &mut self.grown;
+        let is_open = match place.frame {
+            Frame::Text { language, state, asked, escape: Escape::None, .. } => {
+                let only_counts =
+                    grown.is_settled(asked) && grown.count(language, state)?.is_some();
+                !only_counts && grown.core.is_open(language, state)?
+            }
+            Frame::Name { naming, text: UNRECORDED, reach, escape: Escape::None, .. } => {
+                grown.is_open_name(naming, reach.classes)?
+            }
+            _ => false,
+        };
+        Ok(is_open.then_some(grown.core.options.escapes))
+    }
+
+    pub(super) fn repetition(&mut self, key: KeyId) -> Result<Found, Error> {
+        let key = self.within(key);
+        let place = self.place(key);
+        let policy = self.grown.core.options.escapes;
+        if self.is_free(place) {
+            return Ok(Found::Repetition(quoted(policy, (0, None), key)));
+        }
+        if let Frame::Text { language, state, asked, escape: Escape::None, .. } = place.frame
+            && place.record == UNRECORDED
+            && self.grown.is_settled(asked)
+            && let Some(count) = self.grown.count(language, state)?
+        {
+            let exit = self.free(place)?;
+            return Ok(Found::Repetition(quoted(policy, count, exit)));
+        }
+        if key.number() < RUN || self.few(place)?.is_some() {
+            return Ok(Found::Nothing);
+        }
+        Ok(match self.runs.is_free(&mut self.grown, key)? {
+            true => Found::Repetition(quoted(policy, (0, None), key)),
+            false => Found::Unknown(key),
+        })
+    }
+
+    /// Any other name, for one that may still be a known one.
+    pub(super) fn other_name(&mut self, place: Place) -> Result<Option<KeyId>, Error> {
+        let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
+            return Ok(None);
+        };
+        let known = reach.from < reach.to
+            && reach.classes != NOT_ASKED
+            && self.grown.forgets_names(naming, reach.classes);
+        if !known || place.record != UNRECORDED {
+            return Ok(None);
+        }
+        let reach = Reach { from: 0, to: 0, ..reach };
+        let (text, escape) = (UNRECORDED, Escape::None);
+        let frame = Frame::Name { object, naming, text, reach, escape };
+        self.key(Place { frame, ..place }).map(Some)
+    }
+
+    /// Known names behind which alone a name differs from any other, or which it has to become.
+    pub(super) fn known_texts(
+        &mut self,
+        key: KeyId,
+        other: Option<KeyId>,
+    ) -> Result<Option<Texts>, Error> {
+        let policy = self.grown.core.options.escapes;
+        let Frame::Name { object, naming, text, reach, escape: Escape::None } =
+            self.place(key).frame
+        else {
+            return Ok(None);
+        };
+        let fits = match other.map(|other| self.place(other).frame) {
+            None => reach.classes == NOT_ASKED,
+            Some(Frame::Name {
+                object: same,
+                text: UNRECORDED,
+                reach: Reach { from, to, classes },
+                ..
+            }) => {
+                (same, from == to, classes) == (object, true, reach.classes)
+                    && self.grown.is_open_name(naming, classes)?
+            }
+            Some(_) => false,
+        };
+        if !fits || text == UNRECORDED || policy == Escapes::Any {
+            return Ok(None);
+        }
+        let depth = self.grown.records.get(text).2 as usize;
+        let mut texts = Texts::default();
+        for at in reach.from..reach.to {
+            if other.is_none() && !self.grown.known_viable(naming, at)? {
+                continue;
+            }
+            let rest = &self.grown.known_name(naming, at).as_bytes()[depth..];
+            let is_plain = |byte: u8| {
+                byte >= 0x20
+                    && !b"\"\\".contains(&byte)
+                    && (byte < 0x80 || policy == Escapes::Minimal)
+            };
+            if !rest.iter().copied().all(is_plain) {
+                // It has other spellings.
+                return Ok(None);
+            }
+            texts.push([rest, b"\""]);
+        }
+        Ok(Some(texts))
+    }
+
+    /// What most letters lead to in a text.
+    pub(super) fn most(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        let mut counts: Vec<(KeyId, usize)> = Vec::new();
+        for byte in b'a'..=b'z' {
+            let Some(next) = self.step(key, byte)? else { continue };
+            match counts.iter_mut().find(|(known, _)| *known == next) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((next, 1)),
+            }
+        }
+        let most = counts.into_iter().max_by_key(|&(_, count)| count);
+        Ok(most.filter(|&(next, count)| count >= LETTERS && next != key).map(|(next, _)| next))
+    }
+}
+
+/// So many characters of a string, of which nothing else is asked.
+fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
+    let (class, cover) = printable(policy);
+    let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
+    let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
+    let (wide, exit, quoted) = ([cover; WIDE_PARTS], Some(exit), Some(policy));
+    Repetition { class, ascii, wide, min, max, exit, quoted }
+}
+
+/// The characters that strings have as they are.
+fn printable(policy: Escapes) -> (CharSet, Cover) {
+    let ascii = CharSet::from_ranges([(' ', '!'), ('#', '['), (']', '\u{7F}')]);
+    let wide = CharSet::from_ranges([('\u{80}', char::MAX)]);
+    match policy {
+        Escapes::Ascii => (ascii, Cover::None),
+        _ => (ascii.union(&wide), Cover::Full),
+    }
+}

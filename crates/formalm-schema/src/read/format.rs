@@ -1,0 +1,46 @@
+//! The keyword `format`.
+
+use formalm_automata::Error;
+use serde_json::Value as Json;
+
+use super::{Fields, Place, Reader};
+use crate::formats;
+use crate::node::Rule;
+use crate::options::Formats;
+
+impl<'r> Reader<'r> {
+    pub(super) fn format(
+        &mut self,
+        map: &Fields,
+        at: &Place<'r>,
+        rules: &mut Vec<Rule>,
+    ) -> Result<(), Error> {
+        let Some(Json::String(name)) = map.get("format") else { return Ok(()) };
+        let key = format!("f{name}");
+        let is_known = formats::NAMES.contains(&name.as_str());
+        if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
+        {
+            let message = match self.options.formats {
+                Formats::NONE => "formats are annotations".to_owned(),
+                _ => format!("the format {name:?} is an annotation"),
+            };
+            self.note(&at.below(&["format"]).pointer, message);
+            return Ok(());
+        }
+        if let Some(&id) = self.schema.regex_ids.get(&key) {
+            rules.push(Rule::Text(id));
+            return Ok(());
+        }
+        match formats::format(name) {
+            Some(expression) => {
+                let expression = expression?;
+                rules.push(Rule::Text(self.schema.regex(key, || expression)));
+            }
+            None => {
+                let message = format!("the format {name:?} is not enforced");
+                self.note(&at.below(&["format"]).pointer, message);
+            }
+        }
+        Ok(())
+    }
+}

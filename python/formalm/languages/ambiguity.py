@@ -1,0 +1,171 @@
+"""Where grammars are ambiguous, or may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from formalm.automata.texts import as_text
+from formalm.errors import FormalmError
+
+if TYPE_CHECKING:
+    from formalm import _core
+    from formalm.languages.trees import Tree
+
+__all__ = ["Ambiguity", "Conflict", "ambiguity_of"]
+
+#: Steps to look at the trees of one example, and bytes of one.
+STEPS = 200_000
+BYTES = 400
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A place at which the next lexeme does not say how to go on.
+
+    Attributes
+    ----------
+    rules
+        The rules that may end there.
+    goes_on
+        Whether something may go on there as well.
+    next
+        The terminals that may come next either way; None is the end of the text.
+    before
+        A text that leads there; None if none was made.
+    example
+        A text with several trees that was found there, or None: there may be none.
+    ways
+        How many trees it has; None without end.
+    """
+
+    rules: tuple[str, ...]
+    goes_on: bool
+    next: tuple[str | None, ...]
+    before: str | bytes | None
+    example: str | bytes | None
+    ways: int | None
+
+    def __str__(self) -> str:
+        ends = " or ".join(self.rules)
+        what = (
+            f"{ends} may end here, or something goes on" if self.goes_on else f"{ends} may end here"
+        )
+        if not self.goes_on and len(self.rules) == 1:
+            what = f"{ends} may end here in two ways"
+        seen = ", ".join("the end" if one is None else one for one in self.next[:4])
+        more = f" and {len(self.next) - 4} more" if len(self.next) > 4 else ""
+        place = "" if self.before is None else f"behind {self.before!r}, "
+        text = f"{place}before {seen}{more}: {what}"
+        if self.example is None:
+            return text
+        count = "trees without end" if self.ways is None else f"{self.ways:,} trees"
+        return f"{text}; {self.example!r} has {count}"
+
+
+@dataclass(frozen=True)
+class Ambiguity:
+    """What is known of the trees of sequences of lexemes.
+
+    Attributes
+    ----------
+    conflicts
+        Where there may be several.
+    doubled
+        Rules that derive something in two ways for certain, such as nothing at all.
+    free
+        Whether texts may be cut into lexemes in several ways besides.
+    """
+
+    conflicts: tuple[Conflict, ...]
+    doubled: tuple[str, ...]
+    free: bool
+
+    @property
+    def is_excluded(self) -> bool:
+        """Whether each sequence of lexemes has one tree at most, for certain."""
+        return not self.conflicts and not self.doubled
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether some text has several trees, for certain."""
+        return bool(self.doubled) or any(one.example is not None for one in self.conflicts)
+
+
+class Asked(Protocol):
+    """What is asked of a grammar."""
+
+    def _core_trees(self) -> _core.Trees: ...
+
+    @property
+    def lexing(self) -> str:
+        """How texts are cut into lexemes."""
+
+    def shortest(self, prefix: str | bytes = b"") -> bytes | None:
+        """The shortest member that begins so."""
+
+    def parse(self, text: str | bytes, *, step_limit: int = STEPS) -> Tree:
+        """One tree."""
+
+
+def ambiguity_of(grammar: Asked) -> Ambiguity:
+    """What is known of a grammar."""
+    trees = grammar._core_trees()
+    doubled, found = trees.ambiguity()
+    names = [rule[0] for rule in trees.rules()]
+    examples = Examples(grammar, trees)
+    conflicts = []
+    for rules, goes_on, after, before in found:
+        start = examples.text(before)
+        example, ways = examples.several(before, after)
+        conflicts.append(
+            Conflict(
+                tuple(names[at] for at in rules),
+                goes_on,
+                tuple(None if at is None else examples.names[at] for at in after),
+                None if start is None else as_text(start),
+                None if example is None else as_text(example),
+                ways,
+            )
+        )
+    free = grammar.lexing == "any"
+    return Ambiguity(tuple(conflicts), tuple(names[at] for at in doubled), free)
+
+
+class Examples:
+    """Texts at conflicts."""
+
+    def __init__(self, grammar: Asked, trees: _core.Trees) -> None:
+        self._grammar = grammar
+        self.names = trees.terminals()
+        self._texts = trees.terminal_texts()
+        ignored = [self._texts[at] or b"" for at in trees.ignored()]
+        # What is ignored keeps lexemes apart, a blank best of all.
+        self._between = b" " if b" " in ignored else min(ignored, key=len, default=b"")
+
+    def text(self, terminals: list[int]) -> bytes | None:
+        """A text of these terminals, if they have texts."""
+        texts = [self._texts[at] for at in terminals]
+        if any(text is None for text in texts):
+            return None
+        return self._between.join(text for text in texts if text is not None)
+
+    def several(
+        self, before: list[int], after: list[int | None]
+    ) -> tuple[bytes | None, int | None]:
+        """A text of several trees that begins so, if one is found at once."""
+        for terminal in after[:4]:
+            # Behind the way to the place itself, and within itself once more.
+            for way in (before, [*before[:-1], *before]):
+                start = self.text([*way, *([] if terminal is None else [terminal])])
+                if start is None or len(start) > BYTES:
+                    continue
+                try:
+                    whole = start if terminal is None else self._grammar.shortest(start)
+                    if whole is not None:
+                        ways = self._grammar.parse(whole, step_limit=STEPS).ways
+                        if ways != 1:
+                            return whole, ways
+                except FormalmError:  # no member, or too much work for an example
+                    continue
+        return None, None

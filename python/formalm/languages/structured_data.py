@@ -1,0 +1,144 @@
+"""Schemas, types, structures and calls of tools as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from formalm.errors import ArgumentError
+from formalm.languages.json_schema import JsonSchema
+from formalm.languages.language import Language
+from formalm.languages.schema_options import OPTIONS
+from formalm.languages.structure import CallFormat, Section, Structure, ToolCalls
+from formalm.languages.table import Table
+from formalm.languages.typescript import TypeScript
+
+__all__ = ["READERS", "WRITERS"]
+
+
+#: Types of options that may be of others than their default.
+KINDS: dict[str, type | tuple[type, ...]] = {"formats": (bool, list), "max_depth": int}
+
+
+def _options_data(language: JsonSchema) -> dict[str, Any]:
+    options = {name: value for name, value in language.options.items() if value != OPTIONS[name]}
+    return {name: list(one) if type(one) is tuple else one for name, one in options.items()}
+
+
+def _options(table: Table) -> dict[str, Any]:
+    given = [name for name in table.left if name in OPTIONS]
+    return {name: table.take(name, KINDS.get(name, type(OPTIONS[name]))) for name in given}
+
+
+def _schema_data(language: Any) -> dict[str, Any]:
+    resources = [{"uri": uri, "schema": text} for uri, text in language.resources.items()]
+    rest = {**_options_data(language), "resources": resources or None}
+    return {"kind": "json_schema", "schema": language.schema, **rest}
+
+
+def _schema(table: Table, _kind: str) -> Language:
+    schemas = (str, dict, bool)
+    resources = {}
+    for where, value in table.items("resources", optional=True):
+        one = Table(value, where)
+        resources[one.take("uri", str)] = one.take("schema", schemas)
+        one.close()
+    return JsonSchema(table.take("schema", schemas), resources=resources, **_options(table))
+
+
+def _typescript_data(language: Any) -> dict[str, Any]:
+    text, root, closed, _ = language._written
+    named = {"root": root, "closed": None if closed else False}
+    return {"kind": "typescript", "text": text, **named, **_options_data(language)}
+
+
+def _typescript(table: Table, _kind: str) -> Language:
+    text, root = table.take("text", str), table.take("root", str, None)
+    return TypeScript(text, root=root, closed=table.take("closed", bool, True), **_options(table))
+
+
+def _around_data(language: Structure) -> dict[str, Any]:
+    return {
+        "free": None if language.free else False,
+        "reasoning": None if language.reasoning is None else list(language.reasoning),
+        "opened": True if language.opened else None,
+    }
+
+
+def _around(table: Table) -> dict[str, Any]:
+    marks = table.take("reasoning", list, None)
+    return {
+        "minimum": table.take("minimum", int, 0),
+        "maximum": table.take("maximum", int, None),
+        "free": table.take("free", bool, True),
+        "reasoning": None if marks is None else tuple(marks),
+        "opened": table.take("opened", bool, False),
+    }
+
+
+def _counts_data(minimum: int, maximum: int | None) -> dict[str, Any]:
+    return {"minimum": minimum or None, "maximum": maximum}
+
+
+def _structure_data(language: Any) -> dict[str, Any]:
+    from formalm.languages.data import to_data
+
+    sections = [
+        {"trigger": one.trigger, "language": to_data(one.language), "end": one.end}
+        for one in language.sections
+    ]
+    counts = _counts_data(language.minimum, language.maximum)
+    return {"kind": "structure", "sections": sections, **counts, **_around_data(language)}
+
+
+def _structure(table: Table, _kind: str) -> Language:
+    sections = []
+    for where, value in table.items("sections"):
+        one = Table(value, where)
+        trigger, end = one.take("trigger", str), one.take("end", str, "")
+        sections.append(Section(trigger, one.language("language"), end))
+        one.close()
+    return Structure(sections, **_around(table))
+
+
+def _tools_data(language: Any) -> dict[str, Any]:
+    from formalm.languages.data import to_data
+
+    tools, written, minimum, maximum = language._call
+    return {
+        "kind": "tool_calls",
+        "tools": [{"name": name, "arguments": to_data(one)} for name, one in tools],
+        "format": {key: value for key, value in vars(written).items() if value not in ("", None)},
+        **_counts_data(minimum, maximum),
+        **_around_data(language),
+    }
+
+
+def _tools(table: Table, _kind: str) -> Language:
+    tools: dict[str, Language] = {}
+    for where, value in table.items("tools"):
+        one = Table(value, where)
+        name = one.take("name", str)
+        if name in tools:
+            raise ArgumentError(f"{where}.name is {name!r:.60}, as that of another tool")
+        tools[name] = one.language("arguments")
+        one.close()
+    written = Table(table.take("format", dict), f"{table.where}.format")
+    texts = {name: written.take(name, str, "") for name in ("begin", "end")}
+    separator = written.take("separator", str, None)
+    chosen = CallFormat(written.take("call", str), separator=separator, **texts)
+    written.close()
+    return ToolCalls(tools, chosen, **_around(table))
+
+
+WRITERS: dict[type, Any] = {
+    JsonSchema: _schema_data,
+    TypeScript: _typescript_data,
+    Structure: _structure_data,
+    ToolCalls: _tools_data,
+}
+READERS: dict[str, Any] = {
+    "json_schema": _schema,
+    "typescript": _typescript,
+    "structure": _structure,
+    "tool_calls": _tools,
+}

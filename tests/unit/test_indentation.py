@@ -1,0 +1,155 @@
+"""Lines and blocks that are told by indentation."""
+
+import pickle
+
+import pytest
+
+from formalm import ArgumentError, Constraint, Grammar, Indentation, LanguageError, Vocabulary
+from formalm.grammars import JSON
+from formalm.languages.data import from_data, to_data
+from formalm.reference.naive_mask import naive_mask
+
+OUTLINE = r"""
+    start: item*
+    item: NAME [list] _NEWLINE [_INDENT item+ _DEDENT]
+    list: "(" [NAME ("," NAME)*] ")"
+    NAME: /[a-z]+/
+    _NEWLINE: /(\n[ \t]*(#[^\n]*)?)+/
+    %declare _INDENT _DEDENT
+    %ignore " "
+    %ignore /#[^\n]*/
+"""
+
+
+def outline(**options: object) -> Grammar:
+    brackets = {"opening": ("(",), "closing": (")",)}
+    return Grammar(OUTLINE, indentation=Indentation(**{**brackets, **options}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "viable", "member"),
+    [
+        ("", True, True),
+        ("a", True, True),
+        ("a\n", True, True),
+        ("\n\n# note\na", True, True),
+        (" a", False, False),
+        ("a\n  b\n  c\nd", True, True),
+        ("a\n  b\n   ", True, True),
+        ("a\n  b\n c", False, False),
+        ("a\n  b\n # c", True, True),
+        ("a\n  b\n\n# c\n\n  d", True, True),
+        ("a(\nb,\n c)", True, True),
+        ("a(b\n", True, False),
+        ("a\n\tb\n        c", False, False),
+        ("a\n\tb\n\tc", True, True),
+        ("a # note", True, True),
+        ("a( # note\n)", True, True),
+        ("a\n  b # c\n  d", True, True),
+    ],
+)
+def test_lines_and_levels(text: str, viable: bool, member: bool) -> None:
+    grammar = outline()
+    assert grammar.matches(text) is member
+    assert grammar.is_viable(text) is viable
+    if viable:
+        whole = grammar.shortest(text)
+        assert whole is not None
+        assert whole.startswith(text.encode())
+        assert grammar.matches(whole)
+
+
+def test_limits_are_part_of_the_language_and_leave_no_dead_end() -> None:
+    grammar = outline(widest=4, levels=3)
+    assert grammar.matches("a\n b\n  c")
+    assert not grammar.is_viable("a\n b\n  c\n   d")
+    assert grammar.matches("a\n    b\n    c")
+    assert not grammar.is_viable("a\n     b")
+    needs = Grammar(
+        r"""
+        start: item+
+        item: "x" _NEWLINE | "y" _NEWLINE _INDENT item _DEDENT
+        _NEWLINE: /(\n *)+/
+        %declare _INDENT _DEDENT
+        """,
+        indentation=Indentation(opening=(), closing=(), levels=3, widest=10),
+    )
+    assert needs.matches("y\n y\n  x")
+    # At the last level nothing that needs another one may begin.
+    assert not needs.is_viable("y\n y\n  y")
+    assert needs.is_viable("y\n         y\n          x")
+    assert not needs.is_viable("y\n          y")
+
+
+@pytest.mark.parametrize("rules", ["python", "lark"])
+def test_masks_are_the_definition(rules: str) -> None:
+    grammar = outline(rules=rules, tab=4)
+    texts = ["a", "b", "(", ")", ",", "\n", " ", "  ", "\t", "\n  ", "\n\n", "\n a", "\n    b", "#"]
+    texts += ["a\n", "\n  a\n", ")\n", "(\n", ",\n ", "\n# a", "\na", "  a", "\n\t", "a\n\n  b\nc"]
+    tokens = [text.encode() for text in texts]
+    words = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
+    constraint = Constraint(grammar, words)
+    for choice in range(8):
+        matcher, read = constraint.matcher(), b""
+        for step in range(14):
+            mask = matcher.mask()
+            assert mask.tolist() == naive_mask(grammar, words, read).tolist(), read
+            allowed = [token_id for token_id in range(len(tokens)) if mask[token_id]]
+            token_id = allowed[(choice * 7 + step * (choice + 3)) % len(allowed)]
+            matcher.advance(token_id)
+            read += tokens[token_id]
+
+
+def test_grammars_whose_levels_do_not_pair_are_searched() -> None:
+    grammar = Grammar(
+        r"""
+        start: "a" _NEWLINE [_INDENT "b"] | "c" _NEWLINE _INDENT "d" _NEWLINE _DEDENT "e"
+        _NEWLINE: /(\n *)+/
+        %declare _INDENT _DEDENT
+        """,
+        indentation=Indentation(opening=(), closing=()),
+    )
+    assert grammar.matches("a\n")
+    # The level would never end.
+    assert not grammar.is_viable("a\n b")
+    assert grammar.matches("c\n d\ne")
+
+
+def test_it_is_kept_in_pickles_and_queries() -> None:
+    grammar = outline(rules="lark", tab=2)
+    assert pickle.loads(pickle.dumps(grammar)) == grammar  # noqa: S301
+    assert from_data(to_data(grammar)) == grammar
+    assert grammar.indentation is not None
+    assert grammar.indentation.tab == 2
+    assert "indentation=Indentation(" in repr(grammar)
+    assert JSON.indentation is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rules": "make"}, "rules are 'python' or 'lark'"),
+        ({"tab": 0}, "tab is 1 to 100"),
+        ({"widest": 5000}, "widest is 1 to 4095"),
+        ({"levels": 1}, "levels is 2 to 1000"),
+        ({"opening": "("}, "opening is a tuple of str"),
+        ({"newline": 3}, "newline is str, not int"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Indentation(**options)  # type: ignore[arg-type]
+
+
+def test_what_cannot_tell_lines_is_refused() -> None:
+    with pytest.raises(LanguageError, match=r"no terminal \{ to tell indentation by"):
+        Grammar(OUTLINE, indentation=Indentation(opening=("{",), closing=()))
+    with pytest.raises(LanguageError, match="_INDENT of indentation is not declared"):
+        Grammar("start: A _N\nA: /a/\n_N: /\\n+/", indentation=Indentation(newline="_N"))
+    loose = Grammar(OUTLINE, lexing="any", indentation=Indentation(opening=(), closing=()))
+    with pytest.raises(LanguageError, match="lexemes are read in any way"):
+        loose.automaton()
+    with pytest.raises(LanguageError, match="indentation is told in Lark text"):
+        Grammar('root ::= "a"', "gbnf", indentation=Indentation())
+    with pytest.raises(ArgumentError, match="indentation is an Indentation or None"):
+        Grammar(OUTLINE, indentation="python")  # type: ignore[arg-type]

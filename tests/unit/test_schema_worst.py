@@ -1,0 +1,85 @@
+"""Schemas made to be large or ambiguous are exact.
+
+How long they take is measured by ``benches.schema_worst``.
+"""
+
+import json
+
+import pytest
+
+from formalm import Constraint, JsonSchema, Vocabulary
+
+
+def walked(schema: object, text: str, tokens: int = 3) -> bool:
+    """Whether a text is accepted when it is read in pieces that masks allow."""
+    pieces = [text[at : at + tokens] for at in range(0, len(text), tokens)]
+    words: list[bytes | None] = [piece.encode() for piece in sorted(set(pieces))]
+    vocabulary = Vocabulary.from_tokens([*words, None], end_token_ids=[len(words)])
+    language = JsonSchema(json.dumps(schema), order="any", blanks=0)
+    matcher = Constraint(language, vocabulary).matcher()
+    for piece in pieces:
+        token = words.index(piece.encode())
+        if not matcher.mask()[token]:
+            return False
+        matcher.advance(token)
+    return matcher.is_accepting
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def branch(number: int) -> dict[str, object]:
+    """One of many objects that only its last member tells apart."""
+    value = "string" if number % 2 else "integer"
+    return {
+        "type": "object",
+        "properties": {"value": {"type": value}, "kind": {"const": f"k{number}"}},
+        "required": ["kind"],
+        "additionalProperties": False,
+    }
+
+
+def tool(number: int) -> dict[str, object]:
+    arguments = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    properties = {"name": {"const": f"tool_{number}"}, "arguments": arguments}
+    return {"type": "object", "properties": properties, "required": ["name", "arguments"]}
+
+
+WIDE = {"oneOf": [branch(number) for number in range(50)]}
+TOOLS = {"anyOf": [tool(number) for number in range(400)]}
+RANGES = {"oneOf": [{"minimum": at * 10, "maximum": at * 10 + 12} for at in range(12)]}
+LONG = {"type": "string", "minLength": 90_000, "maxLength": 100_000}
+ENUM = {"enum": [f"value-{number}" for number in range(10_000)]}
+UNIQUE = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (ENUM, "value-9999", "value-10000"),
+        (WIDE, {"value": "x", "kind": "k33"}, {"value": "x", "kind": "k32"}),
+        (WIDE, {"kind": "k32", "value": 1}, {"kind": "k50"}),
+        (RANGES, 17, 11),
+        (TOOLS, {"name": "tool_399", "arguments": {"a": "x"}}, {"name": "tool_400"}),
+        (UNIQUE, [f"item {at}" for at in range(60)], [*map(str, range(30)), "7"]),
+    ],
+)
+def test_large_schemas_are_exact(schema: object, good: object, bad: object) -> None:
+    assert walked(schema, compact(good))
+    assert not walked(schema, compact(bad))
+
+
+def test_long_counts_are_not_counted_ahead() -> None:
+    language = JsonSchema(LONG, blanks=0)
+    assert language.matches(compact("x" * 90_000))
+    assert not language.matches(compact("x" * 89_999))
+    assert not language.is_viable('"' + "x" * 100_001)
+    tokens: list[bytes | None] = [b'"', b"xx", b'x"', None]
+    matcher = Constraint(language, Vocabulary.from_tokens(tokens, end_token_ids=[3])).matcher()
+    matcher.advance(0)
+    assert matcher.allowed_token_ids().tolist() == [1]
+    matcher.advance_bytes(b"x" * 89_999)
+    assert matcher.allowed_token_ids().tolist() == [1, 2]
+    matcher.advance_bytes(b"x" * 10_000)
+    assert matcher.allowed_token_ids().tolist() == [0, 2]

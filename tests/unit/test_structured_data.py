@@ -1,0 +1,99 @@
+"""Schemas, types, structures and tools as data: there and back, by JSON and TOML, and mistakes."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from formalm import (
+    ArgumentError,
+    CallFormat,
+    JsonSchema,
+    Language,
+    LanguageError,
+    Literal,
+    PythonType,
+    Query,
+    Regex,
+    Section,
+    Structure,
+    ToolCalls,
+    TypeScript,
+)
+from formalm.languages import from_data, to_data
+
+POINT = {"type": "object", "properties": {"x": {"multipleOf": Decimal("0.10")}}}
+FORMAT = CallFormat("{name}({arguments})", "<call>", "</call>", separator=", ")
+LANGUAGES = [
+    JsonSchema(POINT),
+    JsonSchema(True, order="any", blanks=0, escapes="ascii", formats=False, approximate=True),
+    JsonSchema({"$ref": "https://a.b/c"}, resources={"https://a.b/c": {"type": "null"}}),
+    TypeScript("interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, blanks=2),
+    JsonSchema(True, formats=["uuid", "date"], additional_properties=False, max_depth=3),
+    TypeScript("'a' | 'b'"),
+    Structure([Section("<a>", Regex("[0-9]+"), "</a>"), Section("{", JsonSchema(POINT))]),
+    Structure(
+        [Section("<a>", Literal("x"))],
+        minimum=1,
+        maximum=3,
+        free=False,
+        reasoning=("<think>", "</think>"),
+        opened=True,
+    ),
+    ToolCalls({"find": JsonSchema(POINT), "now": Literal("{}")}, FORMAT),
+    ToolCalls({"f": TypeScript("{}")}, CallFormat("<f={name}>{arguments}"), minimum=1, maximum=2),
+    Literal("a") | JsonSchema(POINT) + Regex("b*"),
+]
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda one: repr(one)[:30])
+def test_data_goes_there_and_back(language: Language) -> None:
+    data = to_data(language)
+    assert from_data(json.loads(json.dumps(data))) == language
+    assert to_data(from_data(data)) == data
+    query = Query(language)
+    assert Query.from_toml(query.to_toml()) == query
+
+
+def test_a_schema_may_be_a_table() -> None:
+    written = {"kind": "json_schema", "schema": {"enum": ["a", "b"]}, "blanks": 0}
+    assert from_data(written) == JsonSchema({"enum": ["a", "b"]}, blanks=0)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"kind": "json_schema"}, "lacks 'schema'"),
+        ({"kind": "json_schema", "schema": 1}, "language.schema"),
+        ({"kind": "json_schema", "schema": {}, "blank": 1}, "'blank'"),
+        ({"kind": "json_schema", "schema": {}, "blanks": True}, "language.blanks"),
+        ({"kind": "json_schema", "schema": {}, "blanks": -1}, "blanks is an integer"),
+        ({"kind": "json_schema", "schema": {}, "order": "best"}, "no order"),
+        ({"kind": "json_schema", "schema": {}, "resources": [{"uri": "a"}]}, "resources"),
+        ({"kind": "typescript", "text": "1", "closed": "no"}, "language.closed"),
+        ({"kind": "typescript", "text": "1", "resources": []}, "'resources'"),
+        ({"kind": "structure", "sections": [{"trigger": "a"}]}, "sections[0]"),
+        ({"kind": "structure", "sections": []}, "no sections"),
+        ({"kind": "tool_calls", "tools": []}, "lacks 'format'"),
+        ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "no call"),
+    ],
+)
+def test_mistakes_are_named(data: object, told: str) -> None:
+    with pytest.raises((ArgumentError, LanguageError)) as caught:
+        from_data(data)
+    assert told in str(caught.value)
+
+
+def test_tools_have_names_of_their_own() -> None:
+    data = to_data(LANGUAGES[8])
+    data["tools"][1]["name"] = "find"
+    with pytest.raises(ArgumentError, match="another tool"):
+        from_data(data)
+
+
+def test_code_has_no_form() -> None:
+    pytest.importorskip("pydantic")
+    with pytest.raises(ArgumentError, match="no form as data"):
+        to_data(PythonType(int))
+    described = JsonSchema(PythonType(int).schema)
+    assert from_data(to_data(described)) == described
