@@ -15,6 +15,7 @@ from formalm.testing import (
     assert_never,
     assert_rank,
 )
+from formalm.testing.claims import open_claims
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
 MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])
@@ -79,7 +80,9 @@ def test_outputs_conform() -> None:
 
 
 def test_a_claim_is_compared_or_refused() -> None:
-    claim = assert_mass(MODEL, ["a"])
+    with open_claims() as claims:
+        claim = assert_mass(MODEL, ["a"])
+    assert claims[0] is claim
     with pytest.raises(ArgumentError, match="compared with nothing"):
         bool(claim)
     with pytest.raises(ArgumentError, match="says != of nothing"):

@@ -215,7 +215,12 @@ def _told(step: Step) -> None:
     left = step.remaining_seconds
     eta = "" if left is None else f", {left:.0f} s left"
     where = " ".join(f"{name}={text}" for name, text in step.item.where.items())
-    line = f"{step.done}/{step.total}  {step.item.question.name}  {where} ({step.source}{eta})"
+    cost = f", {step.tokens_computed:,} tokens"
+    covered = "" if step.covered is None else f", {step.covered:.4g} covered"
+    line = (
+        f"{step.done}/{step.total}  {step.item.question.name}  {where}"
+        f" ({step.source}{cost}{covered}{eta})"
+    )
     typer.echo(line, err=True)
 
 

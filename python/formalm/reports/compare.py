@@ -11,7 +11,7 @@ from formalm.errors import SuiteError
 from formalm.reports.contents import Contents, contents_of
 from formalm.reports.page import document, table
 from formalm.reports.words import interval, number, p_value, place
-from formalm.stats import Quantity, mcnemar, sign_flips
+from formalm.stats import Quantity, holm, mcnemar, sign_flips
 from formalm.suites import Measurement, Metric, Run
 from formalm.suites.judging import is_right
 
@@ -50,9 +50,9 @@ class Tested:
     name
         The test.
     p_value
-        Of "there is no difference"; the largest that open answers allow.
+        Of "there is no difference"; the largest that open answers and bounds allow.
     pairs
-        How many.
+        How many rows, or templates.
     """
 
     name: str
@@ -187,34 +187,48 @@ def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested 
     """McNemar's test for what is right or wrong, sign flips for other numbers."""
     if metric.kind == "accuracy":
         one, other = (_told(metric, run) for run in (first, second))
-        both = [key for key in one if key in other]
-        # Open answers are taken so that they speak least for a difference.
-        sure = [(one[key] is True, other[key] is True) for key in both]
-        unsure = [(one[key] is not False, other[key] is not False) for key in both]
-        mixed = [
-            [(a[0], b[1]) for a, b in zip(sure, unsure, strict=True)],
-            [(b[0], a[1]) for a, b in zip(sure, unsure, strict=True)],
-        ]
-        if not both:
-            return None
-        p = max(
-            mcnemar([a for a, _ in pairs], [b for _, b in pairs]).p_value
-            for pairs in (sure, *mixed)
-        )
-        return Tested("McNemar", p, len(both))
-    differences = [row.second.value - row.first.value for row in rows]
-    if len(differences) < LEAST_PAIRS or not all(map(math.isfinite, differences)):
+        both = [(one[key], other[key]) for key in one if key in other]
+        return Tested("McNemar", largest_mcnemar(both), len(both)) if both else None
+    # Templates are what was drawn from many; values within one depend on each other.
+    by_value: dict[tuple[tuple[str, str], ...], list[Row]] = {}
+    for row in rows:
+        value = tuple(pair for pair in row.where.items() if pair[0] != "template")
+        by_value.setdefault(value, []).append(row)
+    found = [_flipped(listed) for listed in by_value.values() if len(listed) >= LEAST_PAIRS]
+    told = [p for p in found if p is not None]
+    if not told:
         return None
-    if any(row.first.low != row.first.high or row.second.low != row.second.high for row in rows):
-        lows = [row.second.low - row.first.high for row in rows]
-        highs = [row.second.high - row.first.low for row in rows]
-        if not all(map(math.isfinite, [*lows, *highs])):
-            return None
-        above = sign_flips(lows, alternative="greater").p_value
-        below = sign_flips(highs, alternative="less").p_value
-        return Tested("sign flips on the cautious ends", min(1.0, 2 * min(above, below)), len(rows))
-    found = sign_flips(differences)
-    return Tested("sign flips", found.p_value, len(rows))
+    name = "sign flips of templates"
+    if len(told) > 1:
+        name += f", the smallest of {len(told):,} by Holm"
+    return Tested(name, float(min(holm(told))), max(map(len, by_value.values())))
+
+
+def largest_mcnemar(pairs: Sequence[tuple[bool | None, bool | None]]) -> float:
+    """The largest p-value of McNemar's test that open answers, None, allow."""
+    wins, losses = pairs.count((True, False)), pairs.count((False, True))
+    if wins > losses:
+        # More losses than wins would speak for a difference again.
+        may_lose = sum(one is not True and other is not False for one, other in pairs) - losses
+        losses = min(wins, losses + may_lose)
+    elif losses > wins:
+        may_win = sum(one is not False and other is not True for one, other in pairs) - wins
+        wins = min(losses, wins + may_win)
+    if wins == losses:
+        return 1.0
+    first = [True] * wins + [False] * losses
+    return mcnemar(first, [not one for one in first]).p_value
+
+
+def _flipped(rows: Sequence[Row]) -> float | None:
+    """The largest p-value that the bounds allow; None where they have no end."""
+    lows = [row.second.low - row.first.high for row in rows]
+    highs = [row.second.high - row.first.low for row in rows]
+    if not all(map(math.isfinite, [*lows, *highs])):
+        return None
+    above = sign_flips(lows, alternative="greater").p_value
+    below = sign_flips(highs, alternative="less").p_value
+    return min(1.0, 2 * min(above, below))
 
 
 def _told(metric: Metric, run: Run) -> dict[tuple[tuple[str, str], ...], bool | None]:

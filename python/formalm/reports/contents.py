@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from formalm.suites import Answered, Difference, Evaluation, Item, Measurement, Question, Run, Suite
 from formalm.suites.answers import Answer
@@ -120,10 +121,11 @@ class Contents:
     @property
     def commands(self) -> list[str]:
         """How to compute every number again from the journal, and how to run it anew."""
+        directory = quote(self.directory)
         return [
-            f"formalm suite verdict {self.directory} --json",
-            f"formalm suite report {self.directory}",
-            f"formalm suite resume {self.directory} --model MODEL",
+            f"formalm suite verdict {directory} --json",
+            f"formalm suite report {directory}",
+            f"formalm suite resume {directory} --model MODEL",
         ]
 
 

@@ -13,9 +13,9 @@ MOST_ROWS = 40
 def to_markdown(contents: Contents) -> str:
     """The report: verdicts first, then comparisons and the numbers of each query."""
     suite = contents.suite
-    lines = [f"# {suite.name}: {contents.verdict}", "", suite.title, ""]
+    lines = [f"# {suite.name}: {contents.verdict}", "", _plain(suite.title), ""]
     if suite.warning:
-        lines += [f"> {suite.warning}", ""]
+        lines += [f"> {_plain(suite.warning)}", ""]
     lines += [f"{contents.answered:,} of {contents.total:,} items, {contents.seconds:.0f} s", ""]
     rows = [
         [
@@ -40,7 +40,7 @@ def to_markdown(contents: Contents) -> str:
         ]
         lines += [f"## {name}", "", *_table(["value", "difference", "interval", "p", ""], rows)]
     for part in contents.parts:
-        lines += [f"## {part.question.name}", "", part.asked, ""]
+        lines += [f"## {part.question.name}", "", _plain(part.asked), ""]
         for name, numbers in part.measurements.items():
             several = len({one.where.get("template") for one in numbers}) > 1
             rows = [
@@ -67,4 +67,10 @@ def _table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    return _plain(text).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """A text that stays one line and brings no HTML."""
+    one_line = " ".join(text.split())
+    return one_line.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")

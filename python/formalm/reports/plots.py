@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -130,7 +131,9 @@ def _figure(height: float) -> Any:
         "ytick.color": INK,
         "grid.color": GRID,
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # Texts stay texts in the SVG, so the page's fonts show what matplotlib's lack.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(6.4, max(1.3, height)), layout="constrained")
         axes = figure.subplots()
         axes.spines[["top", "right"]].set_visible(False)

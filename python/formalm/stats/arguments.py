@@ -27,6 +27,10 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
+#: Beyond this, sums and squares may overflow.
+LARGEST = 1e150
+
+
 def scipy_part(name: str) -> Any:
     """A part of SciPy, imported when it is first needed.
 
@@ -84,6 +88,8 @@ def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) 
         raise ArgumentError(f"{name} are empty")
     if not np.isfinite(array).all():
         raise ArgumentError(f"{name} have a number that is not finite")
+    if np.abs(array).max() > LARGEST:
+        raise ArgumentError(f"{name} have a number beyond {LARGEST:g}, whose sums overflow")
     return array
 
 

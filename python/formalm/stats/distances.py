@@ -146,7 +146,9 @@ def _compared(name: str, one: Any, other: Any, scale: Callable[[float], float]) 
     exact = first[0] == first[1] and second[0] == second[1]
     if exact:
         return Quantity(name, ends[0], *ends, 1.0, "exact", "from probabilities")
-    middle = sum(ends) / 2 if all(map(math.isfinite, ends)) else math.nan
+    middle = sum(ends) / 2
+    if math.isfinite(ends[0]) != math.isfinite(ends[1]):
+        middle = scale(float(sum(first)) / 2) - scale(float(sum(second)) / 2)
     return Quantity(name, middle, *ends, 1.0, "certified", "from bounds of probabilities")
 
 

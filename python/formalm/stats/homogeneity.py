@@ -86,7 +86,10 @@ def homogeneity(
     checked_integer("resamples", resamples, 1)
     checked_integer("seed", seed, 0)
     checked_integer("table_limit", table_limit, 1)
-    table, notes = _without_empty(checked_counts("counts", counts, 2))
+    checked = checked_counts("counts", counts, 2)
+    if not checked.any():
+        raise ArgumentError("counts are all 0, so there is nothing to compare")
+    table, notes = _without_empty(checked)
     if statistic == "probability" and method == "asymptotic":
         raise ArgumentError("the probability of a table has no asymptotic distribution")
     degrees = (table.shape[0] - 1) * (table.shape[1] - 1)

@@ -129,7 +129,7 @@ class Journal:
         """The answer to a question; None if there is none."""
         with self._reported():
             row = self._file.execute("SELECT answer FROM entries WHERE key = ?", (key,)).fetchone()
-            return None if row is None else _read(row[0])
+            return None if row is None else self._read(row[0])
 
     def entries(self) -> Iterator[Entry]:
         """All entries in the order of their arrival."""
@@ -138,7 +138,7 @@ class Journal:
                 "SELECT number, key, answer, seconds, finished FROM entries ORDER BY number"
             ).fetchall()
             for number, key, answer, seconds, finished in rows:
-                yield Entry(number, key, _read(answer), seconds, finished)
+                yield Entry(number, key, self._read(answer), seconds, finished)
 
     def add(self, key: str, answer: dict[str, Any], seconds: float) -> bool:
         """Keep an answer, unless there is one; whether it was kept.
@@ -177,6 +177,18 @@ class Journal:
         (tables,) = self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return bool((label, tables) == (0, 0))
 
+    def _read(self, text: str) -> dict[str, Any]:
+        try:
+            answer = json.loads(text)
+        except ValueError as error:
+            answer = error
+        if not isinstance(answer, dict):
+            raise SuiteError(
+                f"the journal {str(self.path)!r} is damaged: an answer is {text!r:.60}",
+                hint="begin anew in another directory",
+            )
+        return answer
+
     @contextmanager
     def _reported(self) -> Iterator[None]:
         """Turn errors of SQLite into ours; what was added before stays."""
@@ -187,11 +199,6 @@ class Journal:
             if "full" in str(error):
                 hint = "make room and resume: what was finished is kept"
             raise SuiteError(f"the journal {str(self.path)!r}: {error}", hint=hint) from None
-
-
-def _read(text: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(text)
-    return answer
 
 
 def _statements(script: str) -> Iterator[str]:

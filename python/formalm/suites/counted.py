@@ -22,16 +22,17 @@ HALF = math.log(0.5)
 
 def _accuracies(_: Suite, metric: Metric, answered: Answered) -> Found:
     """The share of rows whose first hit is right; a search that a limit stopped leaves it open."""
-    by_template: dict[str, list[bool | None]] = {}
+    # Fillings of one row depend on each other, so each filling has a share of its own.
+    by_filling: dict[tuple[tuple[str, str], ...], list[bool | None]] = {}
     for item, answer in answered:
-        right = is_right(metric, item, answer)
-        by_template.setdefault(item.template, []).append(right)
-    for template, found in by_template.items():
+        filling = tuple(pair for pair in item.where.items() if pair[0] != "row")
+        by_filling.setdefault(filling, []).append(is_right(metric, item, answer))
+    for filling, found in by_filling.items():
         least, most = found.count(True), len(found) - found.count(False)
         low, high = wilson(least, len(found)), wilson(most, len(found))
         notes = (f"{most - least:,} left open by limits",) if most > least else ()
         yield (
-            {"template": template},
+            dict(filling),
             Quantity(
                 "accuracy",
                 least / len(found),
@@ -92,7 +93,9 @@ def _yields(_: Suite, __: Metric, answered: Answered) -> Found:
         tokens = answer["work"]["tokens_computed"]
         count = 1000 * len(found_texts(answer)) / tokens if tokens else 0.0
         method = f"of {tokens:,} tokens computed"
-        yield item.where, Quantity("yield", count, count, count, 1.0, "exact", method)
+        notes = ("counted in one set of draws; another seed has others",)
+        drawn = notes if answer["ask"] == "free" else ()
+        yield item.where, Quantity("yield", count, count, count, 1.0, "exact", method, None, drawn)
 
 
 def _attempts(_: Suite, __: Metric, answered: Answered) -> Found:

@@ -13,7 +13,7 @@ from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
 from formalm.store import Journal
-from formalm.suites.answers import Answer
+from formalm.suites.answers import Answer, is_answer
 from formalm.suites.items import Item
 from formalm.suites.manifest import Manifest, described, key_of
 from formalm.suites.suite import Suite
@@ -23,6 +23,7 @@ from formalm.suites.working import Step, Worker, chosen_items, work_on
 __all__ = ["Run", "run_suite"]
 
 RESULTS = "results.jsonl"
+JOURNAL = "journal.sqlite"
 
 
 class Run:
@@ -53,7 +54,13 @@ class Run:
         self.manifest = Manifest.read(self.directory)
         self.items = self.manifest.suite.items()
         self.keys = [key_of(item, self.manifest) for item in self.items]
-        self.journal = Journal(self.directory / "journal.sqlite")
+        journal = self.directory / JOURNAL
+        if not journal.exists():
+            raise SuiteError(
+                f"{str(self.directory)!r} has no {JOURNAL}, so its answers are lost",
+                hint="run the suite again, in this directory or another",
+            )
+        self.journal = Journal(journal)
 
     @classmethod
     def begin(
@@ -89,6 +96,7 @@ class Run:
             raise ArgumentError(f"batch_size is an integer from 1, not {batch_size!r}")
         description = model_description(model, identity)
         described(suite, description, batch_size).write(Path(directory))
+        Journal(Path(directory) / JOURNAL).close()
         return cls(directory)
 
     def __enter__(self) -> Run:  # noqa: PYI034 - typing.Self came with 3.11
@@ -111,7 +119,15 @@ class Run:
         """The items that have an answer, with it, in the order of the suite."""
         answers = {entry.key: entry.answer for entry in self.journal.entries()}
         pairs = zip(self.items, self.keys, strict=True)
-        return [(item, answers[key]) for item, key in pairs if key in answers]
+        found = [(item, answers[key]) for item, key in pairs if key in answers]
+        for item, answer in found:
+            if not is_answer(item, answer):
+                raise SuiteError(
+                    f"the journal of {str(self.directory)!r} is damaged: the answer for"
+                    f" {item.where} of {item.question.name!r} is none",
+                    hint="begin anew in another directory",
+                )
+        return found
 
     @property
     def is_complete(self) -> bool:

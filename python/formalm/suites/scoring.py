@@ -35,7 +35,7 @@ def read_metric(part: Section, name: str, queries: Mapping[str, Question], parts
     if between is not None and len(parts.slots[between].texts or ()) != 2:
         part.refuse(f"{part.where}.between is a slot of two texts", "between")
     more = _of(part, kind, query, parts)
-    if kind == "valid" and query.oracle is None:
+    if kind in ("valid", "yield") and query.oracle is None:
         part.refuse(f"{part.where}: the query has no oracle to tell what is valid", "query")
     part.close()
     return Metric(name, kind, query.name, between, **more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,6 +23,9 @@ CORRECTIONS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
     "none": lambda values: values,
 }
 Verdict = Literal["pass", "fail", "inconclusive"]
+
+#: Metrics whose numbers take many answers: more of them can turn a failure round.
+TOGETHER = ("accuracy", "exposure")
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def evaluate(suite: Suite, answered: Answered) -> Evaluation:
         The suite.
     answered
         Its items with their answers. If some are missing, assertions that pass so far are
-        inconclusive.
+        inconclusive, and those that fail where the missing ones could change it.
     """
     numbers = {name: measured(suite, metric, answered) for name, metric in suite.metrics.items()}
     differences = {
@@ -80,13 +84,16 @@ def evaluate(suite: Suite, answered: Answered) -> Evaluation:
         for name, comparison in suite.comparisons.items()
     }
     missing = len(suite.items()) - len(answered)
+    waiting = _waiting(suite, answered)
     outcomes = []
     for assertion in suite.assertions:
         if assertion.metric is not None:
             verdict, why = _bounded(assertion, numbers[assertion.metric])
         else:
             verdict, why = _flags(assertion, differences[str(assertion.comparison)])
-        if verdict == "pass" and missing:
+        if (verdict == "pass" and missing) or (
+            verdict == "fail" and _asked_by(suite, assertion) & waiting
+        ):
             verdict, why = "inconclusive", f"{missing:,} items have no answer yet"
         outcomes.append(Outcome(assertion, verdict, why))
     return Evaluation(
@@ -94,6 +101,23 @@ def evaluate(suite: Suite, answered: Answered) -> Evaluation:
         tuple(one for listed in differences.values() for one in listed),
         tuple(outcomes),
     )
+
+
+def _waiting(suite: Suite, answered: Answered) -> set[str]:
+    """The queries of which answers are missing."""
+    left = Counter(item.question.name for item in suite.items())
+    left.subtract(item.question.name for item, _ in answered)
+    return {name for name, count in left.items() if count > 0}
+
+
+def _asked_by(suite: Suite, assertion: Assertion) -> set[str]:
+    """The queries whose answers together make the numbers of an assertion; none if one does."""
+    if assertion.metric is not None:
+        metric = suite.metrics[assertion.metric]
+        return {metric.query} if metric.kind in TOGETHER else set()
+    comparison = suite.comparisons[str(assertion.comparison)]
+    names = [comparison.metric, *([] if comparison.other is None else [comparison.other])]
+    return {suite.metrics[name].query for name in names}
 
 
 def _differences(

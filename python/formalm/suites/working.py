@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
 from formalm.store import Claims, Journal
-from formalm.suites.answers import answer_of
+from formalm.suites.answers import Answer, answer_of
 from formalm.suites.items import Item
 from formalm.suites.oracles import judge_of
 
@@ -39,6 +40,11 @@ class Step:
         asked one.
     source
         ``"model"``, ``"cache"``, or ``"other"`` process.
+    tokens_computed
+        What it cost: tokens that the model read for it, whenever that was.
+    covered
+        How much of the model's probability the answer decides: that of the texts it lists, or of a
+        language between bounds; None where it is not about that.
     """
 
     item: Item
@@ -47,6 +53,19 @@ class Step:
     seconds: float
     remaining_seconds: float | None
     source: str
+    tokens_computed: int
+    covered: float | None
+
+
+def covered_by(answer: Answer) -> float | None:
+    """The probability that an answer decides."""
+    if answer["ask"] == "search":
+        return math.fsum(math.exp(min(0.0, hit["logprob"])) for hit in answer["hits"])
+    if answer["ask"] == "mass":
+        return 1.0 - (float(answer["high"]) - float(answer["low"]))
+    if answer["ask"] == "table":
+        return 1.0 - float(answer["undecided"])
+    return None
 
 
 class Worker:
@@ -80,6 +99,7 @@ class Worker:
         self.done += 1
         if self.progress is not None:
             mean = self.asking_seconds / self.asked if self.asked else None
+            answer = self.run.journal.answer(self.run.keys[number]) or {"ask": None}
             self.progress(
                 Step(
                     self.run.items[number],
@@ -88,6 +108,8 @@ class Worker:
                     time.monotonic() - self.started,
                     None if mean is None else mean * self.left,
                     source,
+                    int(answer.get("work", {}).get("tokens_computed", 0)),
+                    covered_by(answer),
                 )
             )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from formalm.drivers import generate, mass_bounds, search
 from formalm.drivers.asking import asked_query
+from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
 from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
@@ -29,12 +30,16 @@ __all__ = [
 ]
 
 Asked = Query | Language | Sequence[str]
+TIE = 1e-9
 Ends = tuple[float, float]
 """Between what a number is known to be."""
 
 
-class Inconclusive(AssertionError):  # noqa: N818 - it is an outcome, and says that nothing is wrong
-    """What is known allows both: it neither holds nor fails. No test passes with it."""
+class Inconclusive(Exception):  # noqa: N818 - it is an outcome, and says that nothing is wrong
+    """What is known allows both: it neither holds nor fails. No test passes with it.
+
+    It is no AssertionError, so that what expects a failure does not take it for one.
+    """
 
 
 OPEN: ContextVar[list[Claim] | None] = ContextVar("claims that were not compared", default=None)
@@ -76,21 +81,23 @@ class Claim:
             claims.append(self)
 
     def __lt__(self, line: float) -> bool:
+        line = _line(line)
         return self._told(f"< {line:g}", lambda low, high: _said(high < line, low >= line))
 
     def __le__(self, line: float) -> bool:
+        line = _line(line)
         return self._told(f"<= {line:g}", lambda low, high: _said(high <= line, low > line))
 
     def __gt__(self, line: float) -> bool:
+        line = _line(line)
         return self._told(f"> {line:g}", lambda low, high: _said(low > line, high <= line))
 
     def __ge__(self, line: float) -> bool:
+        line = _line(line)
         return self._told(f">= {line:g}", lambda low, high: _said(low >= line, high < line))
 
     def __eq__(self, line: object) -> bool:
-        if not isinstance(line, (int, float)):
-            return NotImplemented
-        value = float(line)
+        value = _line(line)
         return self._told(
             f"== {value:g}",
             lambda low, high: _said(low == value == high, not low <= value <= high),
@@ -189,7 +196,8 @@ def assert_rank(
     query
         The language.
     text
-        A member.
+        A member. Where others are as probable, to 1e-9 in the logarithm, its rank may be any of
+        theirs, and a line among them is inconclusive.
 
     Raises
     ------
@@ -200,21 +208,44 @@ def assert_rank(
     if not asked.asked.matches(text):
         raise ArgumentError(f"{text!r:.60} is no member, and has no rank")
     stop = limits or asked.limits
+    most_hits = math.inf if stop.hits is None else stop.hits
+    unlimited = replace(stop, hits=None)
 
     def closing() -> Iterator[tuple[Ends, str]]:
-        found = search(model, query, prompt=prompt, limits=stop, batch_size=batch_size)
-        count = 0
-        for hit in found:
+        bounds = [math.inf]
+
+        def heard(now: Progress) -> None:
+            bounds.append(math.inf if now.best_logprob is None else now.best_logprob)
+
+        options: dict[str, Any] = {"limits": unlimited, "batch_size": batch_size, "progress": heard}
+        found = search(model, query, prompt=prompt, **options)
+        count, ahead, last, here = 0, 0, math.inf, None
+        while found.status == "running" and count < most_hits and here is None:
+            hit = found.advance()
+            if hit is None:
+                continue
             count += 1
+            if hit.logprob < last - TIE:
+                ahead, last = count - 1, hit.logprob
             if hit.text == text:
-                yield (count, count), f"{found.forwards:,} forwards"
-                return
-            yield (count + 1, math.inf), f"not among {count:,} hits"
-        if found.status == "exhausted":  # it has no probability at all
-            yield (math.inf, math.inf), f"not among all {count:,} hits"
+                here = hit.logprob
+            yield (ahead + 1, math.inf), f"among or behind {count:,} hits"
+        if here is None:
+            if found.status == "exhausted":  # it has no probability at all
+                yield (math.inf, math.inf), f"not among all {count:,} hits"
+            else:
+                by = found.truncated_by or "hits"
+                yield (ahead + 1, math.inf), f"not among {count:,} hits, stopped by {by}"
             return
-        by = f", stopped by {found.truncated_by}"
-        yield (count + 1, math.inf), f"not among {count:,} hits{by}"
+        # Others may be as probable, until all that is left is known to be less.
+        while found.status == "running" and bounds[-1] >= here - TIE:
+            hit = found.advance()
+            if hit is not None and hit.logprob < here - TIE:
+                break
+            count += hit is not None
+        more = found.status == "truncated" and bounds[-1] >= here - TIE
+        ties = "" if count == ahead + 1 else f", {count - ahead:,} as probable as it"
+        yield (ahead + 1, math.inf if more else count), f"{found.forwards:,} forwards{ties}"
 
     return Claim(f"the rank of {text!r:.60}", closing)
 
@@ -300,6 +331,13 @@ def assert_conforms(
         how += f", not {first!r:.80}"
     claim = Claim("the share that conforms", lambda: iter([((share.low, share.high), how)]))
     _ = claim >= at_least
+
+
+def _line(value: object) -> float:
+    """What a claim is compared with."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise ArgumentError(f"a claim is compared with a number, not {value!r:.60}")
+    return float(value)
 
 
 def _said(holds: bool, fails: bool) -> bool | None:

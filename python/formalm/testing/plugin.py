@@ -55,7 +55,7 @@ conforms_fixture = _bound("assert_conforms", assert_conforms)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a test that claims something and compares it with nothing."""
     with open_claims() as claims:
         result = yield
