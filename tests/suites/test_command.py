@@ -101,7 +101,7 @@ def test_a_run_passes_fails_or_is_inconclusive(file: Path, tmp_path: Path) -> No
     assert code == 1
     assert "fail: skewed: 'art' differs" in out
     err = ask("run", file, tmp_path / "again", "--cache", tmp_path / "cache")[2]
-    assert err.count("(cache)") == 2
+    assert err.count("(cache, ") == 2
 
 
 def test_json_has_every_number(file: Path, tmp_path: Path) -> None:
