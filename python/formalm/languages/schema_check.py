@@ -10,7 +10,7 @@ from typing import NamedTuple
 from formalm.errors import FormalmError
 from formalm.languages.json_schema import JsonSchema, SchemaNote
 from formalm.languages.overview import Overview, overview
-from formalm.languages.schema_reasons import MANY, MOST_BYTES, NAMED, ONE, Path, pointer
+from formalm.languages.schema_reasons import MOST_BYTES, Path, inner_schemas, pointer
 
 __all__ = ["SchemaCheck", "check_schema"]
 
@@ -97,15 +97,8 @@ def _parts(schema: object, path: Path) -> Iterator[Path]:
     if path:
         yield path
     for key, value in schema.items():
-        here = (*path, key)
-        if key in NAMED and isinstance(value, dict):
-            for name, inner in value.items():
-                yield from _parts(inner, (*here, name))
-        elif key in MANY and isinstance(value, list):
-            for number, inner in enumerate(value):
-                yield from _parts(inner, (*here, number))
-        elif key in ONE:
-            yield from _parts(value, here)
+        for inner, place in inner_schemas(key, value, (*path, key)):
+            yield from _parts(inner, place)
 
 
 def _is_empty(schema: JsonSchema, document: object, path: Path) -> bool:

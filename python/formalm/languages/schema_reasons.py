@@ -16,7 +16,7 @@ from formalm.errors import FormalmError
 if TYPE_CHECKING:
     from formalm.languages.json_schema import JsonSchema
 
-__all__ = ["MANY", "MOST_BYTES", "NAMED", "ONE", "Path", "forbidding", "pointer"]
+__all__ = ["MOST_BYTES", "Path", "forbidding", "inner_schemas", "pointer"]
 
 Path = tuple[str | int, ...]
 
@@ -92,14 +92,18 @@ def _keywords(schema: object, path: Path) -> Iterator[tuple[Path, bool]]:
             yield here, False
         elif key in JOINING:
             yield here, True
-        if key in NAMED and isinstance(value, dict):
-            for name, inner in value.items():
-                yield from _keywords(inner, (*here, name))
-        elif key in MANY and isinstance(value, list):
-            for number, inner in enumerate(value):
-                yield from _keywords(inner, (*here, number))
-        elif key in ONE:
-            yield from _keywords(value, here)
+        for inner, place in inner_schemas(key, value, here):
+            yield from _keywords(inner, place)
+
+
+def inner_schemas(key: str, value: object, path: Path) -> Iterator[tuple[object, Path]]:
+    """The schemas that a keyword has, with their places; its own is ``path``."""
+    if key in NAMED and isinstance(value, dict):
+        yield from ((inner, (*path, name)) for name, inner in value.items())
+    elif key in MANY and isinstance(value, list):
+        yield from ((inner, (*path, number)) for number, inner in enumerate(value))
+    elif key in ONE:
+        yield value, path
 
 
 def _without(part: object, paths: set[Path], path: Path) -> object:

@@ -95,11 +95,10 @@ class Worker:
         """Answer an item, unless another process has."""
         self.left = pending if self.left is None else self.left
         self.left -= 1
-        source = self._answer(number)
+        source, answer = self._answer(number)
         self.done += 1
         if self.progress is not None:
             mean = self.asking_seconds / self.asked if self.asked else None
-            answer = self.run.journal.answer(self.run.keys[number]) or {"ask": None}
             self.progress(
                 Step(
                     self.run.items[number],
@@ -113,14 +112,15 @@ class Worker:
                 )
             )
 
-    def _answer(self, number: int) -> str:
+    def _answer(self, number: int) -> tuple[str, Answer]:
         key, run = self.run.keys[number], self.run
-        if key in run.journal:
-            return "other"
+        known = run.journal.answer(key)
+        if known is not None:
+            return "other", known
         kept = None if self.cache is None else self.cache.answer(key)
         if kept is not None:
             run.journal.add(key, kept, 0.0)
-            return "cache"
+            return "cache", kept
         began = time.monotonic()
         item = run.items[number]
         judge = None if item.question.oracle is None else self.judges[item.question.oracle]
@@ -130,7 +130,7 @@ class Worker:
         run.journal.add(key, answer, seconds)
         if self.cache is not None:
             self.cache.add(key, answer, seconds)
-        return "model"
+        return "model", answer
 
 
 def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
