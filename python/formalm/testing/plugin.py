@@ -83,9 +83,10 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """End with 3 if nothing failed outright and something was inconclusive."""
+    """End with 3 if nothing failed outright and something was inconclusive, expected or not."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     stats = getattr(reporter, "stats", {})
     failed = stats.get("failed") or stats.get("error")
-    if exitstatus == pytest.ExitCode.TESTS_FAILED and stats.get("inconclusive") and not failed:
+    finished = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if finished and stats.get("inconclusive") and not failed:
         session.exitstatus = INCONCLUSIVE
