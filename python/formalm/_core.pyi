@@ -86,8 +86,8 @@ class IndentationLevels:
     ) -> IndentationLevels: ...
 
 @final
-class Grammar:
-    """A grammar that was read from a text; no machine yet."""
+class GrammarText:
+    """The text of a grammar with all that goes with it; not read yet."""
 
     def __new__(
         cls,
@@ -97,7 +97,13 @@ class Grammar:
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
         levels: IndentationLevels | None = None,
-    ) -> Grammar: ...
+    ) -> GrammarText: ...
+
+@final
+class Grammar:
+    """A grammar that was read from a text; no machine yet."""
+
+    def __new__(cls, text: GrammarText) -> Grammar: ...
     def expected(self, automaton: Automaton, text: bytes) -> list[tuple[str, bool, list[str]]]:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
     @property
@@ -107,15 +113,7 @@ class Grammar:
 class Trees:
     """A grammar as trees show it."""
 
-    def __new__(
-        cls,
-        text: str,
-        syntax: str,
-        lexing: str | None = None,
-        start: str | None = None,
-        languages: Sequence[tuple[str, Expression]] = ...,
-        levels: IndentationLevels | None = None,
-    ) -> Trees: ...
+    def __new__(cls, text: GrammarText) -> Trees: ...
     def parse(
         self, automaton: Automaton, text: bytes, whole: bool, step_limit: int
     ) -> (

@@ -41,7 +41,7 @@ pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
-pub use text::{Levels, Syntax, parse, parse_shaped, parse_with};
+pub use text::{Levels, Options, Syntax, parse, parse_shaped, parse_with};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Grammars.
 
-use formalm_automata::{Expression as Language, Machine};
-use formalm_grammar::{Grammar as Inner, Levels, Lexing, Rules, Syntax, parse_with};
+use formalm_automata::Machine;
+use formalm_grammar::{Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, parse_with};
 use pyo3::prelude::*;
 
 use crate::automaton::Automaton;
@@ -34,6 +34,38 @@ impl IndentationLevels {
     }
 }
 
+/// The text of a grammar with all that goes with it; not read yet.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct GrammarText {
+    pub(crate) text: String,
+    pub(crate) options: Options,
+}
+
+#[pymethods]
+impl GrammarText {
+    #[new]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
+    fn new(
+        py: Python<'_>,
+        text: String,
+        syntax: &str,
+        lexing: Option<&str>,
+        start: Option<String>,
+        languages: Vec<(String, PyRef<'_, Expression>)>,
+        levels: Option<PyRef<'_, IndentationLevels>>,
+    ) -> PyResult<GrammarText> {
+        let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
+        let options = Options {
+            syntax: syntax_of(py, syntax)?,
+            lexing: lexing_of(py, lexing)?,
+            start,
+            languages: languages.collect(),
+            levels: levels.map(|levels| levels.inner.clone()),
+        };
+        Ok(GrammarText { text, options })
+    }
+}
+
 /// A grammar that was read; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grammar {
@@ -43,20 +75,9 @@ pub(crate) struct Grammar {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
-    fn new(
-        py: Python<'_>,
-        text: &str,
-        syntax: &str,
-        lexing: Option<&str>,
-        start: Option<&str>,
-        languages: Vec<(String, PyRef<'_, Expression>)>,
-        levels: Option<PyRef<'_, IndentationLevels>>,
-    ) -> PyResult<Grammar> {
-        let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
-        let levels = levels.map(|levels| levels.inner.clone());
-        let read = || parse_with(text, syntax, lexing, start, &languages, levels.as_ref());
-        match py.detach(read) {
+    fn new(py: Python<'_>, text: PyRef<'_, GrammarText>) -> PyResult<Grammar> {
+        let GrammarText { text, options } = &*text;
+        match py.detach(|| parse_with(text, options)) {
             Ok(inner) => Ok(Grammar { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }
@@ -94,34 +115,28 @@ impl Grammar {
     }
 }
 
-/// Options as the core has them.
-#[expect(clippy::type_complexity, reason = "three options that belong together")]
-pub(crate) fn options(
-    py: Python<'_>,
-    syntax: &str,
-    lexing: Option<&str>,
-    languages: Vec<(String, PyRef<'_, Expression>)>,
-) -> PyResult<(Syntax, Option<Lexing>, Vec<(String, Language)>)> {
-    let syntax = match syntax {
-        "lark" => Syntax::Lark,
-        "gbnf" => Syntax::Gbnf,
-        "ebnf" => Syntax::Ebnf,
+fn syntax_of(py: Python<'_>, name: &str) -> PyResult<Syntax> {
+    match name {
+        "lark" => Ok(Syntax::Lark),
+        "gbnf" => Ok(Syntax::Gbnf),
+        "ebnf" => Ok(Syntax::Ebnf),
         other => {
             let message = format!("there is no syntax {other:?}");
-            return Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")));
+            Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")))
         }
-    };
-    let lexing = match lexing {
-        None => None,
-        Some("any") => Some(Lexing::Any),
-        Some("longest") => Some(Lexing::Longest),
-        Some("first") => Some(Lexing::First),
+    }
+}
+
+fn lexing_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Lexing>> {
+    match name {
+        None => Ok(None),
+        Some("any") => Ok(Some(Lexing::Any)),
+        Some("longest") => Ok(Some(Lexing::Longest)),
+        Some("first") => Ok(Some(Lexing::First)),
         Some(other) => {
             let message = format!("there is no reading {other:?} of lexemes");
             let hint = Some("use \"any\", \"longest\" or \"first\"");
-            return Err(errors::argument(py, &message, hint));
+            Err(errors::argument(py, &message, hint))
         }
-    };
-    let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
-    Ok((syntax, lexing, languages.collect()))
+    }
 }

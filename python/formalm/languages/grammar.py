@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
-from formalm.languages.derivations import Derivations, Written
+from formalm.languages.derivations import Derivations
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
@@ -127,7 +127,7 @@ class Grammar(Derivations):
         given = named_languages(languages)
         flat = (part for pair in given for part in pair)
         super().__init__(text, syntax, lexing, start, indentation, *flat)
-        self._grammar = _core.Grammar(*self._written())
+        self._grammar = _core.Grammar(self._written())
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -215,11 +215,11 @@ class Grammar(Derivations):
         """False: a grammar is read by a machine of its own."""
         return False
 
-    def _written(self) -> Written:
+    def _written(self) -> _core.GrammarText:
         parts = [(name, language.expression()) for name, language in self._given()]
         reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
         levels = None if self.indentation is None else self.indentation.described()
-        return self.text, self.syntax, reading, start, parts, levels
+        return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels)
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar
