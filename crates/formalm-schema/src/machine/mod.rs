@@ -4,6 +4,7 @@ mod ahead;
 mod bounds;
 mod containers;
 mod derive;
+mod exponents;
 mod forgetting;
 mod frame;
 mod gaps;
