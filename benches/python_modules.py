@@ -15,6 +15,13 @@ from pathlib import Path
 from random import Random
 from token import NL
 
+#: Words that are no names in Python 3.11.
+KEYWORDS = (
+    "False None True and as assert async await break class continue def del elif else except "
+    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
+    "with yield"
+).split()
+
 #: Headers of blocks as lines of their own.
 HEADERS = r"""
 compound_statement: ("if" | "elif" | "while") named_expression ":" block
@@ -42,14 +49,14 @@ RULE = re.compile(r"(?ms)^(\w+)(?:\{([\w, ]+)\})?: (.*?)(?=^\w[\w{}, ]*: |^//|^%
 USE = re.compile(r"(\w+)\{([^{}]*)\}")
 
 
-def without_levels(text: str, keywords: list[str]) -> str:
+def without_levels(text: str) -> str:
     """Return the text of our grammar of Python without indentation and templates."""
     text = re.sub(r"(?ms)^compound_statement:.*?(?=^// Parameters)", lambda _: HEADERS, text)
     text = re.sub(r"(?m)^block: simple_statements \| _NEWLINE _INDENT.*\n", "", text)
     text = re.sub(r"(?ms)^match: .*?\n(?=subject)", "", text)
     text = re.sub(r"(?ms)^case: .*?\n(?=pattern)", "", text)
     names = r"/[_\p{XID_Start}]\p{XID_Continue}*/"
-    name = f"NAME: {names} & ~/{'|'.join(keywords)}/"
+    name = f"NAME: {names} & ~/{'|'.join(KEYWORDS)}/"
     text = text.replace("%declare NAME _INDENT _DEDENT", name)
     # Rust's patterns write it so.
     text = re.sub(r"(\\\\)|\\0", lambda found: found[1] or r"\x00", text)
