@@ -63,8 +63,10 @@ class Grammar(Derivations):
         How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
         the first; None is not at all.
     languages
-        Terminals that are languages, by name: any regular language, ``&`` and ``~`` included. Lark
-        text names each of them in ``%declare``. They compete as patterns without end do.
+        What Lark text names in ``%declare``. In capitals: terminals, any regular language, ``&``
+        and ``~`` included; they compete as patterns without end do. In small letters: rules, a
+        language of any kind but a parser; nothing competes with it, and it ends wherever a member
+        of it does.
 
     Raises
     ------
@@ -216,10 +218,14 @@ class Grammar(Derivations):
         return False
 
     def _written(self) -> _core.GrammarText:
-        parts = [(name, language.expression()) for name, language in self._given()]
+        given = self._given()
+        parts = [(name, one.expression()) for name, one in given if is_terminal(name)]
+        embedded = [(name, embeddable(name, one)) for name, one in given if not is_terminal(name)]
+        if self.syntax == "lark" and "%json" in self.text:
+            embedded += inlined(self.text)
         reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
         levels = None if self.indentation is None else self.indentation.described()
-        return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels)
+        return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels, embedded)
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar
@@ -241,7 +247,7 @@ class Grammar(Derivations):
 
     @property
     def languages(self) -> dict[str, Language]:
-        """The terminals that are languages, by name."""
+        """The terminals and rules that are languages, by name."""
         return dict(self._given())
 
     def _given(self) -> list[tuple[str, Language]]:
@@ -270,8 +276,41 @@ class Grammar(Derivations):
         return f"Grammar({', '.join(parts)})"
 
 
+def is_terminal(name: str) -> bool:
+    """Whether a name is that of a terminal: in capitals."""
+    return name.lstrip("_")[:1].isupper()
+
+
+def embeddable(name: str, language: Language) -> _core.Automaton:
+    """Return the machine of a language that stands for a rule."""
+    from formalm.languages.parser import Parser
+
+    if isinstance(language, Parser):
+        raise LanguageError(
+            f"the rule {name} is a parser, which knows what it refuses and not what leads to a"
+            " member",
+            hint="let the parser read the other rules too, or write it as rules",
+        )
+    return language.automaton()
+
+
+def inlined(text: str) -> list[tuple[str, _core.Automaton]]:
+    """Return the machines of the schemas that stand within rules."""
+    from formalm.languages.json_schema import JsonSchema
+
+    found = []
+    for name, schema, span in _core.GrammarText.inlined(text):
+        try:
+            found.append((name, JsonSchema(schema).automaton()))
+        except LanguageError as error:
+            line = text.count("\n", 0, span[0]) + 1
+            message = f"line {line}: the schema within the rule: {error.message}"
+            raise LanguageError(message, source=text, span=span, hint=error.hint) from error
+    return found
+
+
 def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
-    """Return names with languages; what is not regular is refused when its expression is asked."""
+    """Return names with languages; terminals are regular, rules of any kind."""
     pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
     for at, pair in enumerate(pairs):
         name, language = pair
@@ -282,9 +321,9 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
             )
         if any(name == other for other, _ in pairs[:at]):
             raise LanguageError(f"the terminal {name} is defined twice")
-        if not language.is_regular:
+        if is_terminal(name) and not language.is_regular:
             raise LanguageError(
                 f"the terminal {name} is not regular",
-                hint="write the rules of the other grammar into this one",
+                hint="declare it with a name in small letters: it is then a rule, read by itself",
             )
     return pairs

@@ -236,6 +236,7 @@ impl Reader {
                 self.range(start, (&text, &high), ignore_case || high_case)
             }
             Some('/') => self.pattern(),
+            Some('%') => self.inline(),
             Some('~') => {
                 self.scanner.at += 1;
                 self.blanks();

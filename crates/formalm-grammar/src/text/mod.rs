@@ -7,6 +7,7 @@ mod edges;
 mod except;
 mod gbnf;
 mod ignored;
+mod inline;
 mod lark;
 mod leaves;
 mod levels;
@@ -23,6 +24,7 @@ use formalm_automata::{Error, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::shown::{Shaped, Shown};
+pub use inline::{Inlined, inlined};
 use leaves::Leaf;
 pub use levels::Levels;
 pub use options::{Options, Syntax};
@@ -130,5 +132,6 @@ struct Source {
     ignored: Vec<(Tree, Span)>,
     whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
+    inlined: Vec<Inlined>,
     notes: Vec<crate::grammar::Note>,
 }
