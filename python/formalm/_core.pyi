@@ -167,6 +167,7 @@ class JsonSchema:
         *,
         order: str,
         blanks: int,
+        layout: tuple[str | None, str, str, str] | None,
         escapes: str,
         formats: Sequence[str] | None,
         takes_more: bool,

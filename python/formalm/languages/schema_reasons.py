@@ -64,7 +64,10 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
         return ()
     for option, value in (("order", "any"), ("blanks", 255), ("escapes", "any")):
         if allowed(document, **{option: value}):
-            return (option,)
+            laid_out = (
+                one for one in ("indent", "separators") if language.options[one] is not None
+            )
+            return (next(laid_out, option) if option == "blanks" else option,)
     plain: list[Path] = []
     joining: list[Path] = []
     for path, is_joining in _keywords(document, ()):

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from formalm.testing.claims import (
-    Inconclusive,
+from formalm.testing.assertions import (
     assert_conforms,
     assert_mass,
     assert_never,
     assert_rank,
-    open_claims,
 )
+from formalm.testing.claims import Inconclusive, open_claims
 
 INCONCLUSIVE = 3
 """How a session ends in which nothing failed and something was inconclusive."""

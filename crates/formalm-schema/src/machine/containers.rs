@@ -3,6 +3,7 @@
 use formalm_automata::{Error, Resource};
 
 use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place, TruthsId};
+use super::gaps::{At, Gap};
 use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
 use crate::formula::{Atom, Form, TRUE};
@@ -18,7 +19,7 @@ impl Grown {
         truths: TruthsId,
         record: Recorded,
     ) -> Result<Option<Place>, Error> {
-        let blanks = self.core.options.blanks;
+        let blanks = self.gap_start();
         let mode = Mode::After;
         match *self.frames.get(below.0) {
             Frame::Object { owes, gone, order, below, .. } => {
@@ -101,14 +102,7 @@ impl Grown {
     }
 
     pub(super) fn check_nesting(&self, below: FrameId) -> Result<(), Error> {
-        let (mut depth, mut at) = (1u64, below);
-        loop {
-            at = match *self.frames.get(at.0) {
-                Frame::Object { below, .. } | Frame::Array { below, .. } => below,
-                _ => break,
-            };
-            depth += 1;
-        }
+        let depth = u64::from(self.depth(below)) + 1;
         let allowed = u64::from(self.core.limits.nesting);
         if depth > allowed {
             return Err(Error::Limit { resource: Resource::Nesting, needed: depth, allowed });
@@ -166,20 +160,33 @@ impl Grown {
         let Frame::Object { owes, gone, order, mode, blanks, below } = frame else {
             return Ok(None);
         };
-        let full = self.core.options.blanks;
-        if is_blank(byte) {
-            let Some(blanks) = blanks.checked_sub(1) else { return Ok(None) };
-            let frame = Frame::Object { owes, gone, order, mode, blanks, below };
-            return Ok(Some(Place { frame, record }));
-        }
+        let (full, depth) = (self.gap_start(), self.depth(below) + 1);
+        let gap = Gap::behind(mode);
         // Names do not depend on where the blanks are.
         let next = Frame::Object { owes, gone, order, mode: Mode::Next, blanks: full, below };
+        if is_blank(byte) {
+            let begins = self.core.options.layout.is_some() && blanks == 0;
+            let Some(blanks) = self.blank(gap, depth, blanks, byte) else { return Ok(None) };
+            // The first blank of a layout says what will stand behind it.
+            let viable = match mode {
+                Mode::First if begins => self.some_name(next)?,
+                Mode::After if begins => self.ended(owes).is_some(),
+                _ => true,
+            };
+            let frame = Frame::Object { owes, gone, order, mode, blanks, below };
+            return Ok(viable.then_some(Place { frame, record }));
+        }
+        let (begun, ends) = (self.gap_begun(blanks), self.gap_ends(gap, depth, blanks));
         let frame = match (mode, byte) {
+            (Mode::First, b'}') if begun => None,
+            (Mode::After, b'}') if !ends => None,
             (Mode::First | Mode::After, b'}') => match self.ended(owes) {
                 Some(truths) => return self.close(below, truths, record),
                 None => return Ok(None),
             },
+            (Mode::After, b',') if begun => None,
             (Mode::After, b',') => self.some_name(next)?.then_some(next),
+            _ if !ends => None,
             (Mode::First | Mode::Next, b'"') => self.open_name(next)?,
             (Mode::Colon, b':') => {
                 let Some((owes, child)) = self.member(owes, gone)? else { return Ok(None) };
@@ -221,20 +228,32 @@ impl Grown {
         grown: Recorded,
     ) -> Result<Option<Place>, Error> {
         let Frame::Array { owes, mode, blanks, from, below } = frame else { return Ok(None) };
+        let (gap, depth) = (Gap::behind(mode), self.depth(below) + 1);
+        let (begun, ends) = (self.gap_begun(blanks), self.gap_ends(gap, depth, blanks));
         match (mode, byte) {
+            (Mode::First, b']') if begun => Ok(None),
+            (Mode::After, b']') if !ends => Ok(None),
             (Mode::First | Mode::After, b']') => match self.ended(owes) {
                 Some(truths) => self.close(below, truths, grown),
                 None => Ok(None),
             },
-            (Mode::After, b',') => self.open_item(owes, below, grown, self.core.options.blanks),
+            (Mode::After, b',') if begun => Ok(None),
+            (Mode::After, b',') => self.open_item(owes, below, grown, self.gap_start()),
             (Mode::First | Mode::After, byte) if is_blank(byte) => {
-                let Some(blanks) = blanks.checked_sub(1) else { return Ok(None) };
+                let begins = self.core.options.layout.is_some() && blanks == 0;
+                let Some(blanks) = self.blank(gap, depth, blanks, byte) else { return Ok(None) };
+                let viable = match mode {
+                    Mode::First if begins => self.item(owes)?.is_some(),
+                    Mode::After if begins => self.ended(owes).is_some(),
+                    _ => true,
+                };
                 let frame = Frame::Array { owes, mode, blanks, from, below };
-                Ok(Some(Place { frame, record: grown }))
+                Ok(viable.then_some(Place { frame, record: grown }))
             }
+            (Mode::First, _) if !ends => Ok(None),
             (Mode::First, byte) => {
                 // The blanks before the first item were read in the array.
-                match self.open_item(owes, below, record, 0)? {
+                match self.open_item(owes, below, record, self.gap_over())? {
                     Some(place) => self.read(place, byte),
                     None => Ok(None),
                 }
@@ -249,13 +268,13 @@ impl Grown {
         owes: OwesId,
         below: FrameId,
         record: Recorded,
-        blanks: u8,
+        blanks: At,
     ) -> Result<Option<Place>, Error> {
         let Some((owes, child)) = self.item(owes)? else { return Ok(None) };
         let unique = self.is_unique(owes);
         let record = if unique && record == UNRECORDED { EMPTY_RECORD } else { record };
         let from = if unique { self.records.get(record).2 } else { 0 };
-        let full = self.core.options.blanks;
+        let full = self.gap_start();
         let array = Frame::Array { owes, mode: Mode::Inside, blanks: full, from, below };
         let below = self.frame(array);
         Ok(Some(Place { frame: Frame::Value { owes: child, blanks, below }, record }))

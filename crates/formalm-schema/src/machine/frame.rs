@@ -115,7 +115,7 @@ pub(crate) enum Frame {
     /// Before a value.
     Value {
         owes: OwesId,
-        blanks: u8,
+        blanks: u16,
         below: FrameId,
     },
     Object {
@@ -123,7 +123,7 @@ pub(crate) enum Frame {
         gone: GoneId,
         order: OrderId,
         mode: Mode,
-        blanks: u8,
+        blanks: u16,
         below: FrameId,
     },
     /// Inside a name; `object` is the frame of its object. No text is any
@@ -139,7 +139,7 @@ pub(crate) enum Frame {
     Array {
         owes: OwesId,
         mode: Mode,
-        blanks: u8,
+        blanks: u16,
         from: u32,
         below: FrameId,
     },

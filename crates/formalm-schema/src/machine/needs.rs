@@ -7,6 +7,7 @@ use formalm_automata::{Error, Machine, Resource, StateId};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Mode, Owes, OwesId, Place};
+use super::gaps::Gap;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
 use crate::formula::{Atom, F, Form, TRUE};
@@ -81,9 +82,14 @@ impl Grown {
         }
         let (own, mut below) = match frame {
             Frame::Done => return Ok(0),
-            Frame::Value { owes, below, .. } => {
+            Frame::Value { owes, blanks, below } => {
                 let must = self.parts.owes.get(owes.0).formulas[0];
-                (self.least_value(must, search), below)
+                let (gap, depth) = self.gap_of_value(below);
+                let gap = match below {
+                    DONE => 0,
+                    _ => self.gap_length(gap, depth).saturating_sub(blanks.into()),
+                };
+                (gap + self.least_value(must, search), below)
             }
             Frame::Word { rest, below, .. } => (rest.len(), below),
             Frame::Number { below, .. } => (0, below),
@@ -98,31 +104,37 @@ impl Grown {
                 };
                 // What was read, its quote too, may be of a name that is owed, of which the comma
                 // is read as well.
-                let read = self.records.get(text).2 as usize + 2;
+                let read = self.records.get(text).2 as usize + 1 + self.comma();
                 let owed = if text == UNRECORDED { 0 } else { self.owed(owes, search)? };
-                (owed.saturating_sub(read).max(3) + 1, below)
+                let close = self.gap_length(Gap::Close, self.depth(below) + 1);
+                (owed.saturating_sub(read).max(3) + close + 1, below)
             }
-            Frame::Object { owes, mode, below, .. } => {
+            Frame::Object { owes, mode, blanks, below, .. }
+            | Frame::Array { owes, mode, blanks, below, .. } => {
                 let owed = self.owed(owes, search)?;
                 let own = match mode {
-                    Mode::First => owed.saturating_sub(1),
-                    Mode::Next => owed.saturating_sub(1).max(4),
+                    Mode::First => owed.saturating_sub(self.comma()),
+                    Mode::Next => owed.saturating_sub(self.comma()).max(4),
                     Mode::Colon => 2 + owed,
                     Mode::Inside | Mode::After => owed,
                 };
-                (own + 1, below)
-            }
-            Frame::Array { owes, mode, below, .. } => {
-                let comma = usize::from(mode == Mode::First);
-                (self.owed(owes, search)?.saturating_sub(comma) + 1, below)
+                let close = self.gap_length(Gap::Close, self.depth(below) + 1);
+                let close = match (mode, self.gap_begun(blanks)) {
+                    (Mode::First, begun) if !begun && owed == 0 => 0,
+                    (Mode::After, true) => close.saturating_sub(blanks.into()),
+                    _ => close,
+                };
+                (own + close + 1, below)
             }
         };
         let mut all = own;
         loop {
             below = match *self.frames.get(below.0) {
-                Frame::Object { owes, below, .. } | Frame::Array { owes, below, .. } => {
+                Frame::Object { owes, below: next, .. }
+                | Frame::Array { owes, below: next, .. } => {
                     all += self.owed(owes, search)? + 1;
-                    below
+                    all += self.gap_length(Gap::Close, self.depth(below));
+                    next
                 }
                 _ => return Ok(all),
             };
@@ -164,6 +176,15 @@ impl Grown {
         Ok(Rest { bytes, read: 0, plain })
     }
 
+    /// Bytes of a comma and the blanks of a layout behind it at least, wherever it stands.
+    fn comma(&self) -> usize {
+        1 + self.gap_length(Gap::Next, 1)
+    }
+
+    fn colon(&self) -> usize {
+        1 + self.gap_length(Gap::BeforeColon, 1) + self.gap_length(Gap::AfterColon, 1)
+    }
+
     /// Bytes that more members or items have at least, each with a comma in front.
     fn owed(&mut self, owes: OwesId, search: &mut Search) -> Result<usize, Error> {
         if let Some(&known) = search.owed.get(&owes) {
@@ -172,20 +193,21 @@ impl Grown {
         let must = self.parts.owes.get(owes.0).formulas[0];
         let parts = self.core.formulas.conjuncts(must);
         let (mut named, mut counted) = (0, 0);
+        let (comma, colon) = (self.comma() - 1, self.colon() - 1);
         for &part in &parts {
             let (count, each, spared) = match self.core.formulas.get(part).clone() {
                 Form::Atom(Atom::Owed(names)) => {
                     let mut all = 0;
                     for name in names {
-                        all += MEMBER - 1 + self.core.schema.names.get(name).len();
+                        all += MEMBER - 1 + comma + colon + self.core.schema.names.get(name).len();
                         all += self.least_member(&parts, name, search)?;
                     }
                     named = named.max(all);
                     continue;
                 }
                 // One name at most is empty.
-                Form::Atom(Atom::MoreMembers(count)) => (count, MEMBER + 1, 1),
-                Form::Atom(Atom::MoreItems(count)) => (count, ITEM, 0),
+                Form::Atom(Atom::MoreMembers(count)) => (count, MEMBER + 1 + comma + colon, 1),
+                Form::Atom(Atom::MoreItems(count)) => (count, ITEM + comma, 0),
                 _ => continue,
             };
             let all = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(each);

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use formalm_automata::spelling::{Escape, Escapes};
 
-use super::frame::{Frame, Mode, NamingId, Place, Reach};
+use super::frame::{DONE, Frame, Mode, NamingId, Place, Reach};
+use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::needs::Search;
 use super::scalars::is_blank;
@@ -126,9 +127,22 @@ impl Grown {
                 let rest = self.rest_of_text(language, state, search)?;
                 rest.next()
             }
-            Frame::Object { owes, mode: Mode::First | Mode::After, .. } => {
+            Frame::Object {
+                owes, mode: mode @ (Mode::First | Mode::After), blanks, below, ..
+            } => {
                 let ends = free && self.is_plain(owes) && self.ended(owes).is_some();
-                ends.then_some(b'}')
+                match mode {
+                    Mode::First if self.gap_begun(blanks) => None,
+                    Mode::First => ends.then_some(b'}'),
+                    _ => {
+                        let blank = self.gap_byte(Gap::Close, self.depth(below) + 1, blanks);
+                        ends.then(|| blank.unwrap_or(b'}'))
+                    }
+                }
+            }
+            Frame::Value { blanks, below, .. } if below != DONE => {
+                let (gap, depth) = self.gap_of_value(below);
+                self.gap_byte(gap, depth, blanks)
             }
             Frame::Name { naming, text, reach, escape: Escape::None, .. } if free => {
                 let read = self.records.get(text).2 as usize;
@@ -145,8 +159,11 @@ impl Grown {
             set.insert(byte);
             return Ok(set);
         }
+        let laid_out = self.core.options.layout.is_some();
         let spelled = matches!(frame, Frame::Text { .. } | Frame::Name { .. });
-        (0..=255).filter(|&byte| spelled || !is_blank(byte)).for_each(|byte| set.insert(byte));
+        (0..=255)
+            .filter(|&byte| spelled || laid_out || !is_blank(byte))
+            .for_each(|byte| set.insert(byte));
         Ok(set)
     }
 

@@ -17,6 +17,9 @@ impl Build<'_> {
     /// The terminal of a text or pattern within a rule.
     pub(in crate::text) fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
         if let Some(&at) = self.by_text.get(&leaf.written) {
+            // Rules are written out as they are met: where it is written first may come later.
+            let span = &mut self.terminals[at].terminal.span;
+            *span = span.map(|met| if leaf.span.start < met.start { leaf.span } else { met });
             return Ok(at);
         }
         if let Some(&source) = self.named_texts.get(&leaf.written) {
@@ -39,6 +42,8 @@ impl Build<'_> {
             return Ok(at);
         }
         if let Some(&language) = self.given.get(name) {
+            let declared = self.source.declared.iter().find(|one| one.0 == *name);
+            let span = declared.map_or(span, |one| one.1);
             return self.given_terminal(name, 0, language.clone(), span);
         }
         if self.embedded.contains_key(name) {
