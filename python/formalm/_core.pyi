@@ -12,6 +12,7 @@ __all__ = [
     "Encoder",
     "Expression",
     "Grammar",
+    "GrammarText",
     "Graph",
     "Grouping",
     "IndentationLevels",

@@ -18,6 +18,7 @@ mod regular;
 mod repeats;
 mod scanner;
 mod shape;
+mod statements;
 mod trees;
 
 use formalm_automata::{Error, Span};
