@@ -12,6 +12,7 @@ __all__ = [
     "Encoder",
     "Expression",
     "Grammar",
+    "GrammarText",
     "Graph",
     "Grouping",
     "IndentationLevels",
@@ -89,6 +90,9 @@ class IndentationLevels:
 class GrammarText:
     """The text of a grammar with all that goes with it; not read yet."""
 
+    @staticmethod
+    def inlined(text: str) -> list[tuple[str, str, tuple[int, int]]]:
+        """Languages within the rules of a text of Lark: ``(name, text, span)``."""
     def __new__(
         cls,
         text: str,
@@ -97,6 +101,7 @@ class GrammarText:
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
         levels: IndentationLevels | None = None,
+        embedded: Sequence[tuple[str, Automaton]] = ...,
     ) -> GrammarText: ...
 
 @final
