@@ -111,3 +111,13 @@ def test_what_cannot_be_drawn_is_said() -> None:
     with pytest.raises(ArgumentError):
         Regex("a").sample(1, seed="x")
     assert Regex("a").sample(0) == []
+
+
+def test_numbers_are_seldom_beyond_a_double() -> None:
+    texts = [str(text) for text in JsonSchema({"type": "number"}, blanks=0).sample(400, seed=1)]
+    exponents = [text.lower().partition("e")[2] for text in texts]
+    assert sum(bool(exponent) for exponent in exponents) > 40
+    assert sum(len(exponent.strip("+-")) > 2 for exponent in exponents) < 20
+    assert sum(json.loads(text) in (float("inf"), float("-inf")) for text in texts) < 10
+    # Every member can be drawn, and what asks for more digits gets them.
+    assert all(len(str(text)) > 6 for text in Regex("1e[0-9]{5,}").sample(50, seed=2))

@@ -72,7 +72,7 @@ fn attempt(
     let (mut text, mut state) = (Vec::new(), machine.start());
     while text.len() < random_bytes {
         poll.tick(STATE)?;
-        match choice(machine, state, numbers)? {
+        match choice(machine, state, &text, numbers)? {
             Some(Choice::End) => return Ok(Some(text)),
             Some(Choice::Byte(byte, next)) => {
                 text.push(byte);
@@ -98,13 +98,18 @@ enum Choice {
 fn choice(
     machine: &impl Machine,
     state: StateId,
+    text: &[u8],
     numbers: &mut Numbers,
 ) -> Result<Option<Choice>, Error> {
     let ways = machine.ways(state)?;
     let mut ways: Vec<Vec<u8>> = ways.iter().map(|bytes| bytes.iter().collect()).collect();
     let end = if machine.is_accepting(state) { COMMON } else { 0 };
     let open = ways.iter().any(|bytes| common(bytes) >= MANY);
-    let weight = |bytes: &[u8]| weight(bytes, open);
+    let exponent = ends_in_exponent(text);
+    let weight = |bytes: &[u8]| match bytes {
+        [_, ..] if exponent && bytes.iter().all(u8::is_ascii_digit) => SELDOM,
+        _ => weight(bytes, open),
+    };
     loop {
         let total = end + ways.iter().map(|bytes| weight(bytes)).sum::<u64>();
         if total == 0 {
@@ -126,6 +131,15 @@ fn choice(
         }
         ways[at].retain(|&one| one != byte);
     }
+}
+
+/// Whether a text ends in a number with an exponent of two digits: with more of them it is beyond
+/// what most programs read, and texts seldom have it.
+fn ends_in_exponent(text: &[u8]) -> bool {
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let before = &text[..text.len() - digits];
+    let before = before.strip_suffix(b"+").or(before.strip_suffix(b"-")).unwrap_or(before);
+    digits >= 2 && matches!(before, [.., b'0'..=b'9', b'e' | b'E'])
 }
 
 /// How often a way is taken: it grows with the digits of the number of its bytes. A single letter

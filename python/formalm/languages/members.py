@@ -67,7 +67,8 @@ class Members:
 
         The draws are varied and independent of each other, and **not uniform**: a walk chooses
         among bytes that lead to different states, so that an end is not one character of a hundred,
-        and chooses often what texts often have. All that is drawn is a member, and every member of
+        and chooses often what texts often have; numbers seldom have exponents of three digits,
+        most of which are beyond a double. All that is drawn is a member, and every member of
         fewer than ``random_bytes`` bytes can be drawn. :meth:`Automaton.sample` draws uniformly
         from what can be written out.
 
