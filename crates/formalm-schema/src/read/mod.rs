@@ -6,6 +6,7 @@
 mod checks;
 mod fields;
 mod format;
+mod identity;
 mod keywords;
 mod resources;
 mod unread;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value as Json};
 use crate::document::Document;
 use crate::node::{Effect, Node, NodeId, Note, Rule, Schema};
 use crate::options::Options;
-use resources::{ROOT, missing, registry};
+use resources::{ROOT, draft_of, missing, registry};
 
 /// What to do about a reference that leads nowhere.
 const HINT: &str = "pass what a schema refers to as resources, by URI";
@@ -166,8 +167,8 @@ impl<'r> Reader<'r> {
         if !json.is_object() && !json.is_boolean() {
             return Err(refuse(&at.pointer, "a schema is an object, true or false", None));
         }
-        if json.get("$schema").is_some() {
-            let detected = at.draft.detect(json);
+        if let Some(uri) = json.get("$schema").and_then(Json::as_str) {
+            let detected = draft_of(uri);
             if detected != Draft::Unknown {
                 at.draft = detected;
             }
@@ -205,6 +206,7 @@ impl<'r> Reader<'r> {
         let Json::Object(map) = json else {
             return Ok(if json == &Json::Bool(false) { vec![Rule::Never] } else { Vec::new() });
         };
+        self.identity(map, at)?;
         self.tell_of_unread(map, at);
         let mut rules = Vec::new();
         if let Some(reference) = map.get("$ref").filter(|one| one.is_string() || !at.is_legacy()) {
@@ -275,7 +277,14 @@ impl<'r> Reader<'r> {
         let (json, resolver, draft) = found.into_inner();
         let same = resolver.base_uri() == at.resolver.base_uri();
         let draft = if draft == Draft::Unknown || same { at.draft } else { draft };
-        let pointer = if text.starts_with("#/") { text.to_owned() } else { format!("{text}#") };
+        let recursive = text == "$recursiveRef" && resolver.base_uri().as_str().starts_with(ROOT);
+        let pointer = match text {
+            "#" => text.to_owned(),
+            _ if recursive => "#".to_owned(),
+            "$recursiveRef" => format!("{}#", resolver.base_uri()),
+            _ if text.starts_with("#/") => text.to_owned(),
+            _ => format!("{text}#"),
+        };
         self.enter_here(json, Place { resolver, draft, pointer })
     }
 

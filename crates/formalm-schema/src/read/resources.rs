@@ -49,7 +49,8 @@ pub(super) fn registry<'r>(
     };
     let failed = |error: &dyn std::fmt::Display| {
         let message = error.to_string();
-        let place = place_of_reference(json, &message).unwrap_or_default();
+        let keywords = ["$ref", "$dynamicRef", "$schema"];
+        let place = place_of_reference(json, &keywords, &message).unwrap_or_default();
         refuse(&place, message, Some(HINT))
     };
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -67,17 +68,35 @@ pub(super) fn registry<'r>(
         builder.add(&base, draft.create_resource_ref(json)).map_err(|error| failed(&error))?;
     let registry = builder.prepare().map_err(|error| failed(&error))?;
     for uri in asked.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        if let Some(place) = place_of_reference(json, uri) {
+        // A meta-schema that was not passed is told of where it is read.
+        if let Some(place) = place_of_reference(json, &["$ref", "$dynamicRef"], uri) {
             return Err(refuse(&place, missing(uri), Some(HINT)));
         }
     }
     Ok((registry, base, draft))
 }
 
+/// The draft that a meta-schema's URI is read as. Draft 3 is nearest to draft 4; what a draft has
+/// for links, and its name alone, stand for the draft.
+pub(super) fn draft_of(uri: &str) -> Draft {
+    let exact = Draft::from_schema_uri(uri);
+    let path = uri.split_once("://json-schema.org/").map_or("", |(_, path)| path);
+    let path = path.trim_end_matches(['#', '/']);
+    let short = path.trim_end_matches("/schema").trim_end_matches("/hyper-schema");
+    match (exact, short) {
+        (Draft::Unknown, "draft-03" | "draft-04") => Draft::Draft4,
+        (Draft::Unknown, "draft-06") => Draft::Draft6,
+        (Draft::Unknown, "draft-07") => Draft::Draft7,
+        (Draft::Unknown, "draft/2019-09") => Draft::Draft201909,
+        (Draft::Unknown, "draft/2020-12") => Draft::Draft202012,
+        (exact, _) => exact,
+    }
+}
+
 /// The draft of a document, `usual` if it names none; a meta-schema nobody knows leaves the newest.
 fn known_draft(json: &Json, resources: &[(String, Document)], usual: Draft) -> Draft {
     let Some(named) = json.get("$schema").and_then(Json::as_str) else { return usual };
-    match Draft::default().detect(json) {
+    match draft_of(named) {
         Draft::Unknown => {
             let known = resources
                 .iter()
@@ -89,7 +108,7 @@ fn known_draft(json: &Json, resources: &[(String, Document)], usual: Draft) -> D
 }
 
 /// The pointer of the reference that a message speaks of by its URI, which ends as it does.
-fn place_of_reference(json: &Json, message: &str) -> Option<String> {
+fn place_of_reference(json: &Json, keywords: &[&str], message: &str) -> Option<String> {
     let mut stack = vec![(json, "#".to_owned())];
     while let Some((json, place)) = stack.pop() {
         let below = |part: &str| format!("{place}/{}", part.replace('~', "~0").replace('/', "~1"));
@@ -99,7 +118,7 @@ fn place_of_reference(json: &Json, message: &str) -> Option<String> {
                 stack.extend(items.map(|(at, one)| (one, below(&at.to_string()))));
             }
             Json::Object(map) => {
-                for keyword in ["$ref", "$dynamicRef", "$schema"] {
+                for &keyword in keywords {
                     let text = map.get(keyword).and_then(Json::as_str).unwrap_or_default();
                     let uri = text.split('#').next().unwrap_or_default();
                     if !uri.is_empty() && message.contains(uri) {

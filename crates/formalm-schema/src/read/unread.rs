@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::{Fields, Place, Reader};
 
 /// Keywords that assert or apply something, and the drafts that have them.
-const KEYWORDS: [(&str, Draft, Draft); 44] = {
+const KEYWORDS: [(&str, Draft, Draft); 47] = {
     use Draft::{Draft4 as D4, Draft6 as D6, Draft7 as D7, Draft201909 as D19, Draft202012 as D20};
     [
         ("type", D4, D20),
@@ -53,12 +53,15 @@ const KEYWORDS: [(&str, Draft, Draft); 44] = {
         ("$ref", D4, D20),
         ("$dynamicRef", D20, D20),
         ("$recursiveRef", D19, D19),
+        ("$id", D6, D20),
         ("$anchor", D19, D20),
+        ("$dynamicAnchor", D20, D20),
+        ("$recursiveAnchor", D19, D19),
     ]
 };
 
 /// Keywords that are of use to readers of a schema or name its parts.
-const SILENT: [&str; 22] = [
+const SILENT: [&str; 19] = [
     "title",
     "description",
     "default",
@@ -72,13 +75,10 @@ const SILENT: [&str; 22] = [
     "contentMediaType",
     "contentSchema",
     "$schema",
-    "$id",
     "id",
     "$defs",
     "definitions",
     "$vocabulary",
-    "$recursiveAnchor",
-    "$dynamicAnchor",
     "media",
     "links",
 ];
@@ -96,6 +96,10 @@ const FOREIGN: [(&str, &str); 5] = [
 const COMPANIONS: [(&str, &str); 4] =
     [("then", "if"), ("else", "if"), ("minContains", "contains"), ("maxContains", "contains")];
 
+/// Keywords that only add to another where they are a truth value.
+const EXCLUSIVE: [(&str, &str); 2] =
+    [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")];
+
 impl Reader<'_> {
     /// Tells of the keywords of a schema that say nothing.
     pub(super) fn tell_of_unread(&mut self, map: &Fields, at: &Place<'_>) {
@@ -105,15 +109,20 @@ impl Reader<'_> {
             if keyword == "$ref" && known.is_some() || SILENT.contains(&keyword.as_str()) {
                 continue;
             }
+            // Schemas for readers of all drafts have both.
+            if keyword == "$id" && map.get("id") == Some(json) {
+                continue;
+            }
             let message = match known {
                 Some(_) if ignores_siblings => {
                     format!("beside $ref {} reads no {keyword}", name(at.draft))
                 }
                 Some(&(_, first, last)) => {
                     if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
-                        match lacks(map, keyword) {
-                            Some(other) => format!("{keyword} says nothing without {other}"),
-                            None => continue,
+                        match (lacks(map, keyword), as_elsewhere(keyword, json, at.draft)) {
+                            (Some(other), _) => format!("{keyword} says nothing without {other}"),
+                            (_, Some(drafts)) => format!("{keyword} is read as in {drafts}"),
+                            (None, None) => continue,
                         }
                     } else {
                         format!("{keyword} says nothing in {}", name(at.draft))
@@ -134,8 +143,20 @@ fn lacks(map: &Fields, keyword: &str) -> Option<&'static str> {
     if keyword == "additionalItems" && !matches!(map.get("items"), Some(Json::Array(_))) {
         return Some("a list of items");
     }
-    let (_, other) = COMPANIONS.iter().find(|one| one.0 == keyword)?;
+    let truth = map.get(keyword).is_some_and(Json::is_boolean);
+    let companions = COMPANIONS.iter().chain(EXCLUSIVE.iter().filter(|_| truth));
+    let (_, other) = companions.into_iter().find(|one| one.0 == keyword)?;
     (!map.contains_key(*other)).then_some(other)
+}
+
+/// The drafts by whose rule a keyword is read, if its value has a type of other drafts.
+fn as_elsewhere(keyword: &str, json: &Json, draft: Draft) -> Option<&'static str> {
+    let exclusive = EXCLUSIVE.iter().any(|one| one.0 == keyword);
+    match json {
+        Json::Bool(_) if exclusive && draft != Draft::Draft4 => Some("draft 4"),
+        Json::Number(_) if exclusive && draft == Draft::Draft4 => Some("drafts from 6 on"),
+        _ => None,
+    }
 }
 
 /// What an unknown keyword may have meant; nothing is said of others, which are annotations.
@@ -145,7 +166,7 @@ fn unknown(keyword: &str, json: &Json) -> Option<String> {
         return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
     }
     let lower = keyword.to_ascii_lowercase();
-    let known = KEYWORDS.iter().map(|one| one.0).chain(["$defs", "$id"]);
+    let known = KEYWORDS.iter().map(|one| one.0).chain(["$defs"]);
     let far = |known: &str| distance(&lower, &known.to_ascii_lowercase());
     let (far, meant) = known.map(|known| (far(known), known)).min()?;
     let most = if meant.len() < 6 { 1 } else { 2 };
@@ -178,7 +199,7 @@ fn distance(one: &str, other: &str) -> usize {
     rows[one.len()][other.len()]
 }
 
-fn name(draft: Draft) -> &'static str {
+pub(super) fn name(draft: Draft) -> &'static str {
     match draft {
         Draft::Draft4 => "draft 4",
         Draft::Draft6 => "draft 6",
