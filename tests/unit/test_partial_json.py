@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formalm import (
+    JsonSchema,
     LanguageError,
     LimitError,
     Regex,
@@ -157,3 +159,13 @@ def test_other_languages_have_no_parts() -> None:
         _ = pieces.partial
     with pytest.raises(LanguageError, match="no parts"):
         _ = generate(model(), None, max_tokens=3, seed=0).partial
+
+
+def test_values_that_python_does_not_read_are_limits() -> None:
+    digits = JsonSchema({"type": "array"})
+    most = sys.get_int_max_str_digits()
+    assert digits.value(f"[{'1' * most}]") == [int("1" * most)]
+    with pytest.raises(LimitError) as limited:
+        digits.value(f"[2, {'1' * (most + 7)}]")
+    assert (limited.value.needed, limited.value.allowed) == (most + 7, most)
+    assert digits.value("[1e9999]") == [float("inf")]

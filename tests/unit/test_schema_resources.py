@@ -2,7 +2,7 @@
 
 import pytest
 
-from formalm import JsonSchema, LanguageError
+from formalm import ArgumentError, JsonSchema, LanguageError
 
 DRAFT7 = "http://json-schema.org/draft-07/schema#"
 DRAFT2019 = "https://json-schema.org/draft/2019-09/schema"
@@ -28,3 +28,14 @@ def test_what_was_not_passed_is_refused_where_it_is_needed() -> None:
     unused = {"type": "null", "$defs": {"a/b": broken}}
     with pytest.raises(LanguageError, match=r"none\.json is not among .*#/\$defs/a~1b/\$ref"):
         JsonSchema(unused, resources=resources).matches("null")
+
+
+@pytest.mark.parametrize("resources", [5, [], "https://a.example", [("https://a.example", {})]])
+def test_resources_are_a_dictionary(resources: object) -> None:
+    with pytest.raises(ArgumentError, match="resources are schemas by URI"):
+        JsonSchema({}, resources=resources)  # type: ignore[arg-type]
+
+
+def test_resources_are_named_by_texts() -> None:
+    with pytest.raises(ArgumentError, match="URIs, which are texts, not 5"):
+        JsonSchema({}, resources={5: {}})  # type: ignore[dict-item]

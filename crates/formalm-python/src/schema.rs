@@ -120,13 +120,15 @@ impl JsonSchema {
                 return Err(errors::argument(py, &message, hint));
             }
         };
-        let formats = match &formats {
+        let enforced = match &formats {
             None => Some(Formats::ALL),
             Some(names) => Formats::named(names.iter().map(String::as_str)),
         };
-        let Some(formats) = formats else {
+        let Some(enforced) = enforced else {
             let hint = format!("the formats are {}", FORMATS.join(", "));
-            return Err(errors::argument(py, "formats has a name of none", Some(&hint)));
+            let unknown = formats.iter().flatten().find(|one| !FORMATS.contains(&one.as_str()));
+            let message = format!("there is no format {:?}", unknown.map_or("", String::as_str));
+            return Err(errors::argument(py, &message, Some(&hint)));
         };
         let depth = depth.unwrap_or(u32::MAX);
         let layout = layout.map(|texts| self::layout(py, texts)).transpose()?;
@@ -136,7 +138,7 @@ impl JsonSchema {
             layout,
             exponents,
             escapes,
-            formats,
+            formats: enforced,
             takes_more,
             depth,
             approximate,

@@ -1,7 +1,15 @@
 //! The text of a schema, parsed.
 
-use formalm_automata::{Error, Span};
+use formalm_automata::{Error, Resource, Span};
 use serde_json::Value as Json;
+
+use crate::nested::{self, nesting};
+
+/// Arrays and objects within each other.
+const MAX_NESTING: u64 = 500;
+
+/// What the usual reader of JSON takes.
+const USUAL_NESTING: u64 = 100;
 
 /// A parsed JSON text: numbers keep their digits, members their order.
 #[derive(Clone, Debug)]
@@ -12,17 +20,28 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// [`Error::Language`] if it is no JSON.
+    /// [`Error::Language`] if it is no JSON; [`Error::Limit`] if it is nested too deeply.
     pub fn read(text: &str) -> Result<Document, Error> {
+        let needed = nesting(text);
+        if needed > MAX_NESTING {
+            let resource = Resource::Nesting;
+            return Err(Error::Limit { resource, needed, allowed: MAX_NESTING });
+        }
+        if needed > USUAL_NESTING {
+            let read = nested::read(text).map(Document);
+            return read.map_err(|at| no_json(text[..at].chars().count(), ""));
+        }
         serde_json::from_str(text).map(Document).map_err(|error| {
             let lines = text.lines().take(error.line().saturating_sub(1));
             let before: usize = lines.map(|line| line.chars().count() + 1).sum();
-            let start = before + error.column().saturating_sub(1);
-            let span = Some(Span { start, end: start + 1 });
-            let message = format!("the schema is no JSON that can be read: {error}");
-            Error::Language { message, span, hint: None }
+            no_json(before + error.column().saturating_sub(1), &format!(": {error}"))
         })
     }
+}
+
+fn no_json(start: usize, why: &str) -> Error {
+    let message = format!("the schema is no JSON that can be read{why}");
+    Error::Language { message, span: Some(Span { start, end: start + 1 }), hint: None }
 }
 
 impl From<Json> for Document {

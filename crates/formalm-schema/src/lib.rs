@@ -16,6 +16,7 @@ mod formats;
 mod formula;
 mod machine;
 mod names;
+mod nested;
 mod node;
 mod options;
 mod pattern;

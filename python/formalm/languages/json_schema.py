@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -10,10 +9,10 @@ from typing import Any, NamedTuple, NoReturn
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
-from formalm.languages.partial_json import PartialJson
+from formalm.languages.partial_json import PartialJson, whole_json
 from formalm.languages.schema_comparison import SchemaQuestions
 from formalm.languages.schema_options import OPTIONS, blanks_between, changed, enforced_formats
-from formalm.languages.schema_text import schema_text
+from formalm.languages.schema_text import resource_texts, schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
@@ -92,7 +91,7 @@ class JsonSchema(SchemaQuestions, Language):
         what is no schema, references that lead nowhere, patterns that cannot be read, schemas
         without an instance, and what is not exact.
     LimitError
-        For numbers, counts and searches beyond the limits, now or at a later byte.
+        For nesting, numbers, counts and searches beyond the limits, now or at a later byte.
     ArgumentError
         For options of wrong types or values.
 
@@ -149,7 +148,7 @@ class JsonSchema(SchemaQuestions, Language):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
         text = schema_text(schema)
-        others = tuple((str(uri), schema_text(one)) for uri, one in (resources or {}).items())
+        others = resource_texts(resources)
         separators = None if separators is None else (separators[0], separators[1])
         gaps = (blanks, indent, separators)
         super().__init__(
@@ -220,12 +219,14 @@ class JsonSchema(SchemaQuestions, Language):
         ------
         TokenError
             If ``text`` is not a member.
+        LimitError
+            For an integer of more digits, or values nested deeper, than Python reads.
         """
         if not self.matches(text):
             raise TokenError(
                 "a text that is not a member stands for nothing", hint="ask matches(text) first"
             )
-        return json.loads(text)
+        return whole_json(text)
 
     def partial(self, text: str | bytes) -> object:
         """What is complete in the beginning of a member, as plain JSON; None if that is nothing.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 from formalm.errors import LimitError
 
-__all__ = ["PartialJson"]
+__all__ = ["PartialJson", "whole_json"]
 
 WORDS = {"true": True, "false": False, "null": None}
 DELIMITERS = frozenset(" \t\r\n,]}")
@@ -116,6 +117,26 @@ def _number(text: str) -> object:
     except ValueError:
         most = sys.get_int_max_str_digits()
         raise LimitError("digits of an integer", len(text), most) from None
+
+
+def whole_json(text: str | bytes) -> object:
+    """The value of a text that is JSON.
+
+    Raises
+    ------
+    LimitError
+        For an integer of more digits, or values nested deeper, than Python reads.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise LimitError("levels of nesting", *(sys.getrecursionlimit(),) * 2) from None
+    except ValueError:
+        digits = re.findall(rb"\d+", text.encode() if isinstance(text, str) else text)
+        needed, most = max(map(len, digits)), sys.get_int_max_str_digits()
+        raise LimitError(
+            "digits of an integer", needed, most, hint="sys.set_int_max_str_digits allows more"
+        ) from None
 
 
 def _copied(value: object) -> object:

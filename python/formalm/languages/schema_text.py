@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, LimitError
 
-__all__ = ["schema_text"]
+__all__ = ["resource_texts", "schema_text"]
+
+#: Dictionaries and lists within each other; the reader of texts has the same limit.
+MAX_NESTING = 500
 
 
 def schema_text(schema: object) -> str:
@@ -26,21 +29,73 @@ def schema_text(schema: object) -> str:
         raise ArgumentError(
             f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
         )
-    return _text(schema, 0)
+    return _text(schema)
 
 
-def _text(value: object, depth: int) -> str:
-    if depth > 500:
-        raise ArgumentError("the schema is nested too deeply, or contains itself")
+def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
+    """Schemas by URI as JSON texts."""
+    if resources is None:
+        return ()
+    if not isinstance(resources, Mapping):
+        raise ArgumentError(
+            f"resources are schemas by URI, not {type(resources).__name__}",
+            hint='pass a dictionary, as in {"https://a.example/b": {"type": "null"}}',
+        )
+    for uri in resources:
+        if not isinstance(uri, str):
+            raise ArgumentError(f"resources are named by URIs, which are texts, not {uri!r}")
+    return tuple((uri, schema_text(one)) for uri, one in resources.items())
+
+
+def _text(schema: object) -> str:
+    """The text of a value, made without recursion, which Python has little of."""
+    parts: list[str] = []
+    #: Containers that are open: what is left of each, and how it ends.
+    above: list[tuple[Iterator[tuple[str, object]], str]] = []
+    path: list[int] = []
+    left: Iterator[tuple[str, object]] = iter((("", schema),))
+    end = ""
+    while True:
+        before, value = next(left, ("", left))
+        if value is left:
+            parts.append(end)
+            if not above:
+                return "".join(parts)
+            left, end = above.pop()
+            path.pop()
+            continue
+        parts.append(before)
+        if not isinstance(value, Mapping | list | tuple):
+            parts.append(_scalar(value))
+            continue
+        if id(value) in path:
+            raise ArgumentError("the schema contains itself", hint="refer to parts by $ref")
+        path.append(id(value))
+        if len(path) > MAX_NESTING:
+            raise LimitError("levels of nesting", len(path), MAX_NESTING)
+        above.append((left, end))
+        parts.append("{" if isinstance(value, Mapping) else "[")
+        left, end = _inside(value), "}" if isinstance(value, Mapping) else "]"
+
+
+def _inside(
+    value: Mapping[object, object] | list[object] | tuple[object, ...],
+) -> Iterator[tuple[str, object]]:
+    """What a container has, each with the text that stands before it."""
+    comma = ""
     if isinstance(value, Mapping):
-        members = []
         for name, member in value.items():
             if not isinstance(name, str):
                 raise ArgumentError(f"names of members are texts, not {name!r}")
-            members.append(f"{json.dumps(name)}:{_text(member, depth + 1)}")
-        return "{" + ",".join(members) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
+            yield f"{comma}{json.dumps(name)}:", member
+            comma = ","
+    else:
+        for item in value:
+            yield comma, item
+            comma = ","
+
+
+def _scalar(value: object) -> str:
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):

@@ -1,0 +1,170 @@
+//! JSON nested deeper than the recursion of its usual reader goes, read with a stack of its own.
+
+use serde_json::{Map, Value as Json};
+
+/// An array or an object that has not ended; the object with the name whose value comes next.
+enum Open {
+    Array(Vec<Json>),
+    Object(Map<String, Json>, String),
+}
+
+/// How many arrays and objects stand within each other at most, whether the text is JSON or not.
+pub(crate) fn nesting(text: &str) -> u64 {
+    let (mut depth, mut most) = (0u64, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+/// The value of a text, or the byte where it stops being JSON.
+pub(crate) fn read(text: &str) -> Result<Json, usize> {
+    let mut open: Vec<Open> = Vec::new();
+    let mut at = 0;
+    loop {
+        at = behind_blanks(text, at);
+        let mut value = match byte(text, at) {
+            Some(b'[') => {
+                at = behind_blanks(text, at + 1);
+                if byte(text, at) != Some(b']') {
+                    open.push(Open::Array(Vec::new()));
+                    continue;
+                }
+                at += 1;
+                Json::Array(Vec::new())
+            }
+            Some(b'{') => {
+                at = behind_blanks(text, at + 1);
+                if byte(text, at) != Some(b'}') {
+                    open.push(Open::Object(Map::new(), name(text, &mut at)?));
+                    continue;
+                }
+                at += 1;
+                Json::Object(Map::new())
+            }
+            _ => scalar(text, &mut at)?,
+        };
+        loop {
+            at = behind_blanks(text, at);
+            let Some(last) = open.pop() else {
+                return if at == text.len() { Ok(value) } else { Err(at) };
+            };
+            let next = byte(text, at).ok_or(at)?;
+            at += 1;
+            match (last, next) {
+                (Open::Array(mut items), b',' | b']') => {
+                    items.push(value);
+                    if next == b',' {
+                        open.push(Open::Array(items));
+                        break;
+                    }
+                    value = Json::Array(items);
+                }
+                (Open::Object(mut members, before), b',' | b'}') => {
+                    members.insert(before, value);
+                    if next == b',' {
+                        open.push(Open::Object(members, name(text, &mut at)?));
+                        break;
+                    }
+                    value = Json::Object(members);
+                }
+                _ => return Err(at - 1),
+            }
+        }
+    }
+}
+
+/// The name of a member; the place is moved behind its colon.
+fn name(text: &str, at: &mut usize) -> Result<String, usize> {
+    *at = behind_blanks(text, *at);
+    let start = *at;
+    let Json::String(name) = scalar(text, at)? else { return Err(start) };
+    *at = behind_blanks(text, *at);
+    if byte(text, *at) != Some(b':') {
+        return Err(*at);
+    }
+    *at += 1;
+    Ok(name)
+}
+
+/// A value that has no parts; the place is moved behind it.
+fn scalar(text: &str, at: &mut usize) -> Result<Json, usize> {
+    let start = *at;
+    let rest = &text.as_bytes()[start..];
+    let length = if rest.first() == Some(&b'"') {
+        let mut escaped = false;
+        let end = rest[1..].iter().position(|&byte| {
+            let ends = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            ends
+        });
+        end.ok_or(start)? + 2
+    } else {
+        let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        rest.iter().position(|&byte| !inside(byte)).unwrap_or(rest.len())
+    };
+    *at = start + length;
+    serde_json::from_str(&text[start..*at]).map_err(|_| start)
+}
+
+fn byte(text: &str, at: usize) -> Option<u8> {
+    text.as_bytes().get(at).copied()
+}
+
+fn behind_blanks(text: &str, at: usize) -> usize {
+    let rest = &text.as_bytes()[at..];
+    at + rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value as Json;
+
+    use super::{nesting, read};
+
+    #[test]
+    fn depths_are_counted_outside_of_strings() {
+        let cases = [("1", 0), ("[]", 1), (r#"{"[\"[":[{}],"a":[]}"#, 3), ("]]][", 1)];
+        for (text, depth) in cases {
+            assert_eq!(nesting(text), depth, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_where_it_ends() {
+        for (text, at) in [("", 0), ("[1,]", 3), ("[1}", 2), (r#"{"a" 1}"#, 5), ("[] 1", 3)] {
+            assert_eq!(read(text), Err(at), "{text}");
+        }
+    }
+
+    proptest! {
+        /// Pieces of JSON in any order: the usual reader says which are texts and what they mean.
+        #[test]
+        fn texts_are_read_as_by_the_usual_reader(
+            pieces in proptest::collection::vec(
+                prop_oneof![
+                    Just("["), Just("]"), Just("{"), Just("}"), Just(","), Just(":"), Just(" "),
+                    Just(r#""a""#), Just(r#""\"\\""#), Just("1.50"), Just("-2e3"), Just("null"),
+                    Just(r#"{"b":"#), Just("[1,"), Just(r#","é":"#), Just("\u{a0}"),
+                ],
+                0..14,
+            )
+        ) {
+            let text = pieces.concat();
+            let usual: Option<Json> = serde_json::from_str(&text).ok();
+            prop_assert_eq!(read(&text).ok(), usual, "{}", text);
+        }
+    }
+}

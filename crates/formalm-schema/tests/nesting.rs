@@ -1,0 +1,49 @@
+//! Schemas as deep as they may be, in the stack that a main program has, in builds of every kind.
+
+use formalm_automata::{Error, Machine};
+use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
+
+/// The shortest instance of a schema, found in a stack of eight MiB.
+fn shortest(text: String) -> Result<Vec<u8>, Error> {
+    let work = move || {
+        let schema = Document::read(&text)?;
+        let options = Options { blanks: 0, ..Options::default() };
+        let machine = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
+        machine.shortest(machine.start())
+    };
+    let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(work);
+    thread.expect("a thread").join().expect("no panic")
+}
+
+fn nested(before: &str, inner: &str, after: &str, levels: usize) -> String {
+    [before.repeat(levels), inner.to_owned(), after.repeat(levels)].concat()
+}
+
+#[test]
+fn values_as_deep_as_they_may_be_are_found() {
+    let object = r#"{"required":["a"],"type":"object","properties":{"a":"#;
+    let text = nested(object, "{}", "}}", 190);
+    assert_eq!(shortest(text).unwrap(), nested(r#"{"a":"#, "0", "}", 190).into_bytes());
+    let wrapped = r#"{"type":"array","minItems":1,"items":{"anyOf":[{"type":"null"},"#;
+    assert_eq!(shortest(nested(wrapped, "{}", "]}}", 150)).unwrap(), b"[null]");
+}
+
+#[test]
+fn schemas_within_each_other_are_read() {
+    for (before, after) in
+        [(r#"{"not":"#, "}"), (r#"{"allOf":[{},"#, "]}"), (r#"{"oneOf":[false,"#, "]}")]
+    {
+        assert_eq!(shortest(nested(before, r#"{"const":7}"#, after, 190)).unwrap(), b"7");
+    }
+}
+
+#[test]
+fn deeper_ones_are_a_limit() {
+    for levels in [201, 400, 100_000] {
+        for (before, after) in [(r#"{"not":"#, "}"), ("[", "]"), (r#"{"allOf":["#, "]}")] {
+            let text = nested(before, if before == "[" { "1" } else { "{}" }, after, levels);
+            let text = if before == "[" { format!(r#"{{"const":{text}}}"#) } else { text };
+            assert!(matches!(shortest(text), Err(Error::Limit { .. })), "{before} {levels}");
+        }
+    }
+}
