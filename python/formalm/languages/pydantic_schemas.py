@@ -12,8 +12,10 @@ import warnings
 from typing import Any
 
 import pydantic
+import pydantic_core
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic.types import Base64Encoder, Base64UrlEncoder
 from typing_extensions import NotRequired, TypedDict
 
 from formalm.errors import ArgumentError
@@ -26,6 +28,12 @@ Schema = dict[str, Any]
 
 #: Formats that say nothing of a text, or nothing that a pattern beside them does not say.
 SILENT_FORMATS = {"binary", "path", "password", *(f"uuid{version}" for version in range(1, 9))}
+
+#: Base64 by the class that decodes it.
+BASE64 = {
+    Base64Encoder: formats.BASE64,
+    Base64UrlEncoder: formats.BASE64URL,
+}
 
 
 def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
@@ -50,6 +58,11 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
             schema = with_whole_numbers(
                 _without_silent_formats(adapter.json_schema(schema_generator=Exact))
             )
+        except ImportError as error:
+            first = str(error).partition(",")[0]
+            raise ArgumentError(
+                f"{type_!r:.80} needs a package: {first}", hint="install it with pip"
+            ) from error
         except (PydanticUserError, NameError, TypeError, RecursionError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArgumentError(
@@ -164,6 +177,16 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             found["allOf"] = [{"pattern": part} for part in parts]
         return found
 
+    def literal_schema(self, schema: Any) -> Schema:
+        """Values; refused where one has no JSON that would be read as it."""
+        _check_read_back(schema, schema["expected"])
+        return typing.cast(Schema, super().literal_schema(schema))
+
+    def enum_schema(self, schema: Any) -> Schema:
+        """The same for enumerations."""
+        _check_read_back(schema, [member.value for member in schema["members"]])
+        return typing.cast(Schema, super().enum_schema(schema))
+
     def bytes_schema(self, schema: Any) -> Schema:
         """Bytes are texts; those that are counted are of ASCII, a byte each."""
         if self._config.ser_json_bytes == "base64" or self._config.val_json_bytes != "utf8":
@@ -204,9 +227,13 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return typing.cast(Schema, super().function_before_schema(schema))
 
     def function_after_schema(self, schema: Any) -> Schema:
-        """Code that runs after the check."""
-        self._remark_code(schema)
-        return typing.cast(Schema, super().function_after_schema(schema))
+        """Code that runs after the check; what decodes Base64 is a pattern."""
+        found = typing.cast(Schema, super().function_after_schema(schema))
+        encoded = getattr(schema["function"]["function"], "__self__", None)
+        pattern = BASE64.get(getattr(encoded, "encoder", None))
+        if pattern is None or isinstance(encoded, pydantic.EncodedStr):
+            self._remark_code(schema)
+        return found if pattern is None else {**found, "pattern": pattern}
 
     def function_wrap_schema(self, schema: Any) -> Schema:
         """Code around the check."""
@@ -232,6 +259,18 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             self.remark(f"bounds of {what} are not in the schema")
 
 
+def _check_read_back(schema: Any, values: list[Any]) -> None:
+    """Refuse values that their own JSON is not read as, such as bytes."""
+    validator = pydantic_core.SchemaValidator(schema)
+    for value in values:
+        try:
+            validator.validate_json(pydantic_core.to_json(value))
+        except ValueError:
+            raise PydanticInvalidForJsonSchema(
+                f"no JSON is read as {value!r:.60}, one of its values"
+            ) from None
+
+
 def closed(schema: Schema) -> Schema:
     """An object without other members, unless it says what others it has."""
     if schema.get("type") == "object" and "properties" in schema:
@@ -245,6 +284,7 @@ def _without_silent_formats(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     made = {name: _without_silent_formats(value) for name, value in schema.items()}
-    if schema.get("type") == "string" and schema.get("format") in SILENT_FORMATS:
-        del made["format"]
+    silent = schema.get("format") in SILENT_FORMATS
+    if schema.get("type") == "string" and (silent or schema.get("pattern") in BASE64.values()):
+        made.pop("format", None)
     return made

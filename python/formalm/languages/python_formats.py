@@ -10,6 +10,8 @@ from formalm.errors import ArgumentError
 
 __all__ = [
     "ASCII",
+    "BASE64",
+    "BASE64URL",
     "DATE",
     "DATETIME",
     "DURATION",
@@ -42,6 +44,8 @@ NAIVE_DATETIME = f"^(?!0000){_DAY}T{_CLOCK}$"
 DURATION = r"^(?!.*\d{6})"
 UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-V[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
 ASCII = r"^[\x00-\x7f]*$"
+BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+BASE64URL = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
 #: A text that has nothing to strip, by Unicode's white space, with the separators of ASCII.
 STRIPPED = r"^(?:[^\s\x1c-\x1f\x85](?:[\s\S]*[^\s\x1c-\x1f\x85])?)?$"
 WHOLE = r"^(?:0|-?[1-9]\d*)$"
@@ -62,10 +66,7 @@ def decimal(schema: Any, remark: Callable[[str], None]) -> Schema:
     if not asked and digits is None and places is None:
         text = {"type": "string", "pattern": r"^-?(?:0|[1-9]\d*)(?:\.\d+)?$"}
         return {"anyOf": [{"type": "number", **FINITE}, text]}
-    parts: list[Schema] = [
-        FINITE,
-        *({BOUNDS[name]: asked[name]} for name in BOUNDS if name in asked),
-    ]
+    parts: list[Schema] = [{BOUNDS[name]: asked[name]} for name in BOUNDS if name in asked]
     if "multiple_of" in asked:
         parts.append({"multipleOf": asked["multiple_of"]})
     if places is not None:
