@@ -55,6 +55,27 @@ def test_a_schema_is_told_about(tmp_path: Path) -> None:
     assert told["unsatisfiable"] == ["#/anyOf/1", "#/anyOf/2/items", "#/definitions/never"]
 
 
+def test_a_schema_that_is_refused_is_no_success(tmp_path: Path) -> None:
+    dead = {"type": "array", "not": {"uniqueItems": True}}
+    file = written(tmp_path, dead)
+    assert JsonSchema(dead, approximate=True).notes[0].effect != "exact"
+    shown = run("check", file)
+    assert shown.exit_code == 3
+    assert "not exact: refused unless approximate=True" in shown.stdout.splitlines()
+    told = run("check", file, "--json")
+    assert told.exit_code == 3
+    assert json.loads(told.stdout)["exact"] is False
+
+
+def test_the_draft_is_told(tmp_path: Path) -> None:
+    def told(schema: object) -> object:
+        return json.loads(run("check", written(tmp_path, schema), "--json").stdout)["draft"]
+
+    assert told({"type": "null"}) == "https://json-schema.org/draft/2020-12/schema"
+    assert told({"$schema": SCHEMA["$schema"], "type": "null"}) == SCHEMA["$schema"]
+    assert told(True) == "https://json-schema.org/draft/2020-12/schema"
+
+
 def test_instances_are_drawn(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"é": {"enum": ["ü", "x"]}}, "required": ["é"]}
     file = written(tmp_path, schema)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.cli.options import Json
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.outcome import NOTHING, print_json, reported
 
 if TYPE_CHECKING:
     from formalm.languages import JsonSchema
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["schema"]
 
 schema = typer.Typer(help="Look at JSON Schemas.", no_args_is_help=True)
+
+#: The draft of schemas that name none.
+NEWEST = "https://json-schema.org/draft/2020-12/schema"
 
 File = Annotated[Path, typer.Argument(help="A JSON Schema; a TypeScript type if it ends in .ts.")]
 Order = Annotated[str, typer.Option(help="Order of members: schema or any.")]
@@ -36,7 +39,10 @@ def group() -> None:
 def check(
     file: File, order: Order = "schema", resource: Resources = None, json: Json = False
 ) -> None:
-    """Tell what of a schema is exact, what can never be, how instances begin, and some of them."""
+    """Tell what of a schema is exact, what can never be, how instances begin, and some of them.
+
+    Exit code 3: the schema is not exact, and refused unless approximate.
+    """
     with reported(json):
         from formalm.languages.schema_check import check_schema
 
@@ -45,6 +51,8 @@ def check(
             print_json(as_data(found))
         else:
             typer.echo(as_text(found))
+        if not found.is_exact:
+            raise typer.Exit(NOTHING)
 
 
 @schema.command()
@@ -95,7 +103,7 @@ def read(file: Path, order: str, resources: list[str], *, approximate: bool) -> 
 def as_data(found: SchemaCheck) -> dict[str, object]:
     """Everything found, for other programs."""
     return {
-        "draft": found.draft,
+        "draft": found.draft or NEWEST,
         "exact": found.is_exact,
         "notes": [note._asdict() for note in found.notes],
         "unsatisfiable": list(found.unsatisfiable),
