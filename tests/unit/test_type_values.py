@@ -4,7 +4,8 @@ import base64
 import enum
 import json
 import sys
-from typing import Literal
+from decimal import Decimal
+from typing import Annotated, Literal
 
 import pydantic
 import pytest
@@ -51,3 +52,19 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("pydantic.networks.email_validator", None, raising=False)
     with pytest.raises(ArgumentError, match="needs a package: email-validator"):
         PythonType(list[pydantic.EmailStr])
+
+
+def test_bounds_of_doubles_stand_where_no_others_do() -> None:
+    def decimals(**asked: object) -> PythonType:
+        return PythonType(Annotated[Decimal, pydantic.Field(**asked)])  # type: ignore[arg-type]
+
+    large = "1" + "0" * 400
+    for language in (decimals(ge=0), decimals(gt=-Decimal(large)), decimals(decimal_places=2)):
+        assert not language.matches(large)
+        assert language.matches("7")
+    assert not decimals(le=0).matches(f"-{large}")
+    assert "e308" not in decimals(max_digits=4, decimal_places=2).schema.lower()
+    assert "e308" not in decimals(ge=0, lt=5).schema.lower()
+    bounded = Annotated[float, pydantic.Field(allow_inf_nan=False, ge=0)]
+    assert not PythonType(bounded).matches(large)
+    assert PythonType(bounded).matches("1.5")

@@ -162,7 +162,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         if float(found.get("multipleOf", 1)) % 1:
             self.remark("multiples of fractions are told in doubles, which round")
         if schema.get("allow_inf_nan", self._config.allow_inf_nan) is False:
-            found["allOf"] = [formats.FINITE]
+            kept = formats.finite(found)
+            if kept:
+                found["allOf"] = kept
         return found
 
     def str_schema(self, schema: Any) -> Schema:

@@ -15,13 +15,13 @@ __all__ = [
     "DATE",
     "DATETIME",
     "DURATION",
-    "FINITE",
     "NAIVE_DATETIME",
     "NAIVE_TIME",
     "STRIPPED",
     "TIME",
     "UUID",
     "decimal",
+    "finite",
     "keys",
 ]
 
@@ -76,7 +76,24 @@ def decimal(schema: Any, remark: Callable[[str], None]) -> Schema:
             parts.append({"exclusiveMinimum": -most, "exclusiveMaximum": most})
     elif digits is not None:
         remark("the number of digits of a decimal is not in the schema")
-    return {"type": "number", "allOf": [FINITE, *parts]}
+    return {"type": "number", "allOf": [*finite(*parts), *parts]}
+
+
+def finite(*parts: Schema) -> list[Schema]:
+    """What keeps numbers within doubles; bounds that others imply cost time, and are left out."""
+    lower = [
+        part[name] for part in parts for name in ("minimum", "exclusiveMinimum") if name in part
+    ]
+    upper = [
+        part[name] for part in parts for name in ("maximum", "exclusiveMaximum") if name in part
+    ]
+    least, most = FINITE["minimum"], FINITE["maximum"]
+    kept: Schema = {}
+    if not any(bound >= least for bound in lower):
+        kept["minimum"] = least
+    if not any(bound <= most for bound in upper):
+        kept["maximum"] = most
+    return [kept] if kept else []
 
 
 def keys(schema: Any, generate: Callable[[Any], Schema]) -> Schema:
