@@ -380,6 +380,7 @@ class Constraint:
     @property
     def undecided_count(self) -> int:
         """Questions about canonical tokens that a bounded search left open, answered by yes."""
+    def fits_tokens(self, matcher: Matcher, limit: int) -> bool: ...
     def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
         """The mask without tokens after which no member fits into ``budget`` tokens, that token
         among them and end tokens aside."""

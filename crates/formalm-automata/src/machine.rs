@@ -90,6 +90,23 @@ pub trait Machine: Debug + Send + Sync {
         Ok(0)
     }
 
+    /// A state that is completed alike: by texts of the same lengths, and of the same bytes if they
+    /// are the shortest. It serves in place of the state along all tokens but
+    /// [unsure](Machine::is_unsure) ones, so that states that differ in what was read, and in
+    /// nothing that is to come, need not be told apart.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(state)
+    }
+
+    /// Whether a token has to be read from the state itself, see [`Machine::completes_as`].
+    fn is_unsure(&self, _token: &[u8]) -> bool {
+        false
+    }
+
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 

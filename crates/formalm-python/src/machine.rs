@@ -119,6 +119,14 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.owed_bytes(state))
     }
 
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.completes_as(state))
+    }
+
+    fn is_unsure(&self, token: &[u8]) -> bool {
+        on_any!(self, one => one.is_unsure(token))
+    }
+
     fn memory_bytes(&self) -> usize {
         on_any!(self, one => one.memory_bytes())
     }

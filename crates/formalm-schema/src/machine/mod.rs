@@ -263,6 +263,17 @@ impl Machine for SchemaAutomaton {
         Ok(self.lock().open_frames(state.number()))
     }
 
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        self.lock().completes_as(state.number()).map(StateId::from_number)
+    }
+
+    /// Tokens that go on in a name behind another one, which may be the same.
+    fn is_unsure(&self, token: &[u8]) -> bool {
+        let mut rest =
+            token.iter().skip_while(|&&byte| byte != b',').skip_while(|&&byte| byte != b'"');
+        rest.next().is_some() && rest.next().is_some()
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.bytes()
