@@ -381,6 +381,12 @@ class Constraint:
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
 
+    def completes_within(self, matcher: Matcher, limit: int) -> bool:
+        """Whether ``limit`` tokens complete the text; False too if none were found in many steps."""
+
+    def enough_tokens(self, matcher: Matcher) -> int | None:
+        """Tokens that are enough to complete the text, perhaps not the fewest."""
+
 @final
 class Graph:
     """A minimal deterministic graph over bytes or tokens. Members are bytes, or lists of ids.

@@ -72,6 +72,16 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
+    /// A state that is completed by texts as short as those that complete this one: what makes no
+    /// difference to them is forgotten, so that there are fewer such states.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn completed_alike(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(state)
+    }
+
     /// Bytes that a member needs at least: never more than [`Machine::shortest`] has.
     ///
     /// # Errors

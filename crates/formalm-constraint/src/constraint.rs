@@ -377,6 +377,28 @@ impl<K: Keys> Constraint<K> {
         self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
     }
 
+    /// Whether a member can be completed within `limit` tokens, end token aside. No may also mean
+    /// that none was found in many steps.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::shortest_tokens`].
+    pub fn completes_within(&self, position: Position, limit: u32) -> Result<bool, Error> {
+        let state = self.any_tokens(position)?;
+        self.completions.is_within(&**self.machine(), &self.vocabulary, state, limit)
+    }
+
+    /// Tokens that are enough to complete a member, perhaps not the fewest; `None` if none are
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::shortest_tokens`].
+    pub fn enough_tokens(&self, position: Position) -> Result<Option<u32>, Error> {
+        let state = self.any_tokens(position)?;
+        self.completions.enough(&**self.machine(), &self.vocabulary, state)
+    }
+
     /// Writes the mask of a position over `out`, less the tokens after which no member can be
     /// completed within `budget` tokens, that token among them and end tokens aside.
     ///

@@ -335,6 +335,17 @@ pub(crate) fn tokens(
     machine: &impl Machine,
     trie: &Trie,
     state: StateId,
+    emit: impl FnMut(StateId, &[u32]),
+) -> Result<(), Error> {
+    tokens_to(machine, trie, state, Ok, emit)
+}
+
+/// The same with every state on the way replaced by one that stands for it.
+pub(crate) fn tokens_to(
+    machine: &impl Machine,
+    trie: &Trie,
+    state: StateId,
+    like: impl Fn(StateId) -> Result<StateId, Error>,
     mut emit: impl FnMut(StateId, &[u32]),
 ) -> Result<(), Error> {
     let nodes = trie.nodes();
@@ -347,6 +358,7 @@ pub(crate) fn tokens(
             at = here.end();
             continue;
         };
+        let next = like(next)?;
         if here.word().is_some() {
             emit(next, trie.tokens_at(at));
         }

@@ -111,6 +111,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.shortest(state))
     }
 
+    fn completed_alike(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.completed_alike(state))
+    }
+
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         on_any!(self, one => one.least_bytes(state))
     }

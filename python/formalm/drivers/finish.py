@@ -16,7 +16,8 @@ SEARCH_LIMIT = 1 << 20
 class Finish:
     """Keeps to the tokens after which some member can still be completed within the budget.
 
-    The first step decides whether there is a way, and no later step can lose it.
+    The first step decides whether there is a way, and no later step can lose it. Near the end of a
+    budget a token can be left out whose way to a member would take long to find.
     """
 
     def __init__(self, constraint: Constraint) -> None:
@@ -28,20 +29,26 @@ class Finish:
         Raises
         ------
         LimitError
-            With the number of tokens needed.
+            With the number of tokens needed, or with one that is enough where finding the fewest
+            would take too long.
         TokenError
             If no sequence of tokens spells a member.
         """
-        if self._core.shortest_token_ids(matcher.core, budget) is not None:
+        if self._core.completes_within(matcher.core, budget):
             return
-        shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
-        if shortest is None:
+        try:
+            shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
+            needed = None if shortest is None else len(shortest)
+        except LimitError:
+            # Whatever is not known to be within the budget is not begun.
+            needed = self._core.enough_tokens(matcher.core)
+        if needed is None:
             raise TokenError(
                 "no sequence of tokens spells a member from here",
                 hint="the vocabulary lacks tokens for some bytes that the language needs",
             )
         hint = "raise max_tokens, or drop finish=True"
-        raise LimitError("tokens", len(shortest), budget, hint=hint)
+        raise LimitError("tokens", needed, budget, hint=hint)
 
     def restrict(self, matcher: Matcher, mask: npt.NDArray[np.bool_], budget: int) -> None:
         """Clear what would leave no member within ``budget`` tokens, the next one among them."""

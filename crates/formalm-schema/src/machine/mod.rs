@@ -257,6 +257,12 @@ impl Machine for SchemaAutomaton {
         self.lock().shortest(state.number())
     }
 
+    fn completed_alike(&self, state: StateId) -> Result<StateId, Error> {
+        let grown = &mut self.lock();
+        let place = grown.alike(state.number());
+        Ok(StateId::from_number(grown.states.intern(place)))
+    }
+
     fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
         Ok(self.lock().open_frames(state.number()))
     }

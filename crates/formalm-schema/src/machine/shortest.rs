@@ -105,7 +105,7 @@ impl Grown {
 
     /// A state without what makes no difference to how it is completed: the text of a name that is
     /// like no other.
-    fn alike(&self, state: u32) -> Place {
+    pub(super) fn alike(&self, state: u32) -> Place {
         let mut place = *self.states.get(state);
         if let Frame::Name { object, naming, reach, escape, .. } = place.frame
             && place.record == UNRECORDED
