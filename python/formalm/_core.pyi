@@ -12,6 +12,7 @@ __all__ = [
     "Encoder",
     "Expression",
     "Grammar",
+    "GrammarText",
     "Graph",
     "Grouping",
     "IndentationLevels",
@@ -89,6 +90,9 @@ class IndentationLevels:
 class GrammarText:
     """The text of a grammar with all that goes with it; not read yet."""
 
+    @staticmethod
+    def inlined(text: str) -> list[tuple[str, str, tuple[int, int]]]:
+        """Languages within the rules of a text of Lark: ``(name, text, span)``."""
     def __new__(
         cls,
         text: str,
@@ -97,6 +101,7 @@ class GrammarText:
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
         levels: IndentationLevels | None = None,
+        embedded: Sequence[tuple[str, Automaton]] = ...,
     ) -> GrammarText: ...
 
 @final
@@ -382,7 +387,7 @@ class Constraint:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
 
     def completes_within(self, matcher: Matcher, limit: int) -> bool:
-        """Whether ``limit`` tokens complete the text; False too if none were found in many steps."""
+        """Whether so many tokens complete the text; False too if none were found in many steps."""
 
     def enough_tokens(self, matcher: Matcher) -> int | None:
         """Tokens that are enough to complete the text, perhaps not the fewest."""

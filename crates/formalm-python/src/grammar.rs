@@ -1,7 +1,9 @@
 //! Grammars.
 
 use formalm_automata::Machine;
-use formalm_grammar::{Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, parse_with};
+use formalm_grammar::{
+    Embedded, Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, inlined, parse_with,
+};
 use pyo3::prelude::*;
 
 use crate::automaton::Automaton;
@@ -43,8 +45,19 @@ pub(crate) struct GrammarText {
 
 #[pymethods]
 impl GrammarText {
+    /// Languages within the rules of a text of Lark: `(name, text, span)`.
+    #[staticmethod]
+    #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
+    fn inlined(py: Python<'_>, text: &str) -> PyResult<Vec<(String, String, (usize, usize))>> {
+        let found = inlined(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
+        let all = found.into_iter();
+        Ok(all.map(|one| (one.name, one.text, (one.span.start, one.span.end))).collect())
+    }
+
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
+    #[expect(clippy::too_many_arguments, reason = "one per option of the text")]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None,
+                        embedded=Vec::new()))]
     fn new(
         py: Python<'_>,
         text: String,
@@ -53,14 +66,23 @@ impl GrammarText {
         start: Option<String>,
         languages: Vec<(String, PyRef<'_, Expression>)>,
         levels: Option<PyRef<'_, IndentationLevels>>,
+        embedded: Vec<(String, PyRef<'_, Automaton>)>,
     ) -> PyResult<GrammarText> {
         let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
+        let mut machines = Vec::with_capacity(embedded.len());
+        for (name, one) in embedded {
+            let joins = one.joins_others();
+            joins.map_err(|error| errors::failure(py, &error, None))?;
+            let is_text = one.machine.is_text();
+            machines.push((name, Embedded { machine: one.machine.clone(), is_text }));
+        }
         let options = Options {
             syntax: syntax_of(py, syntax)?,
             lexing: lexing_of(py, lexing)?,
             start,
             languages: languages.collect(),
             levels: levels.map(|levels| levels.inner.clone()),
+            embedded: machines,
         };
         Ok(GrammarText { text, options })
     }

@@ -7,6 +7,7 @@ mod edges;
 mod except;
 mod gbnf;
 mod ignored;
+mod inline;
 mod lark;
 mod leaves;
 mod levels;
@@ -17,12 +18,14 @@ mod regular;
 mod repeats;
 mod scanner;
 mod shape;
+mod statements;
 mod trees;
 
 use formalm_automata::{Error, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::shown::{Shaped, Shown};
+pub use inline::{Inlined, inlined};
 use leaves::Leaf;
 pub use levels::Levels;
 pub use options::{Options, Syntax};
@@ -130,5 +133,6 @@ struct Source {
     ignored: Vec<(Tree, Span)>,
     whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
+    inlined: Vec<Inlined>,
     notes: Vec<crate::grammar::Note>,
 }

@@ -4,7 +4,7 @@ use formalm_automata::{Error, Expression};
 
 use super::Source;
 use super::levels::Levels;
-use crate::grammar::Lexing;
+use crate::grammar::{Embedded, Lexing};
 
 /// In which syntax a grammar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,9 @@ pub struct Options {
     /// Languages of terminals that a text of Lark declares. They compete as patterns without end
     /// that are written where they first occur.
     pub languages: Vec<(String, Expression)>,
+    /// Languages of any kind, by names that a text of Lark declares as those of rules, or by those
+    /// of [`Inlined`](super::Inlined) ones.
+    pub embedded: Vec<(String, Embedded)>,
     /// How columns tell two of the terminals, in a text of Lark.
     pub levels: Option<Levels>,
 }
@@ -42,7 +45,8 @@ fn refused(message: &str, hint: &str) -> Error {
 impl Options {
     /// A text that refers to nothing.
     pub fn new(syntax: Syntax) -> Options {
-        Options { syntax, lexing: None, start: None, languages: Vec::new(), levels: None }
+        let (lexing, start, languages) = (None, None, Vec::new());
+        Options { syntax, lexing, start, languages, embedded: Vec::new(), levels: None }
     }
 
     /// Refuses what the syntax or the reading has no place for.
@@ -59,6 +63,19 @@ impl Options {
                 "languages are terminals of Lark text whose lexemes are the longest, or read in \
                  any way",
                 "write them as patterns",
+            ));
+        }
+        if !self.embedded.is_empty() && !lark {
+            return Err(refused(
+                "languages are embedded in Lark text only",
+                "write the grammar in the syntax of Lark",
+            ));
+        }
+        if !self.embedded.is_empty() && self.levels.is_some() {
+            return Err(refused(
+                "languages cannot be embedded where indentation is told: their lines would have \
+                 none",
+                "write the rules of the other language into this text",
             ));
         }
         if first && !lark {

@@ -14,7 +14,9 @@ mod lengths;
 mod names;
 mod naming;
 mod needs;
+mod number_needs;
 mod numbers;
+mod owed;
 mod runs;
 mod scalars;
 mod shortcuts;
@@ -259,7 +261,8 @@ impl Machine for SchemaAutomaton {
 
     fn completed_alike(&self, state: StateId) -> Result<StateId, Error> {
         let grown = &mut self.lock();
-        let place = grown.alike(state.number());
+        let place = *grown.states.get(state.number());
+        let place = grown.alike(place);
         Ok(StateId::from_number(grown.states.intern(place)))
     }
 

@@ -2,6 +2,7 @@
 
 use formalm_automata::{Error, Span};
 
+use super::super::lark::is_terminal;
 use super::super::trees::substituted;
 use super::super::{RuleSource, Tree};
 use super::Build;
@@ -38,8 +39,13 @@ impl Build<'_> {
                     let hidden = name.starts_with('_') && !rule.shown.keeps_all;
                     return Ok(self.lexeme(at, hidden));
                 }
+                if let Some(at) = self.embedded(name, *span) {
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
+                }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
-                    let message = format!("the terminal {name} is declared and has no pattern");
+                    let what = if is_terminal(name) { "terminal" } else { "rule" };
+                    let message = format!("the {what} {name} is declared and has no pattern");
                     let hint =
                         Some("define it, or give it as a language: languages={name: language}");
                     return Err(self.refuse(*span, &message, hint));

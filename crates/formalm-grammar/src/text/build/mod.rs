@@ -15,7 +15,7 @@ use super::options::Options;
 use super::order::{self, Ranked};
 use super::scanner::refusal;
 use super::{RuleSource, Source, TerminalSource, Tree};
-use crate::grammar::{Grammar, Lexing, Note, Rule};
+use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
 use crate::shown::Shown;
 pub(super) use bodies::PLAIN;
 
@@ -33,6 +33,8 @@ pub(super) struct Build<'a> {
     pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
     /// Declared terminals that are languages.
     pub(super) given: FxHashMap<&'a str, &'a Expression>,
+    /// Declared rules, and languages within rules, that are languages of any kind.
+    embedded: FxHashMap<&'a str, &'a Embedded>,
     /// Terminals that are put together as languages.
     pub(super) algebra: FxHashSet<&'a str>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
@@ -75,6 +77,7 @@ pub(super) fn grammar(
         lexing,
         defined: FxHashMap::default(),
         given: options.languages.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        embedded: options.embedded.iter().map(|(name, one)| (name.as_str(), one)).collect(),
         algebra: FxHashSet::default(),
         templates: FxHashMap::default(),
         terminals: Vec::new(),
@@ -94,6 +97,7 @@ pub(super) fn grammar(
         rules_within: source.terminals.is_empty(),
     };
     build.names(&options.languages)?;
+    build.embedded_names(&options.embedded)?;
     build.find_algebra();
     build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };

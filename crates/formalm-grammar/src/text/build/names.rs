@@ -5,7 +5,7 @@ use formalm_automata::{Error, Expression, Resource, Span};
 use super::super::Tree;
 use super::super::trees::{only_leaf, written};
 use super::{Build, DEPTH};
-use crate::grammar::{Node, Rule};
+use crate::grammar::{Embedded, Node, Rule};
 use crate::shown::Shown;
 
 /// Templates written out.
@@ -43,6 +43,26 @@ impl Build<'_> {
             if let Some(leaf) = only_leaf(&one.body) {
                 self.named_texts.entry(leaf.written.clone()).or_insert(one);
             }
+        }
+        Ok(())
+    }
+
+    /// Takes up the names of languages of any kind: each is declared, and no rule.
+    pub(super) fn embedded_names(&self, all: &[(String, Embedded)]) -> Result<(), Error> {
+        for (at, (name, _)) in all.iter().enumerate() {
+            let declared = self.source.declared.iter().any(|one| one.0 == *name)
+                || self.source.inlined.iter().any(|one| one.name == *name);
+            let twice = all[..at].iter().any(|one| one.0 == *name);
+            let why = match self.templates.contains_key(name.as_str()) || twice {
+                true => "is defined twice",
+                false if !declared => "is not declared in the text",
+                false => continue,
+            };
+            return Err(Error::Language {
+                message: format!("the rule {name} {why}"),
+                span: None,
+                hint: Some(format!("write %declare {name} on a line of its own, once")),
+            });
         }
         Ok(())
     }

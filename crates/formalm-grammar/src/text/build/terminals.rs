@@ -46,6 +46,11 @@ impl Build<'_> {
             let span = declared.map_or(span, |one| one.1);
             return self.given_terminal(name, 0, language.clone(), span);
         }
+        if self.embedded.contains_key(name) {
+            let message = format!("{name} is a language of its own, which stands in rules only");
+            let hint = Some("declare it with a name in capitals, if it is regular");
+            return Err(self.refuse(span, &message, hint));
+        }
         let Some(&source) = self.defined.get(name) else {
             return Err(self.refuse(span, &format!("{name} is not defined"), None));
         };
@@ -81,9 +86,27 @@ impl Build<'_> {
         }
         let kind = Kind { priority, text: None, shape: Shape::endless(), sorted: name.to_owned() };
         self.by_name.insert(name.to_owned(), self.terminals.len());
-        let terminal = Terminal { name: name.to_owned(), language, span: Some(span) };
+        let terminal =
+            Terminal { name: name.to_owned(), language, embedded: None, span: Some(span) };
         self.terminals.push(Ranked { terminal, kind });
         Ok(self.terminals.len() - 1)
+    }
+
+    /// The number of a language of any kind, if a name is that of one.
+    pub(super) fn embedded(&mut self, name: &str, span: Span) -> Option<usize> {
+        let embedded = Some((*self.embedded.get(name)?).clone());
+        if let Some(&at) = self.by_name.get(name) {
+            return Some(at);
+        }
+        self.by_name.insert(name.to_owned(), self.terminals.len());
+        // What is written within a rule is named by its notation.
+        let shown = name.split('@').next().unwrap_or(name).to_owned();
+        let kind =
+            Kind { priority: 0, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+        let language = Expression::texts(Vec::new());
+        let terminal = Terminal { name: shown, language, embedded, span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
+        Some(self.terminals.len() - 1)
     }
 
     /// A part of a terminal as a pattern.
@@ -108,6 +131,7 @@ impl Build<'_> {
             Tree::Name(name, _, place) => match self.defined.get(name.as_str()) {
                 Some(source) => self.pattern(&source.body, depth - 1, *place)?,
                 None => {
+                    let name = name.split('@').next().unwrap_or(name);
                     let message = format!("{name} is not a terminal that is defined");
                     return Err(self.refuse(
                         *place,
@@ -176,7 +200,7 @@ impl Build<'_> {
             root = syntax::Node::Atomic(Box::new(root));
         }
         let language = if beyond.ahead { lexeme(root) } else { language(root) };
-        let terminal = Terminal { name, language, span: Some(span) };
+        let terminal = Terminal { name, language, embedded: None, span: Some(span) };
         self.terminals.push(Ranked { terminal, kind });
         Ok(self.terminals.len() - 1)
     }
