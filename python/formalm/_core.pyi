@@ -256,6 +256,9 @@ class Automaton:
     def remarks(self) -> list[tuple[str, str, str]]:
         """What to know of a schema: JSON pointers, messages and effects."""
     @property
+    def places(self) -> list[str]:
+        """JSON pointers of the subschemas of a schema that can be reached."""
+    @property
     def state_count(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
