@@ -256,6 +256,9 @@ class Automaton:
     def remarks(self) -> list[tuple[str, str, str]]:
         """What to know of a schema: JSON pointers, messages and effects."""
     @property
+    def places(self) -> list[str]:
+        """JSON pointers of the subschemas of a schema that can be reached."""
+    @property
     def state_count(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
@@ -380,12 +383,14 @@ class Constraint:
     @property
     def undecided_count(self) -> int:
         """Questions about canonical tokens that a bounded search left open, answered by yes."""
-    def fits_tokens(self, matcher: Matcher, limit: int) -> bool: ...
     def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
         """The mask without tokens after which no member fits into ``budget`` tokens, that token
         among them and end tokens aside."""
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
+
+    def completes_within(self, matcher: Matcher, limit: int) -> bool:
+        """Whether ``limit`` tokens complete the text; False too if none were found in many steps."""
 
 @final
 class Graph:

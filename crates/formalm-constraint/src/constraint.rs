@@ -383,7 +383,7 @@ impl<K: Keys> Constraint<K> {
     /// # Errors
     ///
     /// As there.
-    pub fn fits_tokens(&self, position: Position, limit: u32) -> Result<bool, Error> {
+    pub fn completes_within(&self, position: Position, limit: u32) -> Result<bool, Error> {
         let state = self.any_tokens(position)?;
         self.completions.fits(&**self.machine(), &self.vocabulary, state, limit)
     }

@@ -243,6 +243,13 @@ impl Automaton {
         remarks(py.detach(|| schema.all_notes()))
     }
 
+    /// JSON pointers of the subschemas that can be reached.
+    #[getter]
+    fn places(&self, py: Python<'_>) -> Vec<String> {
+        let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
+        py.detach(|| schema.places())
+    }
+
     /// Whether all members are UTF-8.
     fn is_text(&self, py: Python<'_>, pair_limit: u64) -> PyResult<bool> {
         if self.machine.is_text() {

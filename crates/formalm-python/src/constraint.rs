@@ -130,7 +130,7 @@ impl Constraint {
         found.map_err(|error| errors::failure(py, &error, None))
     }
 
-    fn fits_tokens(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
+    fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
         let cursor = matcher.lock(py)?;
         if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
             return Err(errors::argument(py, "the matcher belongs to another constraint", None));
@@ -139,7 +139,7 @@ impl Constraint {
             return Ok(true);
         }
         let position = cursor.position();
-        let found = py.detach(|| self.inner.fits_tokens(position, limit));
+        let found = py.detach(|| self.inner.completes_within(position, limit));
         found.map_err(|error| errors::failure(py, &error, None))
     }
 

@@ -34,7 +34,7 @@ class Finish:
         TokenError
             If no sequence of tokens spells a member.
         """
-        if self._core.fits_tokens(matcher.core, budget):
+        if self._core.completes_within(matcher.core, budget):
             return
         shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
         if shortest is None:

@@ -188,6 +188,15 @@ impl SchemaAutomaton {
         })
     }
 
+    /// The JSON pointers of all subschemas that can be reached, each once.
+    pub fn places(&self) -> Vec<String> {
+        let grown = self.lock();
+        let nodes = grown.core.schema.nodes.iter();
+        let places: std::collections::BTreeSet<&str> =
+            nodes.map(|node| node.place.as_str()).filter(|place| !place.is_empty()).collect();
+        places.into_iter().map(str::to_owned).collect()
+    }
+
     /// Number of states built so far.
     pub fn state_count(&self) -> usize {
         self.lock().states.len()
