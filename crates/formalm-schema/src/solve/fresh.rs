@@ -136,21 +136,29 @@ fn has_loop<M: Machine>(machine: &M) -> Result<bool, Error> {
 }
 
 /// A continuation from `state` that is none of the excluded ones.
-///
-/// All states shown are live, so the first byte that no excluded text has leads to one.
-pub(crate) fn fresh_member<M: Machine>(
+fn fresh_member<M: Machine>(
     machine: &M,
     state: StateId,
     excluded: &[&[u8]],
 ) -> Result<Option<Vec<u8>>, Error> {
+    let Some((read, state)) = fresh_beginning(machine, state, excluded)? else { return Ok(None) };
+    let rest = machine.shortest(state)?;
+    Ok(Some([read, rest].concat()))
+}
+
+/// The beginning of one, and where it leads: to a state whose shortest text makes it one.
+///
+/// All states shown are live, so the first byte that no excluded text has leads to one.
+pub(crate) fn fresh_beginning<M: Machine>(
+    machine: &M,
+    state: StateId,
+    excluded: &[&[u8]],
+) -> Result<Option<(Vec<u8>, StateId)>, Error> {
     let mut open = vec![(state, Vec::new(), excluded.to_vec())];
     while let Some((state, read, excluded)) = open.pop() {
-        if excluded.is_empty() {
-            let rest = machine.shortest(state)?;
-            return Ok(Some([read, rest].concat()));
-        }
-        if machine.is_accepting(state) && excluded.iter().all(|text| !text.is_empty()) {
-            return Ok(Some(read));
+        let is_member = machine.is_accepting(state) && excluded.iter().all(|one| !one.is_empty());
+        if excluded.is_empty() || is_member {
+            return Ok(Some((read, state)));
         }
         let live = machine.live_bytes(state)?;
         let mut later = Vec::new();
@@ -162,8 +170,7 @@ pub(crate) fn fresh_member<M: Machine>(
             let Some(next) = machine.step(state, byte)? else { continue };
             let text = [&read[..], &[byte]].concat();
             if excluded.is_empty() {
-                let rest = machine.shortest(next)?;
-                return Ok(Some([text, rest].concat()));
+                return Ok(Some((text, next)));
             }
             later.push((next, text, excluded));
         }

@@ -23,7 +23,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::Type;
 
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
-pub(crate) use fresh::{PLENTY, fresh_member};
+pub(crate) use fresh::{PLENTY, fresh_beginning};
 pub(crate) use listing::Listed;
 pub(crate) use numbers::{Interval, Scale, holds_for};
 pub(crate) use project::Rest;

@@ -19,6 +19,9 @@ impl Core {
         if self.is_search(self.class_formula(language)) {
             return Ok(self.text(language).step(state, b'a')?.is_some());
         }
+        if self.is_unbounded(language) {
+            return Ok(false);
+        }
         let states = match reached(self.text(language), state) {
             Err(Error::Limit { .. }) => None,
             states => states?,
