@@ -1,6 +1,6 @@
 //! Texts of a language that are none of some others.
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, TextId};
@@ -161,18 +161,21 @@ pub(crate) fn fresh_beginning<M: Machine>(
             return Ok(Some((read, state)));
         }
         let live = machine.live_bytes(state)?;
-        let mut later = Vec::new();
+        let mut taken = ByteSet::default();
+        excluded.iter().filter_map(|text| text.first()).for_each(|&byte| taken.insert(byte));
         // Letters first: what is found stands for its class, and may be shown.
-        let order = (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
-        for byte in order.filter(|&byte| live.contains(byte)) {
+        let order = || (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
+        for byte in order().filter(|&byte| live.contains(byte) && !taken.contains(byte)) {
+            if let Some(next) = machine.step(state, byte)? {
+                return Ok(Some(([&read[..], &[byte]].concat(), next)));
+            }
+        }
+        let mut later = Vec::new();
+        for byte in order().filter(|&byte| live.contains(byte)) {
+            let Some(next) = machine.step(state, byte)? else { continue };
             let starts = excluded.iter().filter(|text| text.first() == Some(&byte));
             let excluded: Vec<&[u8]> = starts.map(|text| &text[1..]).collect();
-            let Some(next) = machine.step(state, byte)? else { continue };
-            let text = [&read[..], &[byte]].concat();
-            if excluded.is_empty() {
-                return Ok(Some((text, next)));
-            }
-            later.push((next, text, excluded));
+            later.push((next, [&read[..], &[byte]].concat(), excluded));
         }
         open.extend(later.into_iter().rev());
     }
