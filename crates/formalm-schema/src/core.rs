@@ -106,6 +106,12 @@ impl Core {
         Ok(text)
     }
 
+    /// The machine of a regex that was made before, if it has members.
+    pub(crate) fn known_language(&self, regex: RegexId) -> Option<TextId> {
+        let atom = self.formulas.known_atom(&Atom::In(regex))?;
+        self.text_ids.get(&atom).copied().flatten()
+    }
+
     fn add_text(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
         let text = TextId(self.texts.len() as u32);
         let is_unbounded = machine.is_unbounded();
