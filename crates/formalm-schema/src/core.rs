@@ -72,7 +72,12 @@ impl Core {
 
     /// Counts a step of a search.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
-        self.steps += 1;
+        self.steps_of(1)
+    }
+
+    /// Counts what takes the time of several steps, or of none.
+    pub(crate) fn steps_of(&mut self, count: usize) -> Result<(), Error> {
+        self.steps += count as u64;
         if self.steps > self.limits.steps {
             return Err(Error::Limit {
                 resource: Resource::Steps,
