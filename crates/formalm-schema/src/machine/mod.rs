@@ -313,6 +313,12 @@ impl Grown {
             + self.namings.len() * 200
     }
 
+    /// Numbers of all that keeps states of several texts for good: what a look ahead adds to these
+    /// has to stay.
+    fn keeping_asked(&self) -> [usize; 3] {
+        [self.keys.len(), self.namings.len(), self.known.opened.len()]
+    }
+
     /// Objects, arrays and texts that are not closed yet.
     fn open_frames(&self, state: u32) -> usize {
         let (mut frame, mut open) = (self.states.get(state).frame, 0);
