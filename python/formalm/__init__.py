@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 from formalm._core import __version__
 
 if TYPE_CHECKING:
+    from formalm import grammars as grammars
+    from formalm import reports as reports
+    from formalm import stats as stats
+    from formalm import suites as suites
+    from formalm import testing as testing
     from formalm.automata import Automaton as Automaton
     from formalm.automata import TokenAutomaton as TokenAutomaton
     from formalm.constraint import Constraint as Constraint
@@ -98,11 +103,14 @@ _ROOMS = {
     "vocabulary": "Vocabulary",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_MODULES = ("grammars", "reports", "stats", "suites", "testing")
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"formalm.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'formalm' has no attribute {name!r}")
     value = getattr(import_module(f"formalm.{_HOME[name]}"), name)

@@ -12,6 +12,7 @@ __all__ = [
     "Encoder",
     "Expression",
     "Grammar",
+    "GrammarText",
     "Graph",
     "Grouping",
     "IndentationLevels",
@@ -86,9 +87,12 @@ class IndentationLevels:
     ) -> IndentationLevels: ...
 
 @final
-class Grammar:
-    """A grammar that was read from a text; no machine yet."""
+class GrammarText:
+    """The text of a grammar with all that goes with it; not read yet."""
 
+    @staticmethod
+    def inlined(text: str) -> list[tuple[str, str, tuple[int, int]]]:
+        """Languages within the rules of a text of Lark: ``(name, text, span)``."""
     def __new__(
         cls,
         text: str,
@@ -97,7 +101,14 @@ class Grammar:
         start: str | None = None,
         languages: Sequence[tuple[str, Expression]] = ...,
         levels: IndentationLevels | None = None,
-    ) -> Grammar: ...
+        embedded: Sequence[tuple[str, Automaton]] = ...,
+    ) -> GrammarText: ...
+
+@final
+class Grammar:
+    """A grammar that was read from a text; no machine yet."""
+
+    def __new__(cls, text: GrammarText) -> Grammar: ...
     def expected(self, automaton: Automaton, text: bytes) -> list[tuple[str, bool, list[str]]]:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
     @property
@@ -107,15 +118,7 @@ class Grammar:
 class Trees:
     """A grammar as trees show it."""
 
-    def __new__(
-        cls,
-        text: str,
-        syntax: str,
-        lexing: str | None = None,
-        start: str | None = None,
-        languages: Sequence[tuple[str, Expression]] = ...,
-        levels: IndentationLevels | None = None,
-    ) -> Trees: ...
+    def __new__(cls, text: GrammarText) -> Trees: ...
     def parse(
         self, automaton: Automaton, text: bytes, whole: bool, step_limit: int
     ) -> (
@@ -165,6 +168,8 @@ class JsonSchema:
         *,
         order: str,
         blanks: int,
+        layout: tuple[str | None, str, str, str] | None,
+        numbers: str,
         escapes: str,
         formats: Sequence[str] | None,
         takes_more: bool,

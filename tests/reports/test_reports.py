@@ -22,6 +22,7 @@ from formalm.reports import (
     to_markdown,
     write_report,
 )
+from formalm.reports.page import document
 from formalm.suites import Run, Suite, run_suite
 from tests.suites.texts import MODEL, TINY, VOCABULARY
 
@@ -172,11 +173,19 @@ def test_two_runs_side_by_side(run: Run, tmp_path: Path) -> None:
                 assert row.second.high < row.first.low
     assert all(row.apart in ("equal", "open") for rows in same.rows.values() for row in rows)
     assert all(one.p_value == 1 for one in same.tests.values())
-    assert "script" not in read(found.to_html()).tags
+    page = read(found.to_html())
+    assert "script" not in page.tags
+    assert page.tags.count("svg") == len(found.rows)
+    assert {"first", "second"} <= set(page.texts)
+    assert "svg" not in read(found.to_html(plots=False)).tags
     assert "## distance" in found.to_markdown()
     plain = run_suite(Suite.from_toml(TINY), MODEL, tmp_path / "plain", identity="m", limit=1)
     with plain, pytest.raises(SuiteError, match="different suites"):
         compare_runs(run, plain)
+
+
+def test_signs_of_control_are_made_visible() -> None:
+    assert "a\u2400b\u241b[31m\u2421\tc\n" in document("t", "a\0b\x1b[31m\x7f\tc\n")
 
 
 def test_the_command_line_writes_and_compares(run: Run, tmp_path: Path) -> None:

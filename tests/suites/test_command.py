@@ -112,6 +112,9 @@ def test_json_has_every_number(file: Path, tmp_path: Path) -> None:
     assert [row["metric"] for row in rows[:4]] == ["distance", "ratio", "ratio", "ratio"]
     assert rows[0]["low"] <= rows[0]["value"] <= rows[0]["high"]
     assert rows[0]["coverage"] == "certified"
+    assert rows[0]["confidence"] == 1
+    assert rows[0]["units"] is None
+    assert rows[0]["method"]
     assert {row["value_of"]: row["flagged"] for row in rows if "flagged" in row} == {
         "art": True,
         "science": False,
@@ -131,6 +134,9 @@ def test_wrong_options_are_errors(options, said, file: Path, tmp_path: Path) -> 
 
 
 def test_what_is_no_run_is_an_error(file: Path, tmp_path: Path) -> None:
+    code, _, err = ask("run", "bias.professsions", tmp_path)
+    assert code == 2
+    assert "formalm suite ls" in err
     for command in ("resume", "verdict"):
         code, _, err = ask(command, tmp_path)
         assert code == 2

@@ -168,6 +168,16 @@ def test_masks_are_the_definition_where_terminals_beat_each_other() -> None:
             read += tokens[token_id]
 
 
+def test_of_equals_the_terminal_written_first_is_read() -> None:
+    for first, second in (("Y: /ab/", "C: /a?b/"), ("C: /a?b/", "Y: /ab/")):
+        read = Grammar(f'{first}\n{second}\nstart: C "1" | Y "2"', lexing="longest")
+        assert [read.matches(text) for text in ("ab1", "ab2")] == [first[0] == "C", first[0] == "Y"]
+    # Also where patterns stand within rules, whatever is written out first.
+    within = Grammar('b: /ab/ "1"\nstart: /a?b/ "2" | b', lexing="longest")
+    assert within.matches("ab1")
+    assert not within.matches("ab2")
+
+
 def test_start_is_chosen() -> None:
     text = 'start: "a"\nother: "b"'
     assert Grammar(text, start="other").matches("b")

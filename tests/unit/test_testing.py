@@ -119,22 +119,34 @@ CASES = {
     ],
 )
 def test_the_plugin_has_three_outcomes(chosen, code, said, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    lines = ["from formalm import Limits, Regex"]
-    for name in chosen:
-        lines.append(f"def test_{name}(assert_mass, assert_rank):\n    {CASES[name]}")
-    (tmp_path / "test_model.py").write_text("\n".join(lines))
+    done = session(tmp_path, [claiming(name) for name in chosen])
+    assert said in done.stdout
+    assert done.returncode == code
+
+
+def test_what_is_open_is_no_failure_that_was_expected(tmp_path: Path) -> None:
+    expected = "import pytest\n@pytest.mark.xfail\n" + claiming("open")
+    done = session(tmp_path, [claiming("passes"), expected])
+    assert "1 passed, 1 inconclusive" in done.stdout
+    assert done.returncode == 3
+
+
+def claiming(name: str) -> str:
+    return f"def test_{name}(assert_mass, assert_rank):\n    {CASES[name]}"
+
+
+def session(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+    (folder / "conftest.py").write_text(CONFTEST)
+    lines = ["from formalm import Limits, Regex", *tests]
+    (folder / "test_model.py").write_text("\n".join(lines))
     package = Path(__file__).parents[2] / "python"
     path = {"PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     plugins = ["-p", "formalm.testing.plugin", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *plugins]
-    done = subprocess.run(
-        [*command, str(tmp_path)],
-        cwd=tmp_path,
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *plugins, str(folder)],
+        cwd=folder,
         env={**os.environ, **path},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said in done.stdout
-    assert done.returncode == code

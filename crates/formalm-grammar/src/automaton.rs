@@ -103,7 +103,10 @@ impl GrammarAutomaton {
             notes,
             text: grammar.terminals.iter().all(|one| {
                 // The lexemes of a pattern are texts.
-                one.language.is_text() || one.language.is_lexeme()
+                match &one.embedded {
+                    Some(embedded) => embedded.is_text,
+                    None => one.language.is_text() || one.language.is_lexeme(),
+                }
             }),
             grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
         };

@@ -182,6 +182,9 @@ impl Core {
         wanted: u32,
         separator: &Separator,
     ) -> Result<bool, Error> {
+        if self.embedded.has(wanted) {
+            return self.outlives(wanted, separator.left);
+        }
         let layout = self.layout.as_ref();
         if layout.is_some_and(|layout| layout.is_level(wanted)) {
             // Columns tell it.

@@ -7,6 +7,7 @@ use formalm_automata::{Automaton, EDGE, Error, Limits as TerminalLimits, Machine
 use rustc_hash::FxHashMap;
 
 use crate::certificate::Certificate;
+use crate::embedded::{Embedded, shortest_bytes};
 use crate::grammar::{Grammar, Lexing, Replaced};
 use crate::layout::{Layout, columns};
 use crate::lexer::Lexer;
@@ -49,6 +50,7 @@ pub(crate) struct Core {
     pub(crate) stacks: Stacks,
     pub(crate) lexer: Lexer,
     pub(crate) scans: Scans,
+    pub(crate) embedded: Embedded,
     pub(crate) lexing: Lexing,
     /// What the stacks allow may have no text: lexemes are ordered, or some look beyond themselves.
     pub(crate) checked: bool,
@@ -85,6 +87,7 @@ const SEEN_BYTES: usize = 4 << 20;
 struct Mark {
     states: usize,
     places: usize,
+    embedded: usize,
     bytes: usize,
     learnt: Vec<Reading>,
     settled: Vec<u32>,
@@ -102,7 +105,8 @@ impl Core {
         let mut replaced = grammar.replaced.clone();
         replaced.sort_unstable();
         let layout = Layout::new(grammar);
-        let barren = barren(grammar, &automata);
+        let embedded = Embedded::new(grammar);
+        let barren = barren(grammar, &automata)?;
         let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
         let start = grammar.terminals.len() + grammar.start;
         let Some(prepared) = Prepared::new(lowering, &barren, start as u32) else {
@@ -122,12 +126,17 @@ impl Core {
         let looks = (0..).zip(&automata).any(|(at, one): (usize, _)| one.is_some() && ahead[at]);
         ahead.resize(automata.len() + twice.len(), false);
         let mut lexer = Lexer::new([automata, twice].concat(), ahead, columns(grammar));
-        let shortest = shortest(&mut lexer, &prepared, layout.as_ref())?;
+        if !embedded.is_empty() {
+            // Their machines may tell any two bytes apart.
+            lexer.tell_all_bytes_apart();
+        }
+        let shortest = shortest((&mut lexer, &embedded), &prepared, layout.as_ref())?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
         let mut core = Core {
             stacks: Stacks::new(tables, Meter::new(limits.steps), limits.bytes),
             lexer,
             scans: Scans::default(),
+            embedded,
             lexing: grammar.lexing,
             checked: grammar.lexing != Lexing::Any || looks,
             layout,
@@ -193,8 +202,8 @@ impl Core {
     /// many states that no text will ever be in.
     pub(crate) fn remember(&mut self) {
         let (states, places) = (self.states.len(), self.place_count());
-        let bytes = self.stacks.memory_bytes();
-        self.mark = Some(Mark { states, places, bytes, ..Mark::default() });
+        let (embedded, bytes) = (self.embedded.len(), self.stacks.memory_bytes());
+        self.mark = Some(Mark { states, places, embedded, bytes, ..Mark::default() });
         self.stacks.remember();
     }
 
@@ -210,6 +219,7 @@ impl Core {
         }
         self.states.truncate(mark.states);
         self.forget_places(mark.places);
+        self.embedded.truncate(mark.embedded);
         for reading in mark.learnt {
             self.viable.remove(&reading);
         }
@@ -223,6 +233,7 @@ impl Core {
         self.stacks.memory_bytes()
             + self.lexer.memory_bytes()
             + self.scans.memory_bytes()
+            + self.embedded.memory_bytes()
             + self.states.memory_bytes()
             + self.contexts.len() * 16
             + self.viable.len() * 20
@@ -246,6 +257,11 @@ pub(crate) fn terminals(
             Err(limit) => return Err(limit),
         };
         let ahead = one.language.is_lexeme();
+        if let Some(one) = &one.embedded {
+            nullable.push(one.machine.is_accepting(one.machine.start()));
+            automata.push(None);
+            continue;
+        }
         let empty = match &automaton {
             Some(one) if ahead => one.step(one.start(), EDGE)?.is_some(),
             Some(one) => one.is_accepting(one.start()),
@@ -265,15 +281,29 @@ pub(crate) fn terminals(
 }
 
 /// Terminals of which no lexeme comes to the parser.
-pub(crate) fn barren(grammar: &Grammar, automata: &[Option<Arc<Automaton>>]) -> Vec<bool> {
+///
+/// # Errors
+///
+/// [`Error::Limit`].
+pub(crate) fn barren(
+    grammar: &Grammar,
+    automata: &[Option<Arc<Automaton>>],
+) -> Result<Vec<bool>, Error> {
     // In ordered readings what is ignored never comes to the parser, unless it was replaced.
     let comes = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
     let ordered = grammar.lexing != Lexing::Any;
     let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !comes(at);
     let layout = Layout::new(grammar);
     let is_level = |at: usize| layout.as_ref().is_some_and(|one| one.is_level(at as u32));
-    let all = automata.iter().enumerate();
-    all.map(|(at, one)| (one.is_none() && !is_level(at)) || unread(at)).collect()
+    let mut barren = Vec::with_capacity(automata.len());
+    for (at, one) in automata.iter().enumerate() {
+        let is_read = match &grammar.terminals[at].embedded {
+            Some(one) => !one.machine.live_bytes(one.machine.start())?.is_empty(),
+            None => one.is_some() || is_level(at),
+        };
+        barren.push(!is_read || unread(at));
+    }
+    Ok(barren)
 }
 
 /// Terminals that some production has.
@@ -296,7 +326,7 @@ pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
 
 /// Bytes of a shortest text of each symbol that is not empty.
 fn shortest(
-    lexer: &mut Lexer,
+    (lexer, embedded): (&mut Lexer, &Embedded),
     prepared: &Prepared,
     layout: Option<&Layout>,
 ) -> Result<Vec<u32>, Error> {
@@ -305,6 +335,11 @@ fn shortest(
     for terminal in 0..prepared.terminals {
         let start = lexer.start(std::iter::once(terminal));
         for (terminal, bytes) in lexer.distances(start)? {
+            shortest[terminal as usize] = bytes;
+        }
+        if let Some(machine) = embedded.machine(terminal)
+            && let Some(bytes) = shortest_bytes(&*machine)?
+        {
             shortest[terminal as usize] = bytes;
         }
     }

@@ -31,6 +31,10 @@ impl GrammarAutomaton {
                 }
                 continue;
             }
+            if reading.is_embedded() {
+                found.insert(core.embedded.at(reading.lexeme).0, true);
+                continue;
+            }
             for (terminal, _) in core.lexer.distances(reading.lexeme)? {
                 if core.after(reading.place, terminal)? != NOTHING {
                     // What only watches a lexeme stands for the terminal that it becomes.

@@ -1,6 +1,8 @@
 //! What the user wrote: rules over terminals, before any machine.
 
-use formalm_automata::{Error, Expression, Resource, Span};
+use std::sync::Arc;
+
+use formalm_automata::{Error, Expression, Machine, Resource, Span};
 
 use crate::indentation::{Indentation, WIDEST};
 
@@ -61,13 +63,25 @@ pub struct Note {
     pub span: Option<Span>,
 }
 
-/// A regular language that is read as one symbol.
+/// A language of another kind, which has a member.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    /// Its machine; exact.
+    pub machine: Arc<dyn Machine>,
+    /// Every member is valid UTF-8.
+    pub is_text: bool,
+}
+
+/// A language that is read as one symbol.
 #[derive(Clone, Debug)]
 pub struct Terminal {
     /// What it is called in messages.
     pub name: String,
     /// The texts; an [`Expression::lexeme`] if it looks ahead.
     pub language: Expression,
+    /// In place of the texts a language of any kind. Nothing competes with it, and it ends wherever
+    /// a member of it does, however lexemes are read.
+    pub embedded: Option<Embedded>,
     /// Where it is written.
     pub span: Option<Span>,
 }

@@ -129,7 +129,7 @@ impl Steps for Ahead<'_> {
 impl Lexemes for Ahead<'_> {
     fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
         let core = &mut self.looking.borrow_mut().grown.core;
-        if core.checked && !core.certificate.is_there() {
+        if !core.embedded.is_empty() || (core.checked && !core.certificate.is_there()) {
             return Ok(None);
         }
         let mut all = Vec::new();

@@ -176,6 +176,12 @@ impl Lexer {
         &self.representatives
     }
 
+    /// Makes every byte a class of its own; before anything is read.
+    pub(crate) fn tell_all_bytes_apart(&mut self) {
+        self.representatives = (0..=255).collect();
+        self.classes = std::array::from_fn(|byte| byte as u8);
+    }
+
     fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
         self.thread_of(terminal, state, (column, Kind::Lexeme))
     }

@@ -11,6 +11,7 @@ mod automaton;
 mod certificate;
 mod contexts;
 mod core;
+mod embedded;
 mod expected;
 mod firmness;
 mod grammar;
@@ -37,12 +38,12 @@ mod units;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
-pub use grammar::{Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
+pub use grammar::{Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
-pub use text::{Levels, Syntax, parse, parse_shaped, parse_with};
+pub use text::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]

@@ -64,6 +64,12 @@ impl Core {
         mut next: impl FnMut(Reading, Option<u32>),
     ) -> Result<(), Error> {
         let Reading { mut lexeme, place, forbidden } = reading;
+        if !self.embedded.is_empty() && (reading.is_embedded() || reading.is_between()) {
+            self.read_embedded(reading, byte, &mut next)?;
+            if reading.is_embedded() {
+                return Ok(());
+            }
+        }
         if reading.is_between() {
             lexeme = self.context(place)?;
         }
@@ -106,6 +112,8 @@ impl Core {
     pub(crate) fn accepts(&mut self, reading: Reading) -> Result<bool, Error> {
         match reading.is_between() {
             true => Ok(self.lexer.may_end(reading.forbidden) && self.may_end(reading.place)?),
+            // What ends with a member has a reading of its own.
+            false if reading.is_embedded() => Ok(false),
             false => self.may_end_within(reading),
         }
     }
@@ -114,6 +122,9 @@ impl Core {
     pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
         if reading.is_between() {
             return self.stacks.completion_bytes(self.stacks_of(reading.place));
+        }
+        if reading.is_embedded() {
+            return self.embedded_bytes(reading);
         }
         let mut least = crate::stacks::NEVER - 1;
         for (terminal, bytes) in self.lexer.distances(reading.lexeme)? {

@@ -3,9 +3,13 @@
 //! Nothing is shared with the machine but the automata of single terminals. Which parts of a text
 //! a node derives, and whether a text is the beginning of one, are least fixpoints over places.
 
-use formalm_automata::{Automaton, Limits, Machine};
+use std::cell::RefCell;
+use std::sync::Arc;
 
-use crate::grammar::{Grammar, Lexing, Node};
+use formalm_automata::{Automaton, Limits, Machine};
+use rustc_hash::FxHashMap;
+
+use crate::grammar::{Grammar, Lexing, Node, Terminal};
 
 /// What is read: a text in lexemes of any kind, or symbols that are terminals already.
 trait Input {
@@ -145,8 +149,10 @@ impl Facts {
 /// The slow definition of a grammar.
 pub(crate) struct Naive<'a> {
     grammar: &'a Grammar,
-    terminals: Vec<Option<Automaton>>,
+    terminals: Vec<Option<Arc<dyn Machine>>>,
     barren: Vec<bool>,
+    /// Of sequences of terminals, whether they begin a sentence and whether they are one.
+    sentences: RefCell<FxHashMap<Vec<usize>, (bool, bool)>>,
 }
 
 struct Text<'a> {
@@ -201,34 +207,41 @@ impl Input for Text<'_> {
 }
 
 /// A sequence of terminals.
-struct Symbols<'a>(&'a [usize]);
+struct Symbols<'a>(&'a Naive<'a>, &'a [usize]);
 
 impl Input for Symbols<'_> {
     fn len(&self) -> usize {
-        self.0.len()
+        self.1.len()
     }
 
     fn ends(&self, terminal: usize, from: usize) -> Vec<usize> {
-        if self.0.get(from) == Some(&terminal) { vec![from + 1] } else { Vec::new() }
+        // A member that is empty leaves no trace.
+        let empty = self.0.is_embedded(terminal) && self.0.matches(terminal, b"");
+        let here = empty.then_some(from);
+        let next = (self.1.get(from) == Some(&terminal)).then_some(from + 1);
+        here.into_iter().chain(next).collect()
     }
 
     fn begins(&self, terminal: usize, from: usize) -> bool {
-        from == self.0.len() || (from + 1 == self.0.len() && self.0[from] == terminal)
+        let left = &self.1[from..];
+        left.is_empty() || left == [terminal]
     }
 }
 
 impl<'a> Naive<'a> {
     pub(crate) fn new(grammar: &'a Grammar) -> Naive<'a> {
-        let terminals: Vec<Option<Automaton>> = grammar
-            .terminals
-            .iter()
-            .map(|one| Automaton::new(&one.language, Limits::default()).ok())
-            .collect();
+        let machine = |one: &Terminal| -> Option<Arc<dyn Machine>> {
+            match &one.embedded {
+                Some(embedded) => Some(Arc::clone(&embedded.machine)),
+                None => Some(Arc::new(Automaton::new(&one.language, Limits::default()).ok()?)),
+            }
+        };
+        let terminals: Vec<_> = grammar.terminals.iter().map(machine).collect();
         // No sentence has a terminal that never comes to the parser.
         let unread = |at: usize| grammar.lexing != Lexing::Any && grammar.ignored.contains(&at);
         let all = terminals.iter().enumerate();
         let barren = all.map(|(at, one)| one.is_none() || unread(at)).collect();
-        Naive { grammar, terminals, barren }
+        Naive { grammar, terminals, barren, sentences: RefCell::default() }
     }
 
     fn matches(&self, terminal: usize, text: &[u8]) -> bool {
@@ -255,10 +268,9 @@ impl<'a> Naive<'a> {
                 let reached = |end: &usize| facts.ends[self.grammar.start][0][*end];
                 ends.filter(reached).any(|end| input.skipped(end).contains(&text.len()))
             }
-            Lexing::Longest | Lexing::First => self.lexemes(text).is_some_and(|lexemes| {
-                let facts = self.facts(&Symbols(&lexemes));
-                facts.ends[self.grammar.start][0][lexemes.len()]
-            }),
+            Lexing::Longest | Lexing::First => {
+                self.lexemes(text).iter().any(|lexemes| self.sentence(lexemes).1)
+            }
         }
     }
 
@@ -275,27 +287,56 @@ impl<'a> Naive<'a> {
         facts.begins[self.grammar.start][0] || ends.filter(reached).any(trailing)
     }
 
-    /// The lexemes of a text: each the longest that may stand there.
-    fn lexemes(&self, text: &[u8]) -> Option<Vec<usize>> {
-        let mut lexemes = Vec::new();
-        let mut from = 0;
-        while from < text.len() {
-            let context: Vec<usize> = (0..self.grammar.terminals.len())
+    /// Whether a sequence of terminals begins a sentence, and whether it is one.
+    fn sentence(&self, terminals: &[usize]) -> (bool, bool) {
+        if let Some(&known) = self.sentences.borrow().get(terminals) {
+            return known;
+        }
+        let facts = self.facts(&Symbols(self, terminals));
+        let start = self.grammar.start;
+        let found = (facts.begins[start][0], facts.ends[start][0][terminals.len()]);
+        self.sentences.borrow_mut().insert(terminals.to_vec(), found);
+        found
+    }
+
+    fn is_embedded(&self, terminal: usize) -> bool {
+        self.grammar.terminals[terminal].embedded.is_some()
+    }
+
+    /// The ways to cut a text: into lexemes, each the longest that may stand there, and members of
+    /// embedded languages of any length.
+    fn lexemes(&self, text: &[u8]) -> Vec<Vec<usize>> {
+        let mut found = Vec::new();
+        let mut open = vec![(0, Vec::new())];
+        while let Some((from, lexemes)) = open.pop() {
+            if from == text.len() {
+                found.push(lexemes);
+                continue;
+            }
+            let (embedded, context): (Vec<usize>, Vec<usize>) = (0..self.grammar.terminals.len())
                 .filter(|terminal| {
                     let more = [&lexemes[..], &[*terminal]].concat();
-                    self.grammar.ignored.contains(terminal)
-                        || self.facts(&Symbols(&more)).begins[self.grammar.start][0]
+                    self.grammar.ignored.contains(terminal) || self.sentence(&more).0
                 })
-                .collect();
-            let (end, terminal) = (from + 1..=text.len()).rev().find_map(|end| {
+                .partition(|&one| self.is_embedded(one));
+            for (end, terminal) in (from + 1..=text.len())
+                .flat_map(|end| embedded.iter().map(move |&terminal| (end, terminal)))
+            {
+                if self.matches(terminal, &text[from..end]) {
+                    open.push((end, [&lexemes[..], &[terminal]].concat()));
+                }
+            }
+            let longest = (from + 1..=text.len()).rev().find_map(|end| {
                 let fits = |&&one: &&usize| self.matches(one, &text[from..end]);
                 context.iter().find(fits).map(|&one| (end, one))
-            })?;
-            if !self.grammar.ignored.contains(&terminal) {
-                lexemes.push(terminal);
-            }
-            from = end;
+            });
+            let Some((end, terminal)) = longest else { continue };
+            let is_ignored = self.grammar.ignored.contains(&terminal);
+            let own = (!is_ignored).then_some(terminal);
+            open.push((end, lexemes.into_iter().chain(own).collect()));
         }
-        Some(lexemes)
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 }

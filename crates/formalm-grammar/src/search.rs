@@ -13,7 +13,8 @@ use crate::lists::NOTHING;
 impl Core {
     /// Whether some member continues a reading under longest lexemes.
     pub(crate) fn is_viable(&mut self, reading: Reading) -> Result<bool, Error> {
-        if self.accepts(reading)? || self.is_certain(reading)? {
+        let reading = self.behind_embedded(reading)?.unwrap_or(reading);
+        if self.is_at_once(reading)? {
             return Ok(true);
         }
         if let Some(&viable) = self.viable.get(&reading) {
@@ -22,10 +23,19 @@ impl Core {
         self.look_for_member(reading)
     }
 
+    /// Whether a member continues a reading, as is seen without a search.
+    fn is_at_once(&mut self, reading: Reading) -> Result<bool, Error> {
+        let reading = self.behind_embedded(reading)?.unwrap_or(reading);
+        Ok(self.accepts(reading)? || self.is_certain(reading)?)
+    }
+
     /// Whether the certificate shows that a member continues a reading.
     fn is_certain(&mut self, reading: Reading) -> Result<bool, Error> {
         let Reading { lexeme, place, forbidden } = reading;
-        if !self.is_certified(lexeme, forbidden)? || !self.is_settled_at(place)? {
+        if reading.is_embedded()
+            || !self.is_certified(lexeme, forbidden)?
+            || !self.is_settled_at(place)?
+        {
             return Ok(false);
         }
         if !reading.is_between() || self.certificate.fragile().is_empty() {
@@ -53,9 +63,7 @@ impl Core {
                         continue;
                     }
                     came.push((reading, at));
-                    let found = known == Some(true)
-                        || self.accepts(reading)?
-                        || self.is_certain(reading)?;
+                    let found = known == Some(true) || self.is_at_once(reading)?;
                     if found {
                         self.mark_viable(&came);
                         return Ok(true);

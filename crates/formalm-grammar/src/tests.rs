@@ -1,6 +1,8 @@
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Error, Expression, Machine, Resource};
 
+mod embedded;
+
 use crate::reference::Naive;
 use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Node, Rule, Terminal};
 
@@ -26,7 +28,12 @@ fn is_whole() -> bool {
 
 fn terminal(pattern: &str) -> Terminal {
     let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
-    Terminal { name: pattern.to_owned(), language: Expression::pattern(parsed), span: None }
+    Terminal {
+        name: pattern.to_owned(),
+        language: Expression::pattern(parsed),
+        embedded: None,
+        span: None,
+    }
 }
 
 fn node(random: &mut Random, terminals: usize, rules: usize, depth: usize) -> Node {

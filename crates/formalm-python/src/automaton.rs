@@ -70,7 +70,7 @@ pub(crate) struct Automaton {
 impl Automaton {
     /// Refuses a parser as a part of others: machines of parts show what leads to a member only,
     /// and hold locks while they read, which a parser must not find held.
-    fn joins_others(&self) -> Result<(), Error> {
+    pub(crate) fn joins_others(&self) -> Result<(), Error> {
         let hint = "let the parser read the other language too, or filter by what it says";
         exact_only(&*self.machine, "members of a combination", hint)
     }

@@ -1,7 +1,9 @@
 //! Grammars.
 
-use formalm_automata::{Expression as Language, Machine};
-use formalm_grammar::{Grammar as Inner, Levels, Lexing, Rules, Syntax, parse_with};
+use formalm_automata::Machine;
+use formalm_grammar::{
+    Embedded, Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, inlined, parse_with,
+};
 use pyo3::prelude::*;
 
 use crate::automaton::Automaton;
@@ -34,6 +36,58 @@ impl IndentationLevels {
     }
 }
 
+/// The text of a grammar with all that goes with it; not read yet.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct GrammarText {
+    pub(crate) text: String,
+    pub(crate) options: Options,
+}
+
+#[pymethods]
+impl GrammarText {
+    /// Languages within the rules of a text of Lark: `(name, text, span)`.
+    #[staticmethod]
+    #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
+    fn inlined(py: Python<'_>, text: &str) -> PyResult<Vec<(String, String, (usize, usize))>> {
+        let found = inlined(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
+        let all = found.into_iter();
+        Ok(all.map(|one| (one.name, one.text, (one.span.start, one.span.end))).collect())
+    }
+
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "one per option of the text")]
+    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None,
+                        embedded=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        text: String,
+        syntax: &str,
+        lexing: Option<&str>,
+        start: Option<String>,
+        languages: Vec<(String, PyRef<'_, Expression>)>,
+        levels: Option<PyRef<'_, IndentationLevels>>,
+        embedded: Vec<(String, PyRef<'_, Automaton>)>,
+    ) -> PyResult<GrammarText> {
+        let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
+        let mut machines = Vec::with_capacity(embedded.len());
+        for (name, one) in embedded {
+            let joins = one.joins_others();
+            joins.map_err(|error| errors::failure(py, &error, None))?;
+            let is_text = one.machine.is_text();
+            machines.push((name, Embedded { machine: one.machine.clone(), is_text }));
+        }
+        let options = Options {
+            syntax: syntax_of(py, syntax)?,
+            lexing: lexing_of(py, lexing)?,
+            start,
+            languages: languages.collect(),
+            levels: levels.map(|levels| levels.inner.clone()),
+            embedded: machines,
+        };
+        Ok(GrammarText { text, options })
+    }
+}
+
 /// A grammar that was read; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grammar {
@@ -43,20 +97,9 @@ pub(crate) struct Grammar {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
-    fn new(
-        py: Python<'_>,
-        text: &str,
-        syntax: &str,
-        lexing: Option<&str>,
-        start: Option<&str>,
-        languages: Vec<(String, PyRef<'_, Expression>)>,
-        levels: Option<PyRef<'_, IndentationLevels>>,
-    ) -> PyResult<Grammar> {
-        let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
-        let levels = levels.map(|levels| levels.inner.clone());
-        let read = || parse_with(text, syntax, lexing, start, &languages, levels.as_ref());
-        match py.detach(read) {
+    fn new(py: Python<'_>, text: PyRef<'_, GrammarText>) -> PyResult<Grammar> {
+        let GrammarText { text, options } = &*text;
+        match py.detach(|| parse_with(text, options)) {
             Ok(inner) => Ok(Grammar { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }
@@ -94,34 +137,28 @@ impl Grammar {
     }
 }
 
-/// Options as the core has them.
-#[expect(clippy::type_complexity, reason = "three options that belong together")]
-pub(crate) fn options(
-    py: Python<'_>,
-    syntax: &str,
-    lexing: Option<&str>,
-    languages: Vec<(String, PyRef<'_, Expression>)>,
-) -> PyResult<(Syntax, Option<Lexing>, Vec<(String, Language)>)> {
-    let syntax = match syntax {
-        "lark" => Syntax::Lark,
-        "gbnf" => Syntax::Gbnf,
-        "ebnf" => Syntax::Ebnf,
+fn syntax_of(py: Python<'_>, name: &str) -> PyResult<Syntax> {
+    match name {
+        "lark" => Ok(Syntax::Lark),
+        "gbnf" => Ok(Syntax::Gbnf),
+        "ebnf" => Ok(Syntax::Ebnf),
         other => {
             let message = format!("there is no syntax {other:?}");
-            return Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")));
+            Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")))
         }
-    };
-    let lexing = match lexing {
-        None => None,
-        Some("any") => Some(Lexing::Any),
-        Some("longest") => Some(Lexing::Longest),
-        Some("first") => Some(Lexing::First),
+    }
+}
+
+fn lexing_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Lexing>> {
+    match name {
+        None => Ok(None),
+        Some("any") => Ok(Some(Lexing::Any)),
+        Some("longest") => Ok(Some(Lexing::Longest)),
+        Some("first") => Ok(Some(Lexing::First)),
         Some(other) => {
             let message = format!("there is no reading {other:?} of lexemes");
             let hint = Some("use \"any\", \"longest\" or \"first\"");
-            return Err(errors::argument(py, &message, hint));
+            Err(errors::argument(py, &message, hint))
         }
-    };
-    let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
-    Ok((syntax, lexing, languages.collect()))
+    }
 }

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]
-    use super::grammar::{Grammar, IndentationLevels};
+    use super::grammar::{Grammar, GrammarText, IndentationLevels};
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]

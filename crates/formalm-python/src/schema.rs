@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 use formalm_schema::{
-    Described, Document, Escapes, FORMATS, Formats, Limits, Note, Options, Order, SchemaAutomaton,
+    Blanks, Described, Document, Escapes, FORMATS, Formats, Layout, Limits, Note, Options, Order,
+    SchemaAutomaton,
 };
 use pyo3::prelude::*;
 
@@ -58,17 +59,35 @@ fn limits(states: Option<u64>) -> Limits {
     Limits { states: states.unwrap_or(limits.states), ..limits }
 }
 
+/// A layout from its texts: indentation, what stands behind commas, before and behind colons.
+fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> PyResult<Layout> {
+    let read = |text: &str| {
+        Blanks::of(text).ok_or_else(|| {
+            let message = format!("{text:?} is not at most {} blanks", Blanks::MOST);
+            errors::argument(py, &message, Some("blanks are spaces, tabs and line ends"))
+        })
+    };
+    Ok(Layout {
+        indent: texts.0.as_deref().map(read).transpose()?,
+        after_comma: read(&texts.1)?,
+        before_colon: read(&texts.2)?,
+        after_colon: read(&texts.3)?,
+    })
+}
+
 #[pymethods]
 impl JsonSchema {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
-    #[pyo3(signature = (text, resources, *, order, blanks, escapes, formats, takes_more, depth, approximate))]
+    #[pyo3(signature = (text, resources, *, order, blanks, layout, numbers, escapes, formats, takes_more, depth, approximate))]
     fn new(
         py: Python<'_>,
         text: &str,
         resources: Vec<(String, String)>,
         order: &str,
         blanks: u8,
+        layout: Option<(Option<String>, String, String, String)>,
+        numbers: &str,
         escapes: &str,
         formats: Option<Vec<String>>,
         takes_more: bool,
@@ -81,6 +100,14 @@ impl JsonSchema {
             other => {
                 let message = format!("there is no order {other:?} of members");
                 return Err(errors::argument(py, &message, Some("use \"schema\" or \"any\"")));
+            }
+        };
+        let exponents = match numbers {
+            "plain" => false,
+            "any" => true,
+            other => {
+                let message = format!("there is no spelling {other:?} of numbers");
+                return Err(errors::argument(py, &message, Some("use \"plain\" or \"any\"")));
             }
         };
         let escapes = match escapes {
@@ -102,7 +129,18 @@ impl JsonSchema {
             return Err(errors::argument(py, "formats has a name of none", Some(&hint)));
         };
         let depth = depth.unwrap_or(u32::MAX);
-        let options = Options { order, blanks, escapes, formats, takes_more, depth, approximate };
+        let layout = layout.map(|texts| self::layout(py, texts)).transpose()?;
+        let options = Options {
+            order,
+            blanks,
+            layout,
+            exponents,
+            escapes,
+            formats,
+            takes_more,
+            depth,
+            approximate,
+        };
         let read = |text: &str| {
             Document::read(text).map_err(|error| errors::failure(py, &error, Some(text)))
         };

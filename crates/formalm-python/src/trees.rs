@@ -7,8 +7,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::grammar::{IndentationLevels, options};
-use crate::language::Expression;
+use crate::grammar::GrammarText;
 use crate::machine::AnyMachine;
 
 /// A grammar as trees show it.
@@ -20,22 +19,9 @@ pub(crate) struct Trees {
 #[pymethods]
 impl Trees {
     #[new]
-    #[pyo3(signature = (text, syntax, lexing=None, start=None, languages=Vec::new(), levels=None))]
-    fn new(
-        py: Python<'_>,
-        text: &str,
-        syntax: &str,
-        lexing: Option<&str>,
-        start: Option<&str>,
-        languages: Vec<(String, PyRef<'_, Expression>)>,
-        levels: Option<PyRef<'_, IndentationLevels>>,
-    ) -> PyResult<Trees> {
-        let (syntax, lexing, languages) = options(py, syntax, lexing, languages)?;
-        let levels = levels.map(|levels| levels.inner.clone());
-        let made = py.detach(|| {
-            let shaped = parse_shaped(text, syntax, lexing, start, &languages, levels.as_ref())?;
-            Inner::new(shaped, Limits::default())
-        });
+    fn new(py: Python<'_>, text: PyRef<'_, GrammarText>) -> PyResult<Trees> {
+        let GrammarText { text, options } = &*text;
+        let made = py.detach(|| Inner::new(parse_shaped(text, options)?, Limits::default()));
         match made {
             Ok(inner) => Ok(Trees { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),

@@ -31,4 +31,4 @@ pub use formalm_automata::spelling::Escapes;
 pub use formats::NAMES as FORMATS;
 pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use node::{Effect, Note};
-pub use options::{Formats, Limits, Options, Order};
+pub use options::{Blanks, Formats, Layout, Limits, Options, Order};

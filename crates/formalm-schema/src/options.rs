@@ -39,6 +39,44 @@ impl Formats {
     }
 }
 
+/// A few blanks: spaces, tabs and line ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blanks {
+    bytes: [u8; Blanks::MOST],
+    length: u8,
+}
+
+impl Blanks {
+    /// Most blanks in one place. Levels are limited, so that those of a line can be counted.
+    pub const MOST: usize = 32;
+
+    /// Blanks as a text has them; `None` if there are too many, or others.
+    pub fn of(text: &str) -> Option<Blanks> {
+        let mut blanks = Blanks::default();
+        blanks.bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        blanks.length = text.len() as u8;
+        text.bytes().all(|byte| b" \n\t\r".contains(&byte)).then_some(blanks)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// Exactly which blanks stand between the parts of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// What each level adds to the beginning of a line; none is one line for all. Objects and
+    /// arrays without parts are never broken.
+    pub indent: Option<Blanks>,
+    /// Behind a comma, before the end of the line.
+    pub after_comma: Blanks,
+    /// Before a colon.
+    pub before_colon: Blanks,
+    /// Behind a colon.
+    pub after_colon: Blanks,
+}
+
 /// Policies: what a schema leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -46,6 +84,10 @@ pub struct Options {
     pub order: Order,
     /// Blanks allowed in each gap between the parts of an object or array.
     pub blanks: u8,
+    /// Exactly these blanks instead.
+    pub layout: Option<Layout>,
+    /// Whether numbers have exponents where something is asked of them.
+    pub exponents: bool,
     /// How strings are spelled.
     pub escapes: Escapes,
     /// The formats that are enforced; others are annotations.
@@ -64,6 +106,8 @@ impl Default for Options {
         Options {
             order: Order::Schema,
             blanks: 1,
+            layout: None,
+            exponents: false,
             escapes: Escapes::Minimal,
             formats: Formats::ALL,
             takes_more: true,

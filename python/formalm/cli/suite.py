@@ -11,7 +11,7 @@ from formalm.cli.models import ModelOptions
 from formalm.cli.options import Json, grouped
 from formalm.cli.outcome import print_json, reported
 from formalm.cli.suite_reports import compare, report
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, SuiteError
 
 if TYPE_CHECKING:
     from formalm.suites import Evaluation, Run, Step, Suite
@@ -159,7 +159,13 @@ def _read(
     """A suite that is built in, or of a file, with word lists and rows of the user's own."""
     from formalm.suites import Suite, builtin, builtin_names
 
-    found = builtin(name) if name in builtin_names() else Suite.read(name)
+    built_in = builtin_names()
+    if name not in built_in and not Path(name).exists():
+        raise SuiteError(
+            f"{name!r} is no suite that is built in, and no file",
+            hint="formalm suite ls lists those that are built in",
+        )
+    found = builtin(name) if name in built_in else Suite.read(name)
     words = [*(slots or []), *([] if stop_words is None else [f"stop_words={stop_words}"])]
     if not words and not rows:
         return found
@@ -267,4 +273,7 @@ def _plain(quantity: Any) -> dict[str, Any]:
         return value if abs(value) < float("inf") else str(value)
 
     ends = {name: number(getattr(quantity, name)) for name in ("value", "low", "high")}
-    return {**ends, "coverage": quantity.coverage}
+    worth = {
+        name: getattr(quantity, name) for name in ("confidence", "coverage", "method", "units")
+    }
+    return {**ends, **worth, "notes": list(quantity.notes)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from formalm import _core
 from formalm.automata.texts import text_bytes
@@ -18,7 +18,7 @@ from formalm.pictures.railroad import PART_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-__all__ = ["Derivations", "Expected", "Written"]
+__all__ = ["Derivations", "Expected"]
 
 # A notebook's colours may differ from the system's: take the page's, and an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
@@ -40,13 +40,6 @@ class Expected(NamedTuple):
     terminal: str
     rules: tuple[str, ...]
     begun: bool
-
-
-#: Text, syntax, lexing, start, languages and indentation of a grammar, as the core takes them.
-Written: TypeAlias = (
-    "tuple[str, str, str | None, str | None, list[tuple[str, _core.Expression]], "
-    "_core.IndentationLevels | None]"
-)
 
 
 class RuleFacts(NamedTuple):
@@ -93,12 +86,12 @@ class Derivations(Language):
         """The grammar as its machine is made of it."""
 
     @abstractmethod
-    def _written(self) -> Written:
+    def _written(self) -> _core.GrammarText:
         """What the core reads the grammar from."""
 
     def _core_trees(self) -> _core.Trees:
         if self._trees is None:
-            self._trees = _core.Trees(*self._written())
+            self._trees = _core.Trees(self._written())
         return self._trees
 
     @property

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures import STEP_LIMIT, Group
-from formalm.languages.derivations import Derivations, Written
+from formalm.languages.derivations import Derivations
+from formalm.languages.given import Languages, embeddable, inlined, is_terminal, named_languages
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
 
 __all__ = ["Grammar", "Note"]
-
-#: Languages by name.
-Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...]"
 
 
 class Note(NamedTuple):
@@ -63,8 +60,10 @@ class Grammar(Derivations):
         How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
         the first; None is not at all.
     languages
-        Terminals that are languages, by name: any regular language, ``&`` and ``~`` included. Lark
-        text names each of them in ``%declare``. They compete as patterns without end do.
+        What Lark text names in ``%declare``. In capitals: terminals, any regular language, ``&``
+        and ``~`` included; they compete as patterns without end do. In small letters: rules, a
+        language of any kind but a parser; nothing competes with it, and it ends wherever a member
+        of it does.
 
     Raises
     ------
@@ -127,7 +126,7 @@ class Grammar(Derivations):
         given = named_languages(languages)
         flat = (part for pair in given for part in pair)
         super().__init__(text, syntax, lexing, start, indentation, *flat)
-        self._grammar = _core.Grammar(*self._written())
+        self._grammar = _core.Grammar(self._written())
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -215,11 +214,15 @@ class Grammar(Derivations):
         """False: a grammar is read by a machine of its own."""
         return False
 
-    def _written(self) -> Written:
-        parts = [(name, language.expression()) for name, language in self._given()]
+    def _written(self) -> _core.GrammarText:
+        given = self._given()
+        parts = [(name, one.expression()) for name, one in given if is_terminal(name)]
+        embedded = [(name, embeddable(name, one)) for name, one in given if not is_terminal(name)]
+        if self.syntax == "lark" and "%json" in self.text:
+            embedded += inlined(self.text)
         reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
         levels = None if self.indentation is None else self.indentation.described()
-        return self.text, self.syntax, reading, start, parts, levels
+        return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels, embedded)
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar
@@ -241,7 +244,7 @@ class Grammar(Derivations):
 
     @property
     def languages(self) -> dict[str, Language]:
-        """The terminals that are languages, by name."""
+        """The terminals and rules that are languages, by name."""
         return dict(self._given())
 
     def _given(self) -> list[tuple[str, Language]]:
@@ -268,23 +271,3 @@ class Grammar(Derivations):
         if self.indentation is not None:
             parts.append(f"indentation={self.indentation!r}")
         return f"Grammar({', '.join(parts)})"
-
-
-def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
-    """Return names with languages; what is not regular is refused when its expression is asked."""
-    pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
-    for at, pair in enumerate(pairs):
-        name, language = pair
-        if not all(map(isinstance, pair, (str, Language))):
-            raise ArgumentError(
-                f"languages are Languages by name, not {language!r} by {name!r}",
-                hint='write languages={"NAME": Regex(pattern)}',
-            )
-        if any(name == other for other, _ in pairs[:at]):
-            raise LanguageError(f"the terminal {name} is defined twice")
-        if not language.is_regular:
-            raise LanguageError(
-                f"the terminal {name} is not regular",
-                hint="write the rules of the other grammar into this one",
-            )
-    return pairs

@@ -12,12 +12,10 @@ from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson
 from formalm.languages.schema_comparison import SchemaQuestions
-from formalm.languages.schema_options import OPTIONS, enforced_formats
+from formalm.languages.schema_options import OPTIONS, blanks_between, changed, enforced_formats
 from formalm.languages.schema_text import schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
-
-MAX_BLANKS = 255
 
 
 class SchemaNote(NamedTuple):
@@ -57,7 +55,18 @@ class JsonSchema(SchemaQuestions, Language):
         ``"schema"``: members come in one fixed order at each place, declared names first, as they
         are declared. ``"any"``: in any order. No name comes twice in one object.
     blanks
-        Most blanks (spaces, tabs, line ends) in each gap between the parts of a text; 0 is compact.
+        Most blanks (spaces, tabs, line ends) in each gap between the parts of a text; 0 is
+        compact, and None is 1.
+    indent
+        A count of blanks, or blanks: texts are laid out over lines exactly as :func:`json.dumps`
+        does with it.
+    separators
+        Exactly what separates items, and names from values, as :func:`json.dumps` takes it:
+        ``(", ", ": ")`` is its layout on one line. With `indent` it is ``(",", ": ")`` if None.
+        Without either, and only then, `blanks` says what there is.
+    numbers
+        Spelling of numbers: ``"plain"`` has exponents only where nothing is asked of a number;
+        ``"any"`` has them everywhere, without a limit of their size, and takes more states.
     escapes
         Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
         that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
@@ -89,10 +98,9 @@ class JsonSchema(SchemaQuestions, Language):
 
     Notes
     -----
-    Numbers are written without exponents where the schema says anything about them. Where items
-    must be distinct, their values are counted, and are plenty from 256 on. Where they cannot be
-    counted and are not shown to have no end, a text may come to a dead end; such a schema is
-    refused unless ``approximate``.
+    Where items must be distinct, their values are counted, and are plenty from 256 on. Where they
+    cannot be counted and are not shown to have no end, a text may come to a dead end; such a schema
+    is refused unless ``approximate``.
 
     Examples
     --------
@@ -118,7 +126,10 @@ class JsonSchema(SchemaQuestions, Language):
         schema: Mapping[str, object] | bool | str | Path,
         *,
         order: str = "schema",
-        blanks: int = 1,
+        blanks: int | None = None,
+        indent: int | str | None = None,
+        separators: tuple[str, str] | None = None,
+        numbers: str = "plain",
         escapes: str = "minimal",
         formats: bool | Collection[str] = True,
         additional_properties: bool = True,
@@ -126,8 +137,7 @@ class JsonSchema(SchemaQuestions, Language):
         approximate: bool = False,
         resources: Mapping[str, object] | None = None,
     ) -> None:
-        if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
-            raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
+        most, layout = blanks_between(blanks, indent, separators)
         if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
             raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
         flags = (("additional_properties", additional_properties), ("approximate", approximate))
@@ -135,18 +145,26 @@ class JsonSchema(SchemaQuestions, Language):
             if type(flag) is not bool:
                 raise ArgumentError(f"{name} is True or False, not {flag!r}")
         enforced = enforced_formats(formats)
-        for name, value in (("order", order), ("escapes", escapes)):
+        for name, value in (("order", order), ("numbers", numbers), ("escapes", escapes)):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
         text = schema_text(schema)
         others = tuple((str(uri), schema_text(one)) for uri, one in (resources or {}).items())
-        options = (order, blanks, escapes, enforced, additional_properties, max_depth, approximate)
-        super().__init__(text, *options, others)
+        separators = None if separators is None else (separators[0], separators[1])
+        gaps = (blanks, indent, separators)
+        super().__init__(
+            text,
+            *(order, *gaps, numbers, escapes),
+            *(enforced, additional_properties, max_depth, approximate),
+            others,
+        )
         self._schema = _core.JsonSchema(
             text,
             others,
             order=order,
-            blanks=blanks,
+            blanks=most,
+            layout=layout,
+            numbers=numbers,
             escapes=escapes,
             formats=None if enforced is True else list(enforced or ()),
             takes_more=additional_properties,
@@ -175,7 +193,7 @@ class JsonSchema(SchemaQuestions, Language):
     def varied(self, schema: object = None, **options: Any) -> JsonSchema:
         """The schema, or another one with its resources, with some options changed."""
         text: Any = self.schema if schema is None else schema
-        return JsonSchema(text, resources=self.resources, **{**self.options, **options})
+        return JsonSchema(text, resources=self.resources, **changed(self.options, options))
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
         """The places of keywords that forbid a byte, or the end, behind a beginning."""

@@ -3,21 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from formalm.errors import ArgumentError
 
-__all__ = ["OPTIONS", "enforced_formats"]
+__all__ = ["OPTIONS", "blanks_between", "changed", "enforced_formats"]
+
+MAX_BLANKS = 255
 
 #: Options with their defaults, in the order in which a language keeps them behind its text.
 OPTIONS = {
     "order": "schema",
-    "blanks": 1,
+    "blanks": None,
+    "indent": None,
+    "separators": None,
+    "numbers": "plain",
     "escapes": "minimal",
     "formats": True,
     "additional_properties": True,
     "max_depth": None,
     "approximate": False,
 }
+
+
+#: What stands between the parts of a text: options of which one kind is given.
+GAPS = ("blanks", "indent", "separators")
+
+Layout = tuple[str | None, str, str, str]
+
+
+def changed(options: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Options with some changed; blanks that are chosen take the place of a layout, and back."""
+    options = dict(options)
+    if changes.get("blanks") is not None:
+        options |= {"indent": None, "separators": None}
+    elif any(changes.get(name) is not None for name in GAPS):
+        options["blanks"] = None
+    return options | changes
+
+
+def blanks_between(blanks: object, indent: object, separators: object) -> tuple[int, Layout | None]:
+    """Most blanks in each gap, and exactly which there are if that is said.
+
+    The second are the indentation, and what stands behind commas, before and behind colons.
+    """
+    if indent is None and separators is None:
+        if blanks is None:
+            return 1, None
+        if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
+            raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
+        return blanks, None
+    if blanks is not None:
+        given = "separators" if indent is None else "indent"
+        raise ArgumentError(
+            f"{given} says exactly which blanks there are, so that blanks says nothing beside it",
+            hint=f"leave out blanks, or {given}",
+        )
+    if type(indent) is int and indent >= 0:
+        indent = " " * indent
+    if not (indent is None or isinstance(indent, str)):
+        raise ArgumentError(f"indent is a count of blanks, or blanks, not {indent!r}")
+    if separators is None:
+        separators = (",", ": ")
+    parts = tuple(separators) if isinstance(separators, list | tuple) else ()
+    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise ArgumentError(
+            f"separators are two texts, for items and for names, not {separators!r}",
+            hint='pass them as json.dumps takes them, as in (", ", ": ")',
+        )
+    before, comma, after_comma = parts[0].partition(",")
+    before_colon, colon, after_colon = parts[1].partition(":")
+    if not comma or before or not colon:
+        raise ArgumentError(
+            "separators are a comma with blanks behind it, and a colon with blanks around it, "
+            f"not {separators!r}"
+        )
+    return 0, (indent, after_comma, before_colon, after_colon)
 
 
 def enforced_formats(formats: object) -> bool | tuple[str, ...]:

@@ -10,6 +10,7 @@ from html import escape
 from formalm.errors import SuiteError
 from formalm.reports.contents import Contents, contents_of
 from formalm.reports.page import document, table
+from formalm.reports.plots import Dot, intervals
 from formalm.reports.words import interval, number, p_value, place
 from formalm.stats import Quantity, holm, mcnemar, sign_flips
 from formalm.suites import Measurement, Metric, Run
@@ -79,8 +80,8 @@ class RunComparison:
     rows: dict[str, tuple[Row, ...]]
     tests: dict[str, Tested]
 
-    def to_html(self) -> str:
-        """One page."""
+    def to_html(self, *, plots: bool = True) -> str:
+        """One page, with plots unless told otherwise; those need matplotlib."""
         heads = "".join(
             f"<div><p class=name>{label}</p><p><b>{escape(one.directory)}</b><br>"
             f'<span class="badge {one.verdict}">{one.verdict}</span></p></div>'
@@ -103,10 +104,9 @@ class RunComparison:
                 for row in rows
             ]
             shown = table(("of", "first", "second", "the second is"), cells, " nn")
-            said = self._said(name)
-            blocks.append(
-                f"<section><h2>{escape(name)}</h2><p>{escape(said)}</p>{shown}</section>\n"
-            )
+            drawn = _plot(name, rows, several) if plots else ""
+            said = f"<h2>{escape(name)}</h2><p>{escape(self._said(name))}</p>"
+            blocks.append(f"<section>{said}{drawn}{shown}</section>\n")
         return document(f"{suite.name}: two runs", "".join(blocks))
 
     def to_markdown(self) -> str:
@@ -133,6 +133,17 @@ class RunComparison:
         if tested is None:
             return "Too few pairs for a test; intervals are compared one by one."
         return f"{tested.name} on {tested.pairs:,} pairs: p = {p_value(tested.p_value)}"
+
+
+def _plot(name: str, rows: Sequence[Row], several: bool) -> str:
+    """Both runs in one plot; nothing where there are too many rows to read."""
+    dots = [
+        Dot(place(row.where, template=several), series, quantity)
+        for row in rows
+        for series, quantity in (("first", row.first), ("second", row.second))
+    ]
+    svg = intervals(dots, name.replace("_", " "))
+    return "" if svg is None else f"<figure>{svg}</figure>\n"
 
 
 def compare_runs(first: Run, second: Run) -> RunComparison:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from formalm.reports.contents import Part
-from formalm.reports.plots import curves, intervals
+from formalm.reports.plots import Dot, curves, intervals
 from formalm.reports.words import place
+from formalm.suites import Measurement
 from formalm.suites.answers import Answer
 
 __all__ = ["figures_of"]
@@ -13,7 +16,7 @@ __all__ = ["figures_of"]
 def figures_of(part: Part) -> list[str]:
     """The plots of a query: an interval for each number, and what was found by the work spent."""
     drawn = [
-        intervals(found, name.replace("_", " "))
+        intervals(_dots(found), name.replace("_", " "))
         for name, found in part.measurements.items()
         if not (part.question.ask == "search" and name.startswith("rank"))
     ]
@@ -22,6 +25,15 @@ def figures_of(part: Part) -> list[str]:
         lines = {place(item.where): _real(answer) for item, answer in part.answered}
         drawn.append(curves(lines, ("tokens read by the model", "different real texts")))
     return [svg for svg in drawn if svg is not None]
+
+
+def _dots(found: Sequence[Measurement]) -> list[Dot]:
+    """A series for each template, where there is more to tell numbers apart."""
+    alone = all(set(one.where) == {"template"} for one in found)
+    return [
+        Dot(place(one.where), "" if alone else one.where.get("template", ""), one.quantity)
+        for one in found
+    ]
 
 
 def _real(answer: Answer) -> list[tuple[float, float]]:

@@ -18,6 +18,8 @@ __all__ = ["document", "table", "to_html"]
 MOST_HITS = 10
 MOST_TEXTS = 5
 MOST_OPEN = 24
+CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
+CONTROLS[0x7F] = 0x2421
 SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 
@@ -39,7 +41,8 @@ def to_html(contents: Contents, *, plots: bool = True) -> str:
 
 
 def document(title: str, body: str) -> str:
-    """A whole page around some blocks."""
+    """A whole page around some blocks; signs of control that models wrote are made visible."""
+    body = body.translate(CONTROLS)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

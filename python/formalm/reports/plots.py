@@ -8,13 +8,13 @@ import re
 import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.reports.words import place
-from formalm.suites import Measurement
+from formalm.stats import Quantity
 
-__all__ = ["curves", "intervals"]
+__all__ = ["Dot", "curves", "intervals"]
 
 # Stand-ins for the colours of the page: light and dark have their own.
 INK, GRID = "#010203", "#040506"
@@ -24,30 +24,39 @@ MOST_ROWS = 36
 DECADES = 2.5
 
 
-def intervals(measurements: Sequence[Measurement], title: str) -> str | None:
+@dataclass(frozen=True)
+class Dot:
+    """A number in its row, of one of the series."""
+
+    row: str
+    series: str
+    quantity: Quantity
+
+
+def intervals(dots: Sequence[Dot], title: str) -> str | None:
     """A dot and an interval for each number, one below the other; an SVG.
 
-    Values of several templates or filled slots stand in one row, told apart by colour and mark.
-    None if there is nothing to draw: fewer than two numbers, or none that is finite.
+    Series are told apart by colour and mark. None if there is nothing to draw: fewer than two
+    numbers, or none that is finite.
     """
-    rows, series = _arranged(measurements)
-    points = [one for one in measurements if math.isfinite(one.quantity.value)]
+    rows = list(dict.fromkeys(dot.row for dot in dots))
+    series = list(dict.fromkeys(dot.series for dot in dots))
+    points = [dot for dot in dots if math.isfinite(dot.quantity.value)]
     if len(points) < 2 or len(rows) > MOST_ROWS or len(series) > len(SERIES):
         return None
     with _figure(0.27 * len(rows) + (1.25 if len(series) > 1 else 0.9)) as (figure, axes):
         spread = 0.5 / max(1, len(series))
-        for one in points:
-            row, kind = _row_of(one, series)
-            y = rows.index(row) + (series.index(kind) - (len(series) - 1) / 2) * spread
-            colour, mark = SERIES[series.index(kind)], MARKS[series.index(kind)]
-            low, high = one.quantity.low, one.quantity.high
+        for dot in points:
+            kind = series.index(dot.series)
+            y = rows.index(dot.row) + (kind - (len(series) - 1) / 2) * spread
+            low, high = dot.quantity.low, dot.quantity.high
             if math.isfinite(low) and math.isfinite(high):
-                axes.plot([low, high], [y, y], color=colour, linewidth=2.2, alpha=0.55)
-            axes.plot([one.quantity.value], [y], mark, color=colour, markersize=5)
+                axes.plot([low, high], [y, y], color=SERIES[kind], linewidth=2.2, alpha=0.55)
+            axes.plot([dot.quantity.value], [y], MARKS[kind], color=SERIES[kind], markersize=5)
         axes.set_yticks(range(len(rows)), rows)
         axes.invert_yaxis()
         axes.set_xlabel(title)
-        _scale(axes, points)
+        _scale(axes, [dot.quantity for dot in points])
         if len(series) > 1:
             for number, name in enumerate(series):
                 axes.plot([], [], MARKS[number], color=SERIES[number], label=name)
@@ -73,32 +82,17 @@ def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str])
         return _svg(figure, " against ".join(labels))
 
 
-def _arranged(measurements: Sequence[Measurement]) -> tuple[list[str], list[str]]:
-    """The rows of a plot, and its series."""
-    plain = all(set(one.where) == {"template"} for one in measurements)
-    kinds = [""]
-    if not plain:  # of templates alone, each is a row of its own
-        kinds = list(dict.fromkeys(one.where.get("template", "") for one in measurements))
-    rows: dict[str, None] = {}
-    for one in measurements:
-        rows[_row_of(one, kinds)[0]] = None
-    return list(rows), kinds
-
-
-def _row_of(one: Measurement, series: Sequence[str]) -> tuple[str, str]:
-    kind = one.where.get("template", "")
-    rest = {name: text for name, text in one.where.items() if name != "template"}
-    return (place(rest) if rest else kind), kind if kind in series else series[0]
-
-
-def _scale(axes: Any, points: Sequence[Measurement]) -> None:
-    """A logarithm where numbers span decades; the whole range for shares."""
-    values = [one.quantity.value for one in points]
+def _scale(axes: Any, points: Sequence[Quantity]) -> None:
+    """A logarithm where numbers span decades, the whole range for shares, from 0 what has a 0."""
+    values = [one.value for one in points]
+    ends = [end for one in points for end in (one.low, one.high) if math.isfinite(end)]
     positive = [value for value in values if value > 0]
     if len(positive) == len(values) and math.log10(max(values) / min(values)) > DECADES:
         axes.set_xscale("log")
     elif all(0 <= value <= 1 for value in values) and max(values) > 0.3:
         axes.set_xlim(-0.02, 1.02)
+    elif min([*values, *ends]) >= 0:
+        axes.set_xlim(left=min(0.0, -0.02 * axes.get_xlim()[1]))
 
 
 def _legend(figure: Any, axes: Any, count: int) -> None:

@@ -1,13 +1,12 @@
 """Assertions on a model for tests, with three outcomes: pass, fail and inconclusive."""
 
-from formalm.testing.claims import (
-    Claim,
-    Inconclusive,
+from formalm.testing.assertions import (
     assert_conforms,
     assert_mass,
     assert_never,
     assert_rank,
 )
+from formalm.testing.claims import Claim, Inconclusive
 
 __all__ = [
     "Claim",

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from formalm.testing.claims import (
-    Inconclusive,
+from formalm.testing.assertions import (
     assert_conforms,
     assert_mass,
     assert_never,
     assert_rank,
-    open_claims,
 )
+from formalm.testing.claims import Inconclusive, open_claims
 
 INCONCLUSIVE = 3
 """How a session ends in which nothing failed and something was inconclusive."""
@@ -83,9 +82,10 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """End with 3 if nothing failed outright and something was inconclusive."""
+    """End with 3 if nothing failed outright and something was inconclusive, expected or not."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     stats = getattr(reporter, "stats", {})
     failed = stats.get("failed") or stats.get("error")
-    if exitstatus == pytest.ExitCode.TESTS_FAILED and stats.get("inconclusive") and not failed:
+    finished = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if finished and stats.get("inconclusive") and not failed:
         session.exitstatus = INCONCLUSIVE

@@ -64,7 +64,7 @@ pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> 
     let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
     let (all, owners) = (lowering.productions.clone(), lowering.owners.clone());
     let start = (grammar.terminals.len() + grammar.start) as u32;
-    let Some(prepared) = Prepared::new(lowering, &barren(grammar, &automata), start) else {
+    let Some(prepared) = Prepared::new(lowering, &barren(grammar, &automata)?, start) else {
         return Ok(Ambiguity::default());
     };
     let first = grammar.terminals.len() as u32;

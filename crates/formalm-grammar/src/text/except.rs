@@ -30,7 +30,7 @@ impl Build<'_> {
         let whole = self.regular(first, DEPTH, span)?;
         let without = self.regular(second, DEPTH, span)?;
         let language = whole.difference(without)?;
-        let terminal = Terminal { name: name.clone(), language, span: Some(span) };
+        let terminal = Terminal { name: name.clone(), language, embedded: None, span: Some(span) };
         let (shape, sorted) = (Shape::default(), name.clone());
         self.terminals
             .push(Ranked { terminal, kind: Kind { priority: 0, text: None, shape, sorted } });

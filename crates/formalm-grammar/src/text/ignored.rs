@@ -55,7 +55,7 @@ impl Build<'_> {
         let language = self.regular(tree, DEPTH, span)?;
         let kind =
             Kind { priority: i64::MIN, text: None, shape: Shape::default(), sorted: name.clone() };
-        let terminal = Terminal { name, language, span: Some(span) };
+        let terminal = Terminal { name, language, embedded: None, span: Some(span) };
         self.terminals.push(Ranked { terminal, kind });
         Ok(self.terminals.len() - 1)
     }

@@ -155,7 +155,7 @@ impl Reader {
         Ok(if negative { -value } else { value })
     }
 
-    fn choice(&mut self) -> Result<Tree, Error> {
+    pub(super) fn choice(&mut self) -> Result<Tree, Error> {
         let mut list = vec![self.both()?];
         let mut aliases = vec![self.alias.take()];
         loop {
@@ -236,6 +236,7 @@ impl Reader {
                 self.range(start, (&text, &high), ignore_case || high_case)
             }
             Some('/') => self.pattern(),
+            Some('%') => self.inline(),
             Some('~') => {
                 self.scanner.at += 1;
                 self.blanks();
@@ -372,40 +373,5 @@ impl Reader {
             verbose: letters.contains('x'),
         };
         Ok(Tree::Leaf(Leaf::pattern(&self.scanner, &pattern, start + 1, flags, &letters)?))
-    }
-
-    fn statement(&mut self) -> Result<(), Error> {
-        let start = self.scanner.at;
-        self.scanner.at += 1;
-        let name = self.name()?;
-        self.blanks();
-        match &*name {
-            "ignore" => {
-                let tree = self.choice()?;
-                self.source.ignored.push((tree, self.scanner.span(start)));
-                Ok(())
-            }
-            "whole" => {
-                let tree = self.choice()?;
-                self.source.whole.push((tree, self.scanner.span(start)));
-                Ok(())
-            }
-            "declare" => {
-                while self.scanner.peek().is_some_and(is_name) {
-                    let start = self.scanner.at;
-                    let name = self.name()?;
-                    self.source.declared.push((name, self.scanner.span(start)));
-                    self.blanks();
-                }
-                Ok(())
-            }
-            "import" => self.import(start),
-            "override" | "extend" => {
-                let hint = Some("write the definition as it is meant");
-                let message = format!("%{name} changes what was imported: not supported");
-                Err(self.scanner.refuse(start, &message, hint))
-            }
-            _ => Err(self.scanner.refuse(start, &format!("%{name} is not known"), None)),
-        }
     }
 }

@@ -55,7 +55,8 @@ impl Build<'_> {
                 return Err(refused(message, "columns tell it: it has no pattern"));
             }
             let language = Expression::texts(Vec::new());
-            let terminal = Terminal { name: name.clone(), language, span: Some(*span) };
+            let terminal =
+                Terminal { name: name.clone(), language, embedded: None, span: Some(*span) };
             let shape = Shape::endless();
             let kind = Kind { priority: 0, text: None, shape, sorted: name.clone() };
             self.terminals.push(Ranked { terminal, kind });

@@ -7,34 +7,28 @@ mod edges;
 mod except;
 mod gbnf;
 mod ignored;
+mod inline;
 mod lark;
 mod leaves;
 mod levels;
 mod marks;
+mod options;
 mod order;
 mod regular;
 mod repeats;
 mod scanner;
 mod shape;
+mod statements;
 mod trees;
 
-use formalm_automata::{Error, Expression, Span};
+use formalm_automata::{Error, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::shown::{Shaped, Shown};
+pub use inline::{Inlined, inlined};
 use leaves::Leaf;
 pub use levels::Levels;
-
-/// In which syntax a grammar is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Syntax {
-    /// Lark's.
-    Lark,
-    /// That of llama.cpp.
-    Gbnf,
-    /// That of ISO/IEC 14977, or that of the W3C.
-    Ebnf,
-}
+pub use options::{Options, Syntax};
 
 /// Reads the text of a grammar. Without a choice of `lexing`, Lark's lexemes are the longest and
 /// those of the other syntaxes are read in any way. `start` is the rule to start with; without
@@ -58,25 +52,18 @@ pub fn parse(
     lexing: Option<Lexing>,
     start: Option<&str>,
 ) -> Result<Grammar, Error> {
-    parse_with(text, syntax, lexing, start, &[], None)
+    let start = start.map(str::to_owned);
+    parse_with(text, &Options { lexing, start, ..Options::new(syntax) })
 }
 
-/// Reads a text of Lark whose declared terminals are given as languages. They compete as patterns
-/// without end that are written where they first occur. With `levels`, columns tell two of them.
+/// Reads a text with all that goes with it.
 ///
 /// # Errors
 ///
 /// As [`parse`]; also for languages of names that the text does not declare, and for readings and
 /// syntaxes that have no place for them.
-pub fn parse_with(
-    text: &str,
-    syntax: Syntax,
-    lexing: Option<Lexing>,
-    start: Option<&str>,
-    languages: &[(String, Expression)],
-    levels: Option<&Levels>,
-) -> Result<Grammar, Error> {
-    let (grammar, _) = read(text, syntax, lexing, start, languages, levels, false)?;
+pub fn parse_with(text: &str, options: &Options) -> Result<Grammar, Error> {
+    let (grammar, _) = read(text, options, false)?;
     Ok(regular::merged(grammar))
 }
 
@@ -86,64 +73,19 @@ pub fn parse_with(
 /// # Errors
 ///
 /// As [`parse_with`].
-pub fn parse_shaped(
-    text: &str,
-    syntax: Syntax,
-    lexing: Option<Lexing>,
-    start: Option<&str>,
-    languages: &[(String, Expression)],
-    levels: Option<&Levels>,
-) -> Result<Shaped, Error> {
-    let (grammar, shown) = read(text, syntax, lexing, start, languages, levels, true)?;
+pub fn parse_shaped(text: &str, options: &Options) -> Result<Shaped, Error> {
+    let (grammar, shown) = read(text, options, true)?;
     Ok(Shaped { grammar, shown })
 }
 
-fn read(
-    text: &str,
-    syntax: Syntax,
-    lexing: Option<Lexing>,
-    start: Option<&str>,
-    languages: &[(String, Expression)],
-    levels: Option<&Levels>,
-    shaped: bool,
-) -> Result<(Grammar, Vec<Shown>), Error> {
-    if levels.is_some() && syntax != Syntax::Lark {
-        return Err(Error::Language {
-            message: "indentation is told in Lark text, whose terminals have names".to_owned(),
-            span: None,
-            hint: Some("write the grammar in the syntax of Lark".to_owned()),
-        });
-    }
-    if !languages.is_empty() && (syntax != Syntax::Lark || lexing == Some(Lexing::First)) {
-        return Err(Error::Language {
-            message: "languages are terminals of Lark text whose lexemes are the longest, or read \
-                      in any way"
-                .to_owned(),
-            span: None,
-            hint: Some("write them as patterns".to_owned()),
-        });
-    }
-    let source = match syntax {
+fn read(text: &str, options: &Options, shaped: bool) -> Result<(Grammar, Vec<Shown>), Error> {
+    options.check()?;
+    let source = match options.syntax {
         Syntax::Lark => lark::read(text)?,
         Syntax::Gbnf => gbnf::read(text)?,
         Syntax::Ebnf => ebnf::read(text)?,
     };
-    if lexing == Some(Lexing::First) && syntax != Syntax::Lark {
-        return Err(Error::Language {
-            message: "the first lexeme in Lark's order is a reading of Lark text only".to_owned(),
-            span: None,
-            hint: Some("read lexemes in any way, or the longest".to_owned()),
-        });
-    }
-    let default = if syntax == Syntax::Lark { Lexing::Longest } else { Lexing::Any };
-    let lexing = lexing.unwrap_or(default);
-    let first = match syntax {
-        Syntax::Lark => Some("start".to_owned()),
-        Syntax::Gbnf => Some("root".to_owned()),
-        Syntax::Ebnf => source.rules.first().map(|rule| rule.name.clone()),
-    };
-    let start = start.map(str::to_owned).or(first).unwrap_or_default();
-    build::grammar(text, source, lexing, &start, languages, levels, shaped)
+    build::grammar(text, source, options, shaped)
 }
 
 /// A right-hand side as written.
@@ -191,5 +133,6 @@ struct Source {
     ignored: Vec<(Tree, Span)>,
     whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
+    inlined: Vec<Inlined>,
     notes: Vec<crate::grammar::Note>,
 }

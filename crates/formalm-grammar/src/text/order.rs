@@ -37,7 +37,9 @@ pub(super) fn ordered(ranked: Vec<Ranked>, grammar: Grammar) -> Result<Grammar, 
             let Kind { priority, shape, text, .. } = &ranked[at].kind;
             let named = ranked[at].terminal.name.chars().count();
             let length = if text.is_some() { named } else { 0 };
-            (Reverse(*priority), text.is_none(), Reverse(shape.most), Reverse(length), at)
+            let written = ranked[at].terminal.span.map_or((0, 0), |span| (span.start, span.end));
+            let kind = (Reverse(*priority), text.is_none(), Reverse(shape.most), Reverse(length));
+            (kind, written, at)
         });
     }
     let mut place = vec![0; order.len()];

@@ -105,7 +105,8 @@ impl Merging<'_> {
         let found = match node {
             Node::Empty => Some((syntax::Node::Empty, 1)),
             Node::Terminal(at) => {
-                let pattern = self.old.terminals[*at].language.as_pattern()?;
+                let terminal = &self.old.terminals[*at];
+                let pattern = terminal.language.as_pattern()?;
                 Some((pattern.root.clone(), size(&pattern.root)))
             }
             Node::Rule(at) => return self.rule(*at, depth),
@@ -222,7 +223,7 @@ impl Merging<'_> {
             _ => format!("{name}.{}", self.terminals.len()),
         };
         let language = super::leaves::language(pattern);
-        self.terminals.push(Terminal { name, language, span: None });
+        self.terminals.push(Terminal { name, language, embedded: None, span: None });
         self.known.insert(node.clone(), self.terminals.len() - 1);
         Node::Terminal(self.terminals.len() - 1)
     }

@@ -83,9 +83,13 @@ impl Input for Ordered<'_> {
     }
 }
 
+/// The machines of terminals, and of embedded languages.
+type Machines<'a> = (&'a [Option<Arc<Automaton>>], &'a [Option<Arc<dyn Machine>>]);
+
 /// Lexemes in every way there is.
 pub(super) struct Free<'a> {
     automata: &'a [Option<Arc<Automaton>>],
+    embedded: &'a [Option<Arc<dyn Machine>>],
     ahead: &'a [bool],
     ignored: &'a [u32],
     text: &'a [u8],
@@ -95,15 +99,19 @@ pub(super) struct Free<'a> {
 
 impl<'a> Free<'a> {
     pub(super) fn new(
-        (automata, ahead): (&'a [Option<Arc<Automaton>>], &'a [bool]),
+        (automata, embedded): Machines<'a>,
+        ahead: &'a [bool],
         ignored: &'a [u32],
         text: &'a [u8],
     ) -> Free<'a> {
-        Free { automata, ahead, ignored, text, skipped: FxHashMap::default() }
+        Free { automata, embedded, ahead, ignored, text, skipped: FxHashMap::default() }
     }
 
     /// Ends of the lexemes of a terminal, none of them empty.
     fn matches(&self, terminal: u32, at: usize, steps: &mut Steps) -> Result<Vec<usize>, Error> {
+        if let Some(machine) = &self.embedded[terminal as usize] {
+            return member_ends(&**machine, self.text, at, steps);
+        }
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
         let mut state = automaton.start();
         let mut ends = Vec::new();
@@ -196,12 +204,37 @@ impl Input for Free<'_> {
 }
 
 /// The bytes that lexemes of each terminal begin with.
-pub(super) fn first_bytes(automata: &[Option<Arc<Automaton>>]) -> Result<Vec<ByteSet>, Error> {
-    let of = |one: &Option<Arc<Automaton>>| match one {
-        Some(one) => one.live_bytes(one.start()),
-        None => Ok(ByteSet::default()),
+pub(super) fn first_bytes(
+    automata: &[Option<Arc<Automaton>>],
+    embedded: &[Option<Arc<dyn Machine>>],
+) -> Result<Vec<ByteSet>, Error> {
+    let of = |(one, other): (&Option<Arc<Automaton>>, &Option<Arc<dyn Machine>>)| match (one, other)
+    {
+        (Some(one), _) => one.live_bytes(one.start()),
+        (None, Some(one)) => one.live_bytes(one.start()),
+        (None, None) => Ok(ByteSet::default()),
     };
-    automata.iter().map(of).collect()
+    automata.iter().zip(embedded).map(of).collect()
+}
+
+/// Ends of the members of an embedded language that begin at a place, none of them empty.
+fn member_ends(
+    machine: &dyn Machine,
+    text: &[u8],
+    at: usize,
+    steps: &mut Steps,
+) -> Result<Vec<usize>, Error> {
+    let mut state = machine.start();
+    let mut ends = Vec::new();
+    for (place, &byte) in text.iter().enumerate().skip(at) {
+        steps.spend(1)?;
+        match machine.step(state, byte)? {
+            Some(next) => state = next,
+            None => break,
+        }
+        ends.extend(machine.is_accepting(state).then_some(place + 1));
+    }
+    Ok(ends)
 }
 
 /// A reading with the way to it.
@@ -292,10 +325,16 @@ impl Core {
             }
             return;
         }
+        if let Some(terminal) = self.read_as(terminal) {
+            lexemes.push(Lexeme { terminal, start, end });
+        }
+    }
+
+    /// The terminal that a lexeme is to the rules; `None` if it is ignored.
+    pub(super) fn read_as(&self, terminal: u32) -> Option<u32> {
         match terminal.checked_sub(self.terminals) {
-            Some(terminal) => lexemes.push(Lexeme { terminal, start, end }),
-            None if self.is_ignored(terminal) => {}
-            None => lexemes.push(Lexeme { terminal, start, end }),
+            Some(terminal) => Some(terminal),
+            None => (!self.is_ignored(terminal)).then_some(terminal),
         }
     }
 }

@@ -7,16 +7,17 @@
 mod chart;
 mod forest;
 mod lexemes;
+mod paths;
 mod productions;
 mod written;
 
-use formalm_automata::{Automaton, Error};
+use formalm_automata::{Automaton, Error, Machine};
 use num_bigint::BigUint;
 use std::sync::Arc;
 
 use crate::automaton::GrammarAutomaton;
 use crate::core::{ignored, terminals};
-use crate::grammar::Lexing;
+use crate::grammar::{Grammar, Lexing, Terminal};
 use crate::lexer::Lexer;
 use crate::limits::Limits;
 use crate::lower::Lowering;
@@ -24,6 +25,7 @@ use crate::shown::Shaped;
 use chart::Chart;
 use forest::Forest;
 use lexemes::{Free, Ordered};
+use paths::Paths;
 use productions::{Productions, Steps};
 pub use written::{Branch, Part};
 
@@ -37,6 +39,8 @@ pub struct Trees {
     productions: Productions,
     /// The machines of the terminals, where lexemes are read in any way.
     automata: Vec<Option<Arc<Automaton>>>,
+    /// The machines of embedded languages.
+    embedded: Vec<Option<Arc<dyn Machine>>>,
     /// Whether each of them looks ahead.
     ahead: Vec<bool>,
     ignored: Vec<u32>,
@@ -61,10 +65,12 @@ impl Trees {
         let grammar = &shaped.grammar;
         grammar.check()?;
         let (automata, nullable) = terminals(grammar)?;
+        let embedded: Vec<_> = grammar.terminals.iter().map(machine).collect();
         let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
         let ignored = ignored(grammar);
-        let free = grammar.lexing == Lexing::Any;
-        let firsts = if free { lexemes::first_bytes(&automata)? } else { Vec::new() };
+        // Where lexemes are not one after the other, bytes say what may come next.
+        let free = grammar.lexing == Lexing::Any || has_embedded(grammar);
+        let firsts = if free { lexemes::first_bytes(&automata, &embedded)? } else { Vec::new() };
         let start = (grammar.terminals.len() + grammar.start) as u32;
         let productions = Productions::new(
             lowering,
@@ -74,7 +80,7 @@ impl Trees {
         );
         let automata = if free { automata } else { Vec::new() };
         let ahead = grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
-        Ok(Trees { shaped, productions, automata, ahead, ignored })
+        Ok(Trees { shaped, productions, automata, embedded, ahead, ignored })
     }
 
     /// A shortest text of each terminal that is not empty; none for those without a text.
@@ -89,6 +95,9 @@ impl Trees {
         let mut lexer = Lexer::new(automata, ahead, None);
         let all = 0..self.shaped.grammar.terminals.len() as u32;
         all.map(|terminal| {
+            if let Some(machine) = &self.embedded[terminal as usize] {
+                return machine.shortest(machine.start()).map(Some);
+            }
             let start = lexer.start(std::iter::once(terminal));
             let thread = lexer.lists.get(start).first().copied();
             thread.map(|thread| Ok(lexer.completion(thread)?.to_vec())).transpose()
@@ -133,7 +142,11 @@ impl Trees {
     ) -> Result<Option<Parse>, Error> {
         let mut steps = Steps::new(steps);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
-            let mut input = Free::new((&self.automata, &self.ahead), &self.ignored, text);
+            let machines = (&self.automata[..], &self.embedded[..]);
+            let mut input = Free::new(machines, &self.ahead, &self.ignored, text);
+            Chart::new(&self.productions, &mut input, &mut steps)?
+        } else if has_embedded(&self.shaped.grammar) {
+            let mut input = Paths::new(automaton, text, &mut steps)?;
             Chart::new(&self.productions, &mut input, &mut steps)?
         } else {
             let Some(lexemes) = automaton.lexemes(text)? else { return Ok(None) };
@@ -144,4 +157,12 @@ impl Trees {
         let branches = written::branches(self, &forest, whole);
         Ok(Some(Parse { count: forest.ways(root).cloned(), branches }))
     }
+}
+
+fn machine(terminal: &Terminal) -> Option<Arc<dyn Machine>> {
+    terminal.embedded.as_ref().map(|one| Arc::clone(&one.machine))
+}
+
+fn has_embedded(grammar: &Grammar) -> bool {
+    grammar.terminals.iter().any(|one| one.embedded.is_some())
 }

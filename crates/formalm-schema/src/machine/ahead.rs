@@ -146,7 +146,8 @@ impl Looking<'_> {
     }
 
     pub(super) fn few(&self, place: Place) -> Result<Option<ByteSet>, Error> {
-        let blanks = self.grown.core.options.blanks > 0;
+        let options = &self.grown.core.options;
+        let blanks = options.blanks > 0 || options.layout.is_some();
         let bytes: &[u8] = match place.frame {
             Frame::Done => b"",
             Frame::Value { .. } => b" \n\r\t\"[{-0123456789tfn",

@@ -3,12 +3,17 @@
 use formalm_automata::{Error, Resource};
 
 use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place, TruthsId};
+use super::gaps::{At, Gap};
 use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
+use crate::decimal::MAX_DIGITS;
 use crate::formula::{Atom, Form, TRUE};
 use crate::node::Type;
 use crate::solve::{FEW_VALUES, Listed, Rest};
 use crate::value::ValueId;
+
+/// Containers in an item that must be distinct, as the reader of JSON has it.
+const MAX_DEPTH: u64 = 127;
 
 impl Grown {
     /// Closes a value: the frame below learns the truths it asked for.
@@ -18,7 +23,7 @@ impl Grown {
         truths: TruthsId,
         record: Recorded,
     ) -> Result<Option<Place>, Error> {
-        let blanks = self.core.options.blanks;
+        let blanks = self.gap_start();
         let mode = Mode::After;
         match *self.frames.get(below.0) {
             Frame::Object { owes, gone, order, below, .. } => {
@@ -77,8 +82,8 @@ impl Grown {
             // Looking ahead, where there is no end of other items.
             return self.closed(owes, truths).map(Some);
         }
-        let value = self.recorded_value(record, from);
-        let after = self.after_child(owes, truths, value)?;
+        let value = self.recorded_value(record, from)?;
+        let after = self.after_child(owes, truths, Some(value))?;
         let owed = self.parts.owes.get(after.0).clone();
         let total = self.core.total(&owed);
         Ok(self.core.some_array(total)?.then_some(after))
@@ -93,22 +98,20 @@ impl Grown {
         unique
     }
 
-    fn recorded_value(&mut self, record: Recorded, from: u32) -> Option<ValueId> {
+    /// An item that was read, which is JSON; it is too deep or has too long a number to be compared
+    /// with others where it has no value.
+    fn recorded_value(&mut self, record: Recorded, from: u32) -> Result<ValueId, Error> {
         let text = self.recorded(record, from);
-        let json = serde_json::from_slice(&text).ok()?;
+        let limit = |resource, allowed| Error::Limit { resource, needed: allowed + 1, allowed };
+        let json =
+            serde_json::from_slice(&text).map_err(|_| limit(Resource::Nesting, MAX_DEPTH))?;
         let schema = &mut self.core.schema;
-        schema.values.read(&json, &mut schema.names)
+        let value = schema.values.read(&json, &mut schema.names);
+        value.ok_or_else(|| limit(Resource::Digits, MAX_DIGITS as u64))
     }
 
     pub(super) fn check_nesting(&self, below: FrameId) -> Result<(), Error> {
-        let (mut depth, mut at) = (1u64, below);
-        loop {
-            at = match *self.frames.get(at.0) {
-                Frame::Object { below, .. } | Frame::Array { below, .. } => below,
-                _ => break,
-            };
-            depth += 1;
-        }
+        let depth = u64::from(self.depth(below)) + 1;
         let allowed = u64::from(self.core.limits.nesting);
         if depth > allowed {
             return Err(Error::Limit { resource: Resource::Nesting, needed: depth, allowed });
@@ -166,20 +169,33 @@ impl Grown {
         let Frame::Object { owes, gone, order, mode, blanks, below } = frame else {
             return Ok(None);
         };
-        let full = self.core.options.blanks;
-        if is_blank(byte) {
-            let Some(blanks) = blanks.checked_sub(1) else { return Ok(None) };
-            let frame = Frame::Object { owes, gone, order, mode, blanks, below };
-            return Ok(Some(Place { frame, record }));
-        }
+        let (full, depth) = (self.gap_start(), self.depth(below) + 1);
+        let gap = Gap::behind(mode);
         // Names do not depend on where the blanks are.
         let next = Frame::Object { owes, gone, order, mode: Mode::Next, blanks: full, below };
+        if is_blank(byte) {
+            let begins = self.core.options.layout.is_some() && blanks == 0;
+            let Some(blanks) = self.blank(gap, depth, blanks, byte) else { return Ok(None) };
+            // The first blank of a layout says what will stand behind it.
+            let viable = match mode {
+                Mode::First if begins => self.some_name(next)?,
+                Mode::After if begins => self.ended(owes).is_some(),
+                _ => true,
+            };
+            let frame = Frame::Object { owes, gone, order, mode, blanks, below };
+            return Ok(viable.then_some(Place { frame, record }));
+        }
+        let (begun, ends) = (self.gap_begun(blanks), self.gap_ends(gap, depth, blanks));
         let frame = match (mode, byte) {
+            (Mode::First, b'}') if begun => None,
+            (Mode::After, b'}') if !ends => None,
             (Mode::First | Mode::After, b'}') => match self.ended(owes) {
                 Some(truths) => return self.close(below, truths, record),
                 None => return Ok(None),
             },
+            (Mode::After, b',') if begun => None,
             (Mode::After, b',') => self.some_name(next)?.then_some(next),
+            _ if !ends => None,
             (Mode::First | Mode::Next, b'"') => self.open_name(next)?,
             (Mode::Colon, b':') => {
                 let Some((owes, child)) = self.member(owes, gone)? else { return Ok(None) };
@@ -221,20 +237,32 @@ impl Grown {
         grown: Recorded,
     ) -> Result<Option<Place>, Error> {
         let Frame::Array { owes, mode, blanks, from, below } = frame else { return Ok(None) };
+        let (gap, depth) = (Gap::behind(mode), self.depth(below) + 1);
+        let (begun, ends) = (self.gap_begun(blanks), self.gap_ends(gap, depth, blanks));
         match (mode, byte) {
+            (Mode::First, b']') if begun => Ok(None),
+            (Mode::After, b']') if !ends => Ok(None),
             (Mode::First | Mode::After, b']') => match self.ended(owes) {
                 Some(truths) => self.close(below, truths, grown),
                 None => Ok(None),
             },
-            (Mode::After, b',') => self.open_item(owes, below, grown, self.core.options.blanks),
+            (Mode::After, b',') if begun => Ok(None),
+            (Mode::After, b',') => self.open_item(owes, below, grown, self.gap_start()),
             (Mode::First | Mode::After, byte) if is_blank(byte) => {
-                let Some(blanks) = blanks.checked_sub(1) else { return Ok(None) };
+                let begins = self.core.options.layout.is_some() && blanks == 0;
+                let Some(blanks) = self.blank(gap, depth, blanks, byte) else { return Ok(None) };
+                let viable = match mode {
+                    Mode::First if begins => self.item(owes)?.is_some(),
+                    Mode::After if begins => self.ended(owes).is_some(),
+                    _ => true,
+                };
                 let frame = Frame::Array { owes, mode, blanks, from, below };
-                Ok(Some(Place { frame, record: grown }))
+                Ok(viable.then_some(Place { frame, record: grown }))
             }
+            (Mode::First, _) if !ends => Ok(None),
             (Mode::First, byte) => {
                 // The blanks before the first item were read in the array.
-                match self.open_item(owes, below, record, 0)? {
+                match self.open_item(owes, below, record, self.gap_over())? {
                     Some(place) => self.read(place, byte),
                     None => Ok(None),
                 }
@@ -249,13 +277,13 @@ impl Grown {
         owes: OwesId,
         below: FrameId,
         record: Recorded,
-        blanks: u8,
+        blanks: At,
     ) -> Result<Option<Place>, Error> {
         let Some((owes, child)) = self.item(owes)? else { return Ok(None) };
         let unique = self.is_unique(owes);
         let record = if unique && record == UNRECORDED { EMPTY_RECORD } else { record };
         let from = if unique { self.records.get(record).2 } else { 0 };
-        let full = self.core.options.blanks;
+        let full = self.gap_start();
         let array = Frame::Array { owes, mode: Mode::Inside, blanks: full, from, below };
         let below = self.frame(array);
         Ok(Some(Place { frame: Frame::Value { owes: child, blanks, below }, record }))

@@ -4,15 +4,19 @@ mod ahead;
 mod bounds;
 mod containers;
 mod derive;
+mod exponents;
 mod forgetting;
 mod frame;
+mod gaps;
 mod keys;
 mod known;
 mod lengths;
 mod names;
 mod naming;
 mod needs;
+mod number_needs;
 mod numbers;
+mod owed;
 mod runs;
 mod scalars;
 mod shortcuts;
@@ -52,6 +56,8 @@ const EMPTY_RECORD: Recorded = 1;
 pub(crate) struct Grown {
     pub(crate) core: Core,
     frames: Table<Frame>,
+    /// Objects and arrays that are open, for each frame.
+    depths: Vec<u32>,
     states: Table<Place>,
     /// Recorded texts, each one byte longer than another: `(the other, byte, length)`.
     records: Table<(Recorded, u8, u32)>,
@@ -137,6 +143,7 @@ impl SchemaAutomaton {
         let mut grown = Grown {
             core,
             frames: Table::default(),
+            depths: vec![0],
             states: Table::default(),
             records: Table::default(),
             next: FxHashMap::default(),
@@ -154,7 +161,7 @@ impl SchemaAutomaton {
         grown.records.intern((0, 1, 0));
         let owes = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
         let owes = grown.parts.owes(owes);
-        let frame = Frame::Value { owes, blanks: options.blanks, below: DONE };
+        let frame = Frame::Value { owes, blanks: 0, below: DONE };
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
@@ -359,7 +366,11 @@ impl Grown {
     }
 
     pub(super) fn frame(&mut self, frame: Frame) -> FrameId {
-        FrameId(self.frames.intern(frame))
+        let id = self.frames.intern(frame);
+        if id as usize == self.depths.len() {
+            self.depths.push(self.depth_of(&frame));
+        }
+        FrameId(id)
     }
 
     /// The place after a byte; `None` if no instance continues so.

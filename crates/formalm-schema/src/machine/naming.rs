@@ -365,7 +365,7 @@ impl Grown {
         let owes = self.after_name(owes, like)?;
         let gone = self.gone_after(gone, order, name);
         let Frame::Object { below, .. } = *self.frames.get(object.0) else { return Ok(None) };
-        let (mode, blanks) = (super::frame::Mode::Colon, self.core.options.blanks);
+        let (mode, blanks) = (super::frame::Mode::Colon, self.gap_start());
         Ok(Some(Frame::Object { owes, gone, order, mode, blanks, below }))
     }
 

@@ -36,17 +36,21 @@ impl Grown {
     pub(super) fn read_value(
         &mut self,
         owes: OwesId,
-        blanks: u8,
+        blanks: u16,
         below: FrameId,
         byte: u8,
     ) -> Result<Option<Frame>, Error> {
+        let (gap, depth) = self.gap_of_value(below);
         if is_blank(byte) && below != super::DONE {
-            let blanks = blanks.checked_sub(1);
+            let blanks = self.blank(gap, depth, blanks, byte);
             return Ok(blanks.map(|blanks| Frame::Value { owes, blanks, below }));
         }
         let Some((of, rest)) = opens(byte) else { return Ok(None) };
+        if below != super::DONE && !self.gap_ends(gap, depth, blanks) {
+            return Ok(None);
+        }
         let Some(opened) = self.open(owes, byte, of)? else { return Ok(None) };
-        let (blanks, mode) = (self.core.options.blanks, Mode::First);
+        let (blanks, mode) = (self.gap_start(), Mode::First);
         Ok(Some(match opened {
             Opened::Word(truths) => Frame::Word { rest, truths, below },
             Opened::Text(language, asked) => {
@@ -219,7 +223,8 @@ impl Digits {
         };
         let digit = if byte == b'-' { 0 } else { byte - b'0' };
         let digits = num_bigint::BigInt::from(digit);
-        Digits { negative: byte == b'-', part, digits, places: 0, more: false }
+        let negative = byte == b'-';
+        Digits { negative, part, digits, places: 0, more: false, power: 0, divides: false }
     }
 
     /// The same where the value does not matter.

@@ -7,19 +7,21 @@ mod checks;
 mod fields;
 mod format;
 mod keywords;
+mod resources;
 mod unread;
 
 use formalm_automata::{Error, Resource as Limited};
-use referencing::{Draft, Registry, Resolver, Vocabulary};
+use referencing::{Draft, Resolver, Vocabulary};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use crate::document::Document;
 use crate::node::{Effect, Node, NodeId, Note, Rule, Schema};
 use crate::options::Options;
+use resources::{ROOT, missing, registry};
 
-/// The URI of schemas that have none.
-const ROOT: &str = "json-schema:///";
+/// What to do about a reference that leads nowhere.
+const HINT: &str = "pass what a schema refers to as resources, by URI";
 
 /// Subschemas in their surroundings; more are refused.
 const MAX_NODES: usize = 500_000;
@@ -31,18 +33,6 @@ pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<
         message: format!("{message} (at {place})"),
         span: None,
         hint: hint.map(str::to_owned),
-    }
-}
-
-/// Remote resources are those the user passes, and no others.
-struct NoRetrieval;
-
-impl referencing::Retrieve for NoRetrieval {
-    fn retrieve(
-        &self,
-        uri: &referencing::Uri<String>,
-    ) -> Result<Json, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("{uri} is not among the resources passed").into())
     }
 }
 
@@ -93,32 +83,8 @@ pub(crate) fn read_beside(
     options: Options,
 ) -> Result<Schema, Error> {
     let json = &schema.0;
-    let draft = known_draft(json, resources);
-    let base = json.get(draft.id_keyword()).and_then(Json::as_str);
-    let base = match base {
-        Some(id) if !id.starts_with('#') => referencing::uri::from_str(id.trim_end_matches('#'))
-            .ok()
-            .filter(|uri| uri.as_str().contains("://"))
-            .map_or_else(|| ROOT.to_owned(), |uri| uri.as_str().to_owned()),
-        _ => ROOT.to_owned(),
-    };
-    let failed = |error: &dyn std::fmt::Display| {
-        let message = error.to_string();
-        let place = place_of_reference(json, &message).unwrap_or_default();
-        refuse(&place, message, Some("pass what a schema refers to as resources, by URI"))
-    };
-    let mut builder = Registry::new().draft(draft).retriever(NoRetrieval);
-    for (uri, Document(resource)) in resources {
-        let draft = known_draft(resource, resources);
-        let draft = if draft == Draft::Unknown { Draft::Draft202012 } else { draft };
-        builder = builder
-            .add(uri, draft.create_resource_ref(resource))
-            .map_err(|error| failed(&error))?;
-    }
-    let builder =
-        builder.add(&base, draft.create_resource_ref(json)).map_err(|error| failed(&error))?;
-    let registry = builder.prepare().map_err(|error| failed(&error))?;
-    let base = referencing::uri::from_str(&base).map_err(|error| failed(&error))?;
+    let (registry, base, draft) = registry(json, resources)?;
+    let base = referencing::uri::from_str(&base).map_err(|error| refuse("", error, Some(HINT)))?;
     let mut reader = Reader {
         schema: before,
         options,
@@ -136,48 +102,6 @@ pub(crate) fn read_beside(
     }
     checks::in_place(&reader.schema)?;
     Ok(reader.schema)
-}
-
-/// The draft of a document; a meta-schema nobody knows leaves the newest.
-fn known_draft(json: &Json, resources: &[(String, Document)]) -> Draft {
-    let named = json.get("$schema").and_then(Json::as_str);
-    match Draft::default().detect(json) {
-        Draft::Unknown => {
-            let known = named.is_some_and(|uri| {
-                resources
-                    .iter()
-                    .any(|(one, _)| one.trim_end_matches('#') == uri.trim_end_matches('#'))
-            });
-            if known { Draft::Unknown } else { Draft::default() }
-        }
-        draft => draft,
-    }
-}
-
-/// The pointer of the reference that a message speaks of by its URI, which ends as it does.
-fn place_of_reference(json: &Json, message: &str) -> Option<String> {
-    let mut stack = vec![(json, "#".to_owned())];
-    while let Some((json, place)) = stack.pop() {
-        let below = |part: &str| format!("{place}/{}", part.replace('~', "~0").replace('/', "~1"));
-        match json {
-            Json::Array(list) => {
-                let items = list.iter().enumerate().rev();
-                stack.extend(items.map(|(at, one)| (one, below(&at.to_string()))));
-            }
-            Json::Object(map) => {
-                for keyword in ["$ref", "$dynamicRef", "$schema"] {
-                    let text = map.get(keyword).and_then(Json::as_str).unwrap_or_default();
-                    let uri = text.split('#').next().unwrap_or_default();
-                    if !uri.is_empty() && message.contains(uri) {
-                        return Some(below(keyword));
-                    }
-                }
-                stack.extend(map.iter().rev().map(|(name, one)| (one, below(name))));
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 fn mentions_dynamic(json: &Json) -> bool {
@@ -317,6 +241,11 @@ impl<'r> Reader<'r> {
         let Json::String(text) = reference else {
             return Err(refuse(&here.pointer, format!("{keyword} is a text"), None));
         };
+        let document = text.split('#').next().unwrap_or_default();
+        let absent = |found: &referencing::Resolved<'_>| found.contents().is_null();
+        if !document.is_empty() && at.resolver.lookup(document).as_ref().is_ok_and(absent) {
+            return Err(refuse(&here.pointer, missing(document), Some(HINT)));
+        }
         let found = match at.resolver.lookup(text) {
             Ok(found) => found,
             Err(error) => match self.below_root(text, at) {
@@ -325,10 +254,7 @@ impl<'r> Reader<'r> {
                     self.note(&here.pointer, message);
                     found
                 }
-                None => {
-                    let hint = "pass what a schema refers to as resources, by URI";
-                    return Err(refuse(&here.pointer, error, Some(hint)));
-                }
+                None => return Err(refuse(&here.pointer, error, Some(HINT))),
             },
         };
         self.resolved(found, text, at)

@@ -1,0 +1,89 @@
+//! Right-hand sides: names become numbers.
+
+use formalm_automata::{Error, Span};
+
+use super::super::lark::is_terminal;
+use super::super::trees::substituted;
+use super::super::{RuleSource, Tree};
+use super::Build;
+use crate::grammar::Node;
+use crate::shown::Shown;
+
+impl Build<'_> {
+    pub(super) fn body(
+        &mut self,
+        tree: &Tree,
+        rule: &RuleSource,
+        given: &[Tree],
+    ) -> Result<Node, Error> {
+        Ok(match tree {
+            Tree::Leaf(leaf) if leaf.literal && leaf.written == "\"\"" => Node::Empty,
+            Tree::Leaf(leaf) => {
+                let at = self.anonymous(leaf)?;
+                self.lexeme(at, leaf.literal && !rule.shown.keeps_all)
+            }
+            Tree::Name(name, arguments, span) => {
+                if let Some(at) = rule.parameters.iter().position(|one| one == name) {
+                    return self.body(&given[at], &PLAIN, &[]);
+                }
+                if self.has_terminal(name) {
+                    let at = self.named(name, *span)?;
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
+                }
+                let mut list = Vec::with_capacity(arguments.len());
+                for one in arguments {
+                    list.push(substituted(one, rule, given));
+                }
+                if let Some(at) = self.level(name) {
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
+                }
+                if let Some(at) = self.embedded(name, *span) {
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    return Ok(self.lexeme(at, hidden));
+                }
+                if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
+                    let what = if is_terminal(name) { "terminal" } else { "rule" };
+                    let message = format!("the {what} {name} is declared and has no pattern");
+                    let hint =
+                        Some("define it, or give it as a language: languages={name: language}");
+                    return Err(self.refuse(*span, &message, hint));
+                }
+                Node::Rule(self.rule(name, list, *span)?)
+            }
+            Tree::Sequence(list) => Node::Sequence(
+                list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
+            ),
+            Tree::Choice(list) => Node::Choice(
+                list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
+            ),
+            Tree::Repeat(one, min, max) => {
+                Node::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
+            }
+            Tree::Maybe(one) => {
+                let size = self.size(one, rule, given);
+                let one = self.body(one, rule, given)?;
+                self.maybe(one, size)
+            }
+            Tree::Except(first, second, span) => {
+                Node::Terminal(self.difference(first, second, *span)?)
+            }
+            Tree::Both(_, span) | Tree::Outside(_, span) => {
+                let message =
+                    "& and ~ are of terminals: what a rule derives may have no complement";
+                let hint = Some("give this part the name of a terminal, in capitals");
+                return Err(self.refuse(*span, message, hint));
+            }
+        })
+    }
+}
+
+/// A rule without parameters, for arguments that were substituted already.
+pub(in crate::text) static PLAIN: RuleSource = RuleSource {
+    name: String::new(),
+    parameters: Vec::new(),
+    body: Tree::Sequence(Vec::new()),
+    span: Span { start: 0, end: 0 },
+    shown: Shown::SOME,
+};

@@ -1,0 +1,162 @@
+//! From a tree to a grammar: names become numbers, parts of terminals one pattern.
+
+mod bodies;
+mod names;
+mod terminals;
+
+use std::cell::Cell;
+
+use formalm_automata::{Error, Expression, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::levels::Levels;
+use super::marks::Mark;
+use super::options::Options;
+use super::order::{self, Ranked};
+use super::scanner::refusal;
+use super::{RuleSource, Source, TerminalSource, Tree};
+use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
+use crate::shown::Shown;
+pub(super) use bodies::PLAIN;
+
+/// Names within names of terminals.
+pub(super) const DEPTH: usize = 100;
+/// Parts of all terminals together.
+pub(super) const PARTS: u64 = 1_000_000;
+
+pub(super) struct Build<'a> {
+    text: &'a str,
+    pub(super) source: &'a Source,
+    /// How indentation is told, if it is.
+    pub(super) levels: Option<&'a Levels>,
+    pub(super) lexing: Lexing,
+    pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
+    /// Declared terminals that are languages.
+    pub(super) given: FxHashMap<&'a str, &'a Expression>,
+    /// Declared rules, and languages within rules, that are languages of any kind.
+    embedded: FxHashMap<&'a str, &'a Embedded>,
+    /// Terminals that are put together as languages.
+    pub(super) algebra: FxHashSet<&'a str>,
+    pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
+    pub(super) terminals: Vec<Ranked>,
+    by_name: FxHashMap<String, usize>,
+    pub(super) by_text: FxHashMap<String, usize>,
+    /// Terminals with a name that are one text or pattern, by how that is written.
+    named_texts: FxHashMap<String, &'a TerminalSource>,
+    pub(super) rules: Vec<Rule>,
+    /// Of each rule, what trees show of it.
+    pub(super) shown: Vec<Shown>,
+    /// Whether rules are made for what trees do not show.
+    pub(super) shaped: bool,
+    /// Rules of lexemes that trees leave out, and of parts that are not there, by their size.
+    pub(super) marks: FxHashMap<Mark, usize>,
+    instances: FxHashMap<String, usize>,
+    /// Rules to write out: the definition and what its parameters stand for.
+    queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
+    notes: Vec<Note>,
+    /// Names that texts and patterns within rules are sorted by, and how many have none.
+    sorted: FxHashSet<String>,
+    unnamed: usize,
+    pub(super) parts: Cell<u64>,
+    /// Rules may stand within what is put together as languages: there is nothing else.
+    pub(super) rules_within: bool,
+}
+
+/// The grammar that a text defines.
+pub(super) fn grammar(
+    text: &str,
+    source: Source,
+    options: &Options,
+    shaped: bool,
+) -> Result<(Grammar, Vec<Shown>), Error> {
+    let (lexing, start) = (options.reading(), options.start_of(&source));
+    let mut build = Build {
+        text,
+        source: &source,
+        levels: options.levels.as_ref(),
+        lexing,
+        defined: FxHashMap::default(),
+        given: options.languages.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        embedded: options.embedded.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        algebra: FxHashSet::default(),
+        templates: FxHashMap::default(),
+        terminals: Vec::new(),
+        by_name: FxHashMap::default(),
+        by_text: FxHashMap::default(),
+        named_texts: FxHashMap::default(),
+        rules: Vec::new(),
+        shown: Vec::new(),
+        shaped,
+        marks: FxHashMap::default(),
+        instances: FxHashMap::default(),
+        queue: Vec::new(),
+        notes: source.notes.clone(),
+        sorted: FxHashSet::default(),
+        unnamed: 0,
+        parts: Cell::new(0),
+        rules_within: source.terminals.is_empty(),
+    };
+    build.names(&options.languages)?;
+    build.embedded_names(&options.embedded)?;
+    build.find_algebra();
+    build.take_up_levels()?;
+    let nowhere = Span { start: 0, end: 0 };
+    let Some(&first) = build.templates.get(start.as_str()) else {
+        return Err(Error::Language {
+            message: format!("the grammar has no rule {start} to start with"),
+            span: None,
+            hint: Some("name another one with start=".to_owned()),
+        });
+    };
+    if !first.parameters.is_empty() {
+        return Err(build.refuse(first.span, "a template cannot be the start", None));
+    }
+    // Where order is Lark's, a text that is ignored is so in rules too.
+    let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
+    let start = build.rule(&start, Vec::new(), nowhere)?;
+    for rule in &source.rules {
+        if rule.parameters.is_empty() {
+            build.rule(&rule.name, Vec::new(), rule.span)?;
+        }
+    }
+    let mut at = 0;
+    while at < build.queue.len() {
+        let (place, rule, arguments) = build.queue[at].clone();
+        build.rules[place].body = build.body(&rule.body, rule, &arguments)?;
+        at += 1;
+    }
+    let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
+    let whole = build.all_whole()?;
+    if lexing == Lexing::Any && !ignored.is_empty() {
+        let message = "lexemes are read in any way: nothing has to stand between them, so that \
+                       words may touch where blanks are ignored";
+        build.notes.push(Note { message: message.to_owned(), span: None });
+    }
+    let indentation = build.indentation()?;
+    let Build { terminals, rules, shown, notes, .. } = build;
+    let grammar = order::ordered(
+        terminals,
+        Grammar {
+            terminals: Vec::new(),
+            rules,
+            ignored,
+            whole,
+            start,
+            lexing,
+            replaced: Vec::new(),
+            indentation,
+            notes,
+        },
+    )?;
+    Ok((grammar, shown))
+}
+
+impl<'a> Build<'a> {
+    pub(super) fn has_terminal(&self, name: &str) -> bool {
+        self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
+    pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
+        refusal(self.text, span, message, hint)
+    }
+}

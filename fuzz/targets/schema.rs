@@ -1,0 +1,39 @@
+//! A stranger's schema, and a text to read with it: no panic, no endless work, limits kept, and
+//! what can be gone on with ends in a member that is JSON.
+#![no_main]
+
+use formalm_automata::Machine;
+use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton};
+use libfuzzer_sys::fuzz_target;
+
+// A byte of options, the schema, a NUL, a text.
+fuzz_target!(|data: &[u8]| {
+    let Some((bits, data)) = data.split_first() else { return };
+    let mut parts = data.splitn(2, |&byte| byte == 0);
+    let (schema, input) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let Ok(schema) = std::str::from_utf8(schema) else { return };
+    let Ok(schema) = Document::read(schema) else { return };
+    let options = Options {
+        order: if bits & 1 == 0 { Order::Schema } else { Order::Any },
+        blanks: bits >> 1 & 1,
+        takes_more: bits & 4 == 0,
+        approximate: bits & 8 != 0,
+        depth: if bits & 16 == 0 { u32::MAX } else { 3 },
+        ..Options::default()
+    };
+    let limits = Limits { states: 2_000, steps: 20_000, ..Limits::default() };
+    let Ok(machine) = SchemaAutomaton::new(&schema, &[], options, limits) else { return };
+    let mut state = machine.start();
+    for &byte in input {
+        match machine.step(state, byte) {
+            Ok(Some(next)) => state = next,
+            // Not viable, or a limit: both are answers.
+            Ok(None) | Err(_) => break,
+        }
+    }
+    if let Ok(rest) = machine.shortest(state) {
+        if let Ok(Ok(end)) = machine.walk(state, &rest) {
+            assert!(machine.is_accepting(end), "the shortest completion is not accepted");
+        }
+    }
+});

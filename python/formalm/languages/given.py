@@ -1,0 +1,68 @@
+"""Languages that the text of a grammar refers to by name, or has within its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from formalm import _core
+from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.language import Language
+
+__all__ = ["Languages", "embeddable", "inlined", "is_terminal", "named_languages"]
+
+#: Languages by name.
+Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...]"
+
+
+def is_terminal(name: str) -> bool:
+    """Whether a name is that of a terminal: in capitals."""
+    return name.lstrip("_")[:1].isupper()
+
+
+def embeddable(name: str, language: Language) -> _core.Automaton:
+    """Return the machine of a language that stands for a rule."""
+    from formalm.languages.parser import Parser
+
+    if isinstance(language, Parser):
+        raise LanguageError(
+            f"the rule {name} is a parser, which knows what it refuses and not what leads to a"
+            " member",
+            hint="let the parser read the other rules too, or write it as rules",
+        )
+    return language.automaton()
+
+
+def inlined(text: str) -> list[tuple[str, _core.Automaton]]:
+    """Return the machines of the schemas that stand within rules."""
+    from formalm.languages.json_schema import JsonSchema
+
+    found = []
+    for name, schema, span in _core.GrammarText.inlined(text):
+        try:
+            found.append((name, JsonSchema(schema).automaton()))
+        except LanguageError as error:
+            line = text.count("\n", 0, span[0]) + 1
+            message = f"line {line}: the schema within the rule: {error.message}"
+            raise LanguageError(message, source=text, span=span, hint=error.hint) from error
+    return found
+
+
+def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
+    """Return names with languages; terminals are regular, rules of any kind."""
+    pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
+    for at, pair in enumerate(pairs):
+        name, language = pair
+        if not all(map(isinstance, pair, (str, Language))):
+            raise ArgumentError(
+                f"languages are Languages by name, not {language!r} by {name!r}",
+                hint='write languages={"NAME": Regex(pattern)}',
+            )
+        if any(name == other for other, _ in pairs[:at]):
+            raise LanguageError(f"the terminal {name} is defined twice")
+        if is_terminal(name) and not language.is_regular:
+            raise LanguageError(
+                f"the terminal {name} is not regular",
+                hint="declare it with a name in small letters: it is then a rule, read by itself",
+            )
+    return pairs

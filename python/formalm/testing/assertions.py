@@ -1,0 +1,224 @@
+"""Assertions on a model: its mass, a rank, what it never writes, and how often it conforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from formalm.drivers import generate, mass_bounds, search
+from formalm.drivers.asking import asked_query
+from formalm.drivers.progress import Progress
+from formalm.drivers.prompts import Prompt
+from formalm.errors import ArgumentError
+from formalm.languages import Language, as_language
+from formalm.models import LanguageModel
+from formalm.query.limits import Limits
+from formalm.query.query import Event, Query
+from formalm.testing.claims import Claim, Ends
+
+__all__ = ["assert_conforms", "assert_mass", "assert_never", "assert_rank"]
+
+Asked = Query | Language | Sequence[str]
+TIE = 1e-9
+
+
+def assert_mass(
+    model: LanguageModel,
+    query: Asked,
+    *,
+    prompt: Prompt = None,
+    event: Event | None = None,
+    limits: Limits | None = None,
+    batch_size: int = 16,
+) -> Claim:
+    """The probability of a language, to be compared with a line.
+
+    Parameters
+    ----------
+    model, prompt, limits, batch_size
+        As in :func:`~formalm.mass`. Work stops as soon as the line is decided.
+    query
+        What is asked.
+    event
+        As there; ``"complete"`` if neither this nor the query says.
+
+    Examples
+    --------
+    >>> from formalm import TableModel, Vocabulary
+    >>> from formalm.testing import assert_mass
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
+    >>> assert_mass(model, ["a", "b"]) < 0.2
+    True
+    >>> assert_mass(model, ["a", "b"]) < 0.1
+    Traceback (most recent call last):
+    AssertionError: the mass of Choice(['a', 'b']) is 0.1875 ... and should be < 0.1
+    """
+    asked = asked_query(query)
+    chosen: Event = event or asked.event or "complete"
+
+    def closing() -> Iterator[tuple[Ends, str]]:
+        options: dict[str, Any] = {"limits": limits, "batch_size": batch_size, "eps": 0.0}
+        for found in mass_bounds(model, query, prompt=prompt, event=chosen, **options):
+            by = "" if found.truncated_by is None else f", stopped by {found.truncated_by}"
+            yield (found.low, found.high), f"{found.forwards:,} forwards{by}"
+
+    return Claim(f"the mass of {asked.language!r}", closing)
+
+
+def assert_rank(
+    model: LanguageModel,
+    query: Asked,
+    text: str,
+    *,
+    prompt: Prompt = None,
+    limits: Limits | None = None,
+    batch_size: int = 16,
+) -> Claim:
+    """The rank of a text among all members, most probable first, to be compared with a line.
+
+    Parameters
+    ----------
+    model, prompt, limits, batch_size
+        As in :func:`~formalm.search`. ``limits.hits`` may be left out: the search stops as soon as
+        the line is decided.
+    query
+        The language.
+    text
+        A member. Where others are as probable, to 1e-9 in the logarithm, its rank may be any of
+        theirs, and a line among them is inconclusive.
+
+    Raises
+    ------
+    ArgumentError
+        If the text is no member.
+    """
+    asked = asked_query(query)
+    if not asked.asked.matches(text):
+        raise ArgumentError(f"{text!r:.60} is no member, and has no rank")
+    stop = limits or asked.limits
+    most_hits = math.inf if stop.hits is None else stop.hits
+    unlimited = replace(stop, hits=None)
+
+    def closing() -> Iterator[tuple[Ends, str]]:
+        bounds = [math.inf]
+
+        def heard(now: Progress) -> None:
+            bounds.append(math.inf if now.best_logprob is None else now.best_logprob)
+
+        options: dict[str, Any] = {"limits": unlimited, "batch_size": batch_size, "progress": heard}
+        found = search(model, query, prompt=prompt, **options)
+        count, ahead, last, here = 0, 0, math.inf, None
+        while found.status == "running" and count < most_hits and here is None:
+            hit = found.advance()
+            if hit is None:
+                continue
+            count += 1
+            if hit.logprob < last - TIE:
+                ahead, last = count - 1, hit.logprob
+            if hit.text == text:
+                here = hit.logprob
+            yield (ahead + 1, math.inf), f"among or behind {count:,} hits"
+        if here is None:
+            if found.status == "exhausted":  # it has no probability at all
+                yield (math.inf, math.inf), f"not among all {count:,} hits"
+            else:
+                by = found.truncated_by or "hits"
+                yield (ahead + 1, math.inf), f"not among {count:,} hits, stopped by {by}"
+            return
+        # Others may be as probable, until all that is left is known to be less.
+        while found.status == "running" and bounds[-1] >= here - TIE:
+            hit = found.advance()
+            if hit is not None and hit.logprob < here - TIE:
+                break
+            count += hit is not None
+        more = found.status == "truncated" and bounds[-1] >= here - TIE
+        ties = "" if count == ahead + 1 else f", {count - ahead:,} as probable as it"
+        yield (ahead + 1, math.inf if more else count), f"{found.forwards:,} forwards{ties}"
+
+    return Claim(f"the rank of {text!r:.60}", closing)
+
+
+def assert_never(
+    model: LanguageModel,
+    language: Asked,
+    *,
+    below: float = 1e-6,
+    prompt: Prompt = None,
+    max_tokens: int | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """No output contains a member, up to a probability.
+
+    Parameters
+    ----------
+    model, prompt, limits
+        As in :func:`assert_mass`.
+    language
+        What must not be in an output.
+    below
+        The probability that is taken for never. Zero cannot be shown of a model that gives
+        something to everything.
+    max_tokens
+        How far outputs are looked at. What goes on longer leaves it open.
+
+    Raises
+    ------
+    AssertionError
+        If it is as probable.
+    Inconclusive
+        If it cannot be told within the limits.
+    """
+    asked = replace(asked_query(language), event="contains")
+    if max_tokens is not None:
+        asked = replace(asked, max_tokens=max_tokens)
+    _ = assert_mass(model, asked, prompt=prompt, limits=limits) < below
+
+
+def assert_conforms(
+    model: LanguageModel,
+    language: Language | Sequence[str] | type[Any],
+    *,
+    prompt: Prompt = None,
+    at_least: float = 0.95,
+    draws: int = 200,
+    max_tokens: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> None:
+    """Free outputs are members of a language, most of the time.
+
+    Parameters
+    ----------
+    model, prompt
+        As in :func:`~formalm.generate`.
+    language
+        What outputs should be in.
+    at_least
+        The share of them.
+    draws, max_tokens, seed
+        How many outputs are drawn, where they are cut, and from which seed.
+    confidence
+        Of the Clopper-Pearson interval for the share.
+
+    Raises
+    ------
+    AssertionError
+        If fewer are, with the first that is not.
+    Inconclusive
+        If so many outputs cannot tell.
+    """
+    from formalm.stats import clopper_pearson
+
+    wanted = as_language(language)
+    written = generate(model, prompt, n=draws, max_tokens=max_tokens, seed=seed)
+    right = [one.reason == "end_token" and wanted.matches(one.data) for one in written]
+    share = clopper_pearson(sum(right), len(right), confidence=confidence)
+    first = next((one.text for one, fits in zip(written, right, strict=True) if not fits), None)
+    how = f"{sum(right):,} of {len(right):,} outputs conform"
+    if first is not None:
+        how += f", not {first!r:.80}"
+    claim = Claim("the share that conforms", lambda: iter([((share.low, share.high), how)]))
+    _ = claim >= at_least
