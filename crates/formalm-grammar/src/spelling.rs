@@ -37,10 +37,14 @@ impl Core {
         }
         for reading in self.readings(state) {
             self.stacks.meter.reset();
-            let Some(mut text) = self.spelled_from(reading)? else { continue };
-            if let Some(length) = self.member_within(state, &text)? {
-                text.truncate(length);
-                return Ok(Some(text));
+            let Some((mut text, first)) = self.spelled_from(reading)? else { continue };
+            for _ in 0..2 {
+                if let Some(length) = self.member_within(state, &text)? {
+                    text.truncate(length);
+                    return Ok(Some(text));
+                }
+                // A comment, within brackets or just ended, goes on over other separators.
+                text.insert(first, b'\n');
             }
         }
         Ok(None)
@@ -61,7 +65,9 @@ impl Core {
         Ok(None)
     }
 
-    fn spelled_from(&mut self, reading: Reading) -> Result<Option<Vec<u8>>, Error> {
+    /// A text that should lead from a reading to a member, and the bytes of it that end the lexeme
+    /// under way.
+    fn spelled_from(&mut self, reading: Reading) -> Result<Option<(Vec<u8>, usize)>, Error> {
         let separator = self.certificate.separator_text();
         let mut spelling = Spelling {
             stacks: self.stacks_of(reading.place),
@@ -83,12 +89,13 @@ impl Core {
                 column => spelling.line = Some(column),
             }
         }
+        let first = spelling.text.len();
         for _ in 0..MOST {
             if self.stacks.is_accepting(spelling.stacks)? {
                 if spelling.line.is_some() {
                     self.spell_line(&mut spelling);
                 }
-                return Ok(Some(spelling.text));
+                return Ok(Some((spelling.text, first)));
             }
             let Some((terminal, stacks)) = self.next_terminal(spelling.stacks)? else { break };
             self.spell(&mut spelling, terminal)?;
