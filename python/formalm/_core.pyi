@@ -390,7 +390,7 @@ class Constraint:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
 
     def completes_within(self, matcher: Matcher, limit: int) -> bool:
-        """Whether ``limit`` tokens complete the text; False too if none were found in many steps."""
+        """Whether ``limit`` tokens complete the text; False too if none are found soon."""
 
 @final
 class Graph:
