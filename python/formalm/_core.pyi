@@ -171,6 +171,7 @@ class JsonSchema:
         order: str,
         blanks: int,
         layout: tuple[str | None, str, str, str] | None,
+        numbers: str,
         escapes: str,
         formats: Sequence[str] | None,
         takes_more: bool,

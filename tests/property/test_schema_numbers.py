@@ -1,17 +1,27 @@
 """Numbers: every short text against exact arithmetic."""
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formalm import JsonSchema, LanguageError
+from formalm import JsonSchema, LanguageError, LimitError
 
-NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+PLAIN = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+#: By the spelling of numbers: all of them, and what some begin with.
+NUMBERS = {
+    "plain": (re.compile(PLAIN), re.compile(r"-?[0-9.]*")),
+    "any": (
+        re.compile(PLAIN + r"(?:[eE][+-]?[0-9]+)?"),
+        re.compile(r"-?[0-9.]*(?:[eE][+-]?[0-9]*)?"),
+    ),
+}
 ALPHABET = "-0123456789.eE+"
 
 bounds = st.sampled_from(["-100", "-3.5", "-1", "0", "0.05", "1", "2.5", "7", "19", "99.9", "1000"])
@@ -42,36 +52,50 @@ def holds(schema: dict[str, str], value: Fraction) -> bool:
     return all(tests[name](Fraction(Decimal(number))) for name, number in schema.items())
 
 
-def check(schema: dict[str, str], other: dict[str, str], length: int) -> None:
+def check(
+    schema: dict[str, str], other: dict[str, str], length: int, numbers: str = "plain"
+) -> None:
     """The numbers that satisfy the one and not the other."""
     source = f'{{"type":"number","allOf":[{text_of(schema)}],"not":{text_of(other)}}}'
-    language = JsonSchema(source)
-    try:
-        language.automaton()
-    except LanguageError:
-        language = None  # type: ignore[assignment]
 
     def member(text: str) -> bool:
         value = Fraction(Decimal(text))
         return holds(schema, value) and not holds(other, value)
 
+    check_texts(source, member, length, numbers)
+
+
+def check_texts(source: str, member: Callable[[str], bool], length: int, numbers: str) -> None:
+    """Every text of a length: what it is a member of, and what can become one."""
+    language = JsonSchema(source, numbers=numbers)
+    try:
+        language.automaton()
+    except LanguageError:
+        language = None  # type: ignore[assignment]
+    number, beginning = NUMBERS[numbers]
+    # The shortest of numbers with exponents are looked for among many.
+    asked = (
+        (lambda text: True) if numbers == "plain" else (lambda text: crc32(text.encode()) % 97 == 0)
+    )
+
     def longer(text: str) -> bool:
         """Whether this or something longer is a number that satisfies; texts as long as checked."""
-        found = bool(NUMBER.fullmatch(text)) and member(text)
+        found = bool(number.fullmatch(text)) and member(text)
         if language is None:
             assert not found, (source, text)
         else:
             assert language.matches(text) == found, (source, text)
         going = False
-        if len(text) < length and re.fullmatch(r"-?[0-9.]*", text):
+        if len(text) < length and beginning.fullmatch(text):
             for c in ALPHABET:
                 going = longer(text + c) or going
         if language is not None and (found or going):
             assert language.is_viable(text), (source, text)
-        elif language is not None and language.is_viable(text):
+        elif language is not None and language.is_viable(text) and asked(text):
             completed = language.shortest(text)
             assert completed is not None
-            assert member(completed.decode()), (source, text)
+            assert number.fullmatch(completed.decode()), (source, text, completed)
+            assert member(completed.decode()), (source, text, completed)
         return found or going
 
     longer("")
@@ -97,3 +121,115 @@ def test_numbers_of_which_nothing_is_asked_are_those_of_json() -> None:
         for chosen in product("-01.eE+", repeat=length):
             text = "".join(chosen)
             assert language.matches(text) == bool(full.fullmatch(text)), text
+
+
+@settings(max_examples=15, deadline=None)
+@given(statements.filter(bool), statements.filter(bool))
+def test_short_numbers_with_exponents(schema: dict[str, str], other: dict[str, str]) -> None:
+    check(schema, other, 3, "any")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=3, deadline=None)
+@given(statements.filter(bool), statements.filter(bool))
+def test_longer_numbers_with_exponents(schema: dict[str, str], other: dict[str, str]) -> None:
+    check(schema, other, 6, "any")
+
+
+LISTED = ["0", "100", "-0.5", "1e-3", "12.5"]
+
+
+@pytest.mark.parametrize("keyword", ["enum", "const", "not"])
+def test_listed_numbers_with_exponents(keyword: str) -> None:
+    values = {Fraction(Decimal(one)) for one in (LISTED if keyword != "const" else LISTED[1:2])}
+    sources = {
+        "enum": f'{{"enum":[{",".join(LISTED)}]}}',
+        "const": '{"const":100}',
+        "not": f'{{"type":"integer","not":{{"enum":[{",".join(LISTED)}]}}}}',
+    }
+
+    def member(text: str) -> bool:
+        value = Fraction(Decimal(text))
+        if keyword == "not":
+            return value.denominator == 1 and value not in values
+        return value in values
+
+    check_texts(sources[keyword], member, 4, "any")
+
+
+@pytest.mark.parametrize("draft", ["http://json-schema.org/draft-04/schema#", None])
+def test_integers_with_exponents(draft: str | None) -> None:
+    named = f'"$schema":"{draft}",' if draft else ""
+    source = f'{{{named}"type":"integer","minimum":-15,"maximum":200}}'
+
+    def member(text: str) -> bool:
+        value = Fraction(Decimal(text))
+        # Draft 4 has no integers with a fraction or an exponent.
+        spelled = draft is None or re.fullmatch("-?[0-9]+", text) is not None
+        return spelled and value.denominator == 1 and -15 <= value <= 200
+
+    check_texts(source, member, 5 if draft else 4, "any")
+
+
+@pytest.mark.parametrize(
+    ("text", "instance"),
+    [
+        ("1e2", True),
+        ("1E+2", True),
+        ("10e-1", True),
+        ("1e-1", False),
+        ("1.5e0", False),
+        ("1.5e1", True),
+        ("0.000e-7", True),
+        ("100e-3", False),
+        ("1e100000000000000000000", True),
+        ("-1e2", False),
+        ("1e-100000000000000000000", False),
+    ],
+)
+def test_exponents_are_part_of_the_value(text: str, instance: bool) -> None:
+    schema = {"type": "integer", "minimum": 0}
+    assert JsonSchema(schema, numbers="any").matches(text) == instance
+    assert JsonSchema(schema).accepts(text) == instance
+    assert not JsonSchema(schema).matches(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(-400, 400),
+    st.integers(-400, 400),
+    st.sampled_from(["1", "3", "0.7", "1e-5", "64", "390625"]),
+    st.integers(-(10**8), 10**8),
+    st.integers(-30, 30),
+)
+def test_large_exponents_are_exact(low: int, high: int, unit: str, digits: int, power: int) -> None:
+    source = f'{{"minimum":{-3}e{low},"maximum":5e{high},"multipleOf":{unit},"type":"number"}}'
+    language = JsonSchema(source, numbers="any")
+    for exponent in (power, low, high, low - 1, high + 1, high - 8):
+        text = f"{digits}e{exponent}"
+        value = Fraction(digits) * Fraction(10) ** exponent
+        expected = (
+            -3 * Fraction(10) ** low <= value <= 5 * Fraction(10) ** high
+            and (value / Fraction(unit)).denominator == 1
+        )
+        assert language.matches(text) == expected, (source, text)
+
+
+def test_items_that_cannot_be_compared_end_in_a_limit() -> None:
+    language = JsonSchema({"type": "array", "uniqueItems": True})
+    assert not language.is_viable("[1e1000,10e999,")
+    with pytest.raises(LimitError, match="digits"):
+        language.matches("[1e3000,1]")
+    deep = "[" * 126 + "]" * 126
+    assert language.matches(f"[{deep},1]") and not language.matches(f"[{deep},{deep}]")
+    with pytest.raises(LimitError, match="nesting"):
+        language.matches(f"[[[{deep}]],1]")
+
+
+def test_endless_numbers_end_in_a_limit() -> None:
+    language = JsonSchema({"type": "integer"}, numbers="any")
+    assert language.matches("1" * 1900)
+    with pytest.raises(LimitError, match="digits"):
+        language.matches("1" * 2100)
+    assert JsonSchema({"type": "integer"}).matches("1" * 2100)

@@ -297,16 +297,19 @@ impl Machine for Automaton {
         let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
         let mut at = 0;
+        if self.is_accepting(state) {
+            return Ok(Vec::new());
+        }
         while at < came.len() {
             let here = came[at].0;
-            if self.is_accepting(here) {
-                return Ok(trace(&came, at));
-            }
             for &byte in self.classes.representatives() {
                 if let Some(next) = self.step(here, byte)?
                     && seen.insert(next.0)
                 {
                     came.push((next, at, byte));
+                    if self.is_accepting(next) {
+                        return Ok(trace(&came, came.len() - 1));
+                    }
                 }
             }
             at += 1;

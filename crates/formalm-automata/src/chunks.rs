@@ -19,6 +19,7 @@ impl Default for Chunks {
 }
 
 impl Chunks {
+    #[inline]
     fn locate(index: usize) -> (usize, usize) {
         let shifted = index + FIRST;
         let chunk = (shifted / FIRST).ilog2() as usize;
@@ -32,6 +33,16 @@ impl Chunks {
         match self.chunks.get(chunk).and_then(OnceLock::get) {
             Some(slots) => slots[offset].load(Ordering::Acquire),
             None => 0,
+        }
+    }
+
+    /// Four slots from a multiple of four on, in this order.
+    #[inline]
+    pub fn four(&self, index: usize) -> [u32; 4] {
+        let (chunk, offset) = Chunks::locate(index);
+        match self.chunks.get(chunk).and_then(OnceLock::get) {
+            Some(slots) => std::array::from_fn(|at| slots[offset + at].load(Ordering::Acquire)),
+            None => [0; 4],
         }
     }
 
@@ -63,6 +74,7 @@ mod tests {
             assert_eq!(chunks.get(index), 0);
             chunks.set(index, index as u32 + 7);
             assert_eq!(chunks.get(index), index as u32 + 7);
+            assert_eq!(chunks.four(index & !3)[index & 3], index as u32 + 7);
         }
     }
 }

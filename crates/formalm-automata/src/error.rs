@@ -36,6 +36,8 @@ pub enum Resource {
     Edits,
     /// Edges of a machine that is written out.
     Edges,
+    /// Digits of a number.
+    Digits,
     /// Ways to read a text as lexemes, in search of one that can be completed.
     Readings,
 }
@@ -54,6 +56,7 @@ impl Resource {
             Resource::Tokens => "tokens",
             Resource::Edits => "edits",
             Resource::Edges => "edges",
+            Resource::Digits => "digits",
             Resource::Readings => "readings",
         }
     }

@@ -2,16 +2,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId};
+use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::grammar::{Grammar, Note};
 use crate::limits::{Limits, check};
 use crate::lists::NOTHING;
+use crate::rows::{Rows, UNKNOWN};
 
-/// A successor that was not looked for yet.
-const UNKNOWN: u32 = 0;
 /// No member continues so. A list of readings is the state of the next number.
 const DEAD: u32 = 1;
 
@@ -23,10 +22,7 @@ const ACCEPTING: u32 = 1;
 pub struct GrammarAutomaton {
     grown: Mutex<Grown>,
     classes: [u8; 256],
-    width: usize,
-    /// Successors by state and class of bytes, read without a lock.
-    rows: Chunks,
-    flags: Chunks,
+    rows: Rows,
     start: StateId,
     limits: Limits,
     notes: Vec<Note>,
@@ -101,9 +97,7 @@ impl GrammarAutomaton {
         }
         let automaton = GrammarAutomaton {
             classes: *core.lexer.classes(),
-            width: core.lexer.representatives().len(),
-            rows: Chunks::default(),
-            flags: Chunks::default(),
+            rows: Rows::new(core.lexer.representatives().len()),
             start: StateId::from_number(start + 1),
             limits,
             notes,
@@ -140,10 +134,6 @@ impl GrammarAutomaton {
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn slot(&self, state: StateId, byte: u8) -> usize {
-        state.number() as usize * self.width + usize::from(self.classes[usize::from(byte)])
-    }
-
     fn fill(&self, state: StateId, byte: u8) -> Result<u32, Error> {
         let grown = &mut self.lock();
         grown.core.stacks.meter.reset();
@@ -152,13 +142,13 @@ impl GrammarAutomaton {
         if next != NOTHING {
             self.flag(grown, next)?;
         }
-        self.rows.set(self.slot(state, byte), next + 1);
+        self.rows.set(state.number(), self.classes[usize::from(byte)], next + 1);
         Ok(next + 1)
     }
 
     fn flag(&self, grown: &mut Grown, state: u32) -> Result<(), Error> {
         let accepting = grown.core.is_accepting(state)?;
-        self.flags.set(state as usize + 1, if accepting { ACCEPTING } else { 0 });
+        self.rows.set_flags(state + 1, if accepting { ACCEPTING } else { 0 });
         Ok(())
     }
 }
@@ -197,7 +187,7 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = match self.rows.get(self.slot(state, byte)) {
+        let next = match self.rows.get(state.number(), self.classes[usize::from(byte)]) {
             UNKNOWN => self.fill(state, byte)?,
             next => next,
         };
@@ -206,7 +196,7 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn is_accepting(&self, state: StateId) -> bool {
-        self.flags.get(state.number() as usize) & ACCEPTING != 0
+        self.rows.flags(state.number()) & ACCEPTING != 0
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
@@ -247,9 +237,6 @@ impl Machine for GrammarAutomaton {
 
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        grown.core.memory_bytes()
-            + grown.live.len() * 40
-            + self.rows.memory_bytes()
-            + self.flags.memory_bytes()
+        grown.core.memory_bytes() + grown.live.len() * 40 + self.rows.memory_bytes()
     }
 }

@@ -25,6 +25,7 @@ mod lists;
 mod lower;
 mod prepare;
 mod readings;
+mod rows;
 mod scans;
 mod search;
 mod settled;

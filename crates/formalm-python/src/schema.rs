@@ -79,7 +79,7 @@ fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> Py
 impl JsonSchema {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
-    #[pyo3(signature = (text, resources, *, order, blanks, layout, escapes, formats, takes_more, depth, approximate))]
+    #[pyo3(signature = (text, resources, *, order, blanks, layout, numbers, escapes, formats, takes_more, depth, approximate))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -87,6 +87,7 @@ impl JsonSchema {
         order: &str,
         blanks: u8,
         layout: Option<(Option<String>, String, String, String)>,
+        numbers: &str,
         escapes: &str,
         formats: Option<Vec<String>>,
         takes_more: bool,
@@ -99,6 +100,14 @@ impl JsonSchema {
             other => {
                 let message = format!("there is no order {other:?} of members");
                 return Err(errors::argument(py, &message, Some("use \"schema\" or \"any\"")));
+            }
+        };
+        let exponents = match numbers {
+            "plain" => false,
+            "any" => true,
+            other => {
+                let message = format!("there is no spelling {other:?} of numbers");
+                return Err(errors::argument(py, &message, Some("use \"plain\" or \"any\"")));
             }
         };
         let escapes = match escapes {
@@ -121,8 +130,17 @@ impl JsonSchema {
         };
         let depth = depth.unwrap_or(u32::MAX);
         let layout = layout.map(|texts| self::layout(py, texts)).transpose()?;
-        let options =
-            Options { order, blanks, layout, escapes, formats, takes_more, depth, approximate };
+        let options = Options {
+            order,
+            blanks,
+            layout,
+            exponents,
+            escapes,
+            formats,
+            takes_more,
+            depth,
+            approximate,
+        };
         let read = |text: &str| {
             Document::read(text).map_err(|error| errors::failure(py, &error, Some(text)))
         };

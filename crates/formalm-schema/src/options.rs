@@ -86,6 +86,8 @@ pub struct Options {
     pub blanks: u8,
     /// Exactly these blanks instead.
     pub layout: Option<Layout>,
+    /// Whether numbers have exponents where something is asked of them.
+    pub exponents: bool,
     /// How strings are spelled.
     pub escapes: Escapes,
     /// The formats that are enforced; others are annotations.
@@ -105,6 +107,7 @@ impl Default for Options {
             order: Order::Schema,
             blanks: 1,
             layout: None,
+            exponents: false,
             escapes: Escapes::Minimal,
             formats: Formats::ALL,
             takes_more: true,

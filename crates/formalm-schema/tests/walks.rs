@@ -1,6 +1,8 @@
 //! Random schemas: acceptance against `jsonschema`, and walks that must never be stuck.
 
-use formalm_automata::Machine;
+use std::collections::{HashSet, VecDeque};
+
+use formalm_automata::{Machine, StateId};
 use formalm_schema::{Document, Escapes, Formats, Limits, Options, Order, SchemaAutomaton};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -182,6 +184,56 @@ proptest! {
                 prop_assert!(reference.is_valid(&parsed), "{} of {}", shown, schema);
             }
         }
+    }
+}
+
+/// Bytes that the smallest of shortest texts are made of, in order.
+const BYTES: &[u8] = b" !\"#+,-.0123456789:[\\]abceflnrstu{}\xA9\xC3";
+
+/// The smallest of the shortest continuations, by trying all, unless those are too many.
+fn naive_shortest(machine: &SchemaAutomaton, state: StateId) -> Option<Vec<u8>> {
+    let mut seen = HashSet::from([state]);
+    let mut open = VecDeque::from([(state, Vec::new())]);
+    while let Some((state, text)) = open.pop_front() {
+        if machine.is_accepting(state) {
+            return Some(text);
+        }
+        for &byte in BYTES {
+            let next = machine.step(state, byte).ok()?;
+            if let Some(next) = next.filter(|&next| seen.insert(next)) {
+                open.push_back((next, [text.as_slice(), &[byte]].concat()));
+            }
+        }
+        if seen.len() > 12_000 {
+            return None;
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn shortest_completions_are_the_shortest(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
+        let order = if any_order { Order::Any } else { Order::Schema };
+        let options =
+            Options { order, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
+        let Some(machine) = machine(&schema, options) else { return Ok(()) };
+        let text = value.to_string().into_bytes();
+        let mut state = machine.start();
+        for &byte in &text[..cut.min(text.len())] {
+            match machine.step(state, byte) {
+                Ok(Some(next)) => state = next,
+                _ => break,
+            }
+        }
+        let Some(expected) = naive_shortest(&machine, state) else { return Ok(()) };
+        let found = machine.shortest(state);
+        prop_assert!(found.is_ok(), "{:?} of {}", found, schema);
+        let (found, expected) = (found.unwrap_or_default(), expected);
+        let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        prop_assert_eq!(shown(&found), shown(&expected), "of {}", schema);
     }
 }
 

@@ -64,6 +64,9 @@ class JsonSchema(SchemaQuestions, Language):
         Exactly what separates items, and names from values, as :func:`json.dumps` takes it:
         ``(", ", ": ")`` is its layout on one line. With `indent` it is ``(",", ": ")`` if None.
         Without either, and only then, `blanks` says what there is.
+    numbers
+        Spelling of numbers: ``"plain"`` has exponents only where nothing is asked of a number;
+        ``"any"`` has them everywhere, without a limit of their size, and takes more states.
     escapes
         Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
         that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
@@ -95,10 +98,9 @@ class JsonSchema(SchemaQuestions, Language):
 
     Notes
     -----
-    Numbers are written without exponents where the schema says anything about them. Where items
-    must be distinct, their values are counted, and are plenty from 256 on. Where they cannot be
-    counted and are not shown to have no end, a text may come to a dead end; such a schema is
-    refused unless ``approximate``.
+    Where items must be distinct, their values are counted, and are plenty from 256 on. Where they
+    cannot be counted and are not shown to have no end, a text may come to a dead end; such a schema
+    is refused unless ``approximate``.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class JsonSchema(SchemaQuestions, Language):
         blanks: int | None = None,
         indent: int | str | None = None,
         separators: tuple[str, str] | None = None,
+        numbers: str = "plain",
         escapes: str = "minimal",
         formats: bool | Collection[str] = True,
         additional_properties: bool = True,
@@ -142,7 +145,7 @@ class JsonSchema(SchemaQuestions, Language):
             if type(flag) is not bool:
                 raise ArgumentError(f"{name} is True or False, not {flag!r}")
         enforced = enforced_formats(formats)
-        for name, value in (("order", order), ("escapes", escapes)):
+        for name, value in (("order", order), ("numbers", numbers), ("escapes", escapes)):
             if not isinstance(value, str):
                 raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
         text = schema_text(schema)
@@ -151,7 +154,8 @@ class JsonSchema(SchemaQuestions, Language):
         gaps = (blanks, indent, separators)
         super().__init__(
             text,
-            *(order, *gaps, escapes, enforced, additional_properties, max_depth, approximate),
+            *(order, *gaps, numbers, escapes),
+            *(enforced, additional_properties, max_depth, approximate),
             others,
         )
         self._schema = _core.JsonSchema(
@@ -160,6 +164,7 @@ class JsonSchema(SchemaQuestions, Language):
             order=order,
             blanks=most,
             layout=layout,
+            numbers=numbers,
             escapes=escapes,
             formats=None if enforced is True else list(enforced or ()),
             takes_more=additional_properties,

@@ -59,7 +59,7 @@ class SchemaQuestions:
         if data is None:
             return False
         loose = cast("JsonSchema", self).varied(
-            order="any", blanks=1, escapes="any", max_depth=None
+            order="any", blanks=1, numbers="any", escapes="any", max_depth=None
         )
         machine = loose.machine()
         shorter = _GAPS.sub(lambda found: found[1] or b" ", data.strip(b" \t\n\r"))

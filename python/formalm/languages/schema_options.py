@@ -17,6 +17,7 @@ OPTIONS = {
     "blanks": None,
     "indent": None,
     "separators": None,
+    "numbers": "plain",
     "escapes": "minimal",
     "formats": True,
     "additional_properties": True,

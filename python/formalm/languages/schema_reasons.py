@@ -62,7 +62,8 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
 
     if allowed(document):
         return ()
-    for option, value in (("order", "any"), ("blanks", 255), ("escapes", "any")):
+    loosest = {"order": "any", "blanks": 255, "numbers": "any", "escapes": "any"}
+    for option, value in loosest.items():
         if allowed(document, **{option: value}):
             laid_out = (
                 one for one in ("indent", "separators") if language.options[one] is not None

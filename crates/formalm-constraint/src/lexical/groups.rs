@@ -6,7 +6,7 @@ use formalm_automata::{Context, Error, Lexemes, Scan};
 use formalm_vocabulary::Vocabulary;
 
 use super::Tables;
-use super::summary::ROOT;
+use super::summary::{ROOT, Summary};
 use crate::mask::Words;
 
 /// Above this many tokens a bitmask is kept: it is quicker to join.
@@ -48,7 +48,7 @@ impl Tables {
             return Ok(known as usize);
         }
         let summary = self.summary(lexemes, vocabulary, ROOT, scan)?;
-        let joined = self.join(vocabulary, vec![summary]);
+        let joined = self.join(vocabulary, Summary { parts: vec![summary], ..Summary::default() });
         self.roots.insert(scan.0, self.joins.len() as u32);
         self.joins.push(joined);
         Ok(self.joins.len() - 1)
@@ -67,26 +67,21 @@ impl Tables {
         }
         let members = Arc::clone(&self.groups[group as usize]);
         self.spend(members.len() as u64)?;
-        let mut summaries = Vec::with_capacity(members.len());
-        let mut doubtful = false;
+        let mut all = Summary::default();
         for &(node, left) in &*members {
-            doubtful |= !lexemes.fits(context, left)?;
+            all.doubtful |= !lexemes.fits(context, left)?;
             if let Some(scan) = lexemes.scan(context, left) {
-                summaries.push(self.summary(lexemes, vocabulary, node, scan)?);
+                self.add_below(lexemes, vocabulary, (node, scan), &mut all)?;
             }
         }
-        let mut joined = self.join(vocabulary, summaries);
-        joined.doubtful |= doubtful;
+        let joined = self.join(vocabulary, all);
         self.joined.insert((group, context.0), self.joins.len() as u32);
         self.joins.push(joined);
         Ok(self.joins.len() - 1)
     }
 
-    fn join(&mut self, vocabulary: &Vocabulary, summaries: Vec<u32>) -> Joined {
-        let mut tokens: Vec<(u32, u32)> = Vec::new();
-        let mut endings: Vec<(u32, u32, u32)> = Vec::new();
-        let mut doubtful = false;
-        let mut open = summaries;
+    fn join(&mut self, vocabulary: &Vocabulary, all: Summary) -> Joined {
+        let Summary { mut tokens, mut endings, parts: mut open, mut doubtful } = all;
         while let Some(one) = open.pop() {
             let summary = &self.list[one as usize];
             tokens.extend_from_slice(&summary.tokens);

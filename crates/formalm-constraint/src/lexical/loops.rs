@@ -1,8 +1,12 @@
 //! Bytes over which the lexer stays where it is, as within a string or a name.
 
 use formalm_automata::{Error, Lexemes, Scan, every_character};
+use formalm_vocabulary::Trie;
 
 use super::Tables;
+
+/// Subtrees of no more nodes are read rather than asked about.
+const FEW: u32 = 64;
 
 /// What a text may be made of so that all its beginnings leave the lexer where it is, and so that
 /// no lexeme that ends within such a text matters: what it leaves forbids the next byte.
@@ -13,7 +17,36 @@ pub(super) struct Loops {
 }
 
 impl Tables {
-    pub(super) fn loops(&mut self, lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
+    /// Whether nothing that is read below a node leads the lexer away; `false` may also mean that
+    /// to find out would take longer than to read what is there.
+    pub(super) fn stays(
+        &mut self,
+        lexemes: &impl Lexemes,
+        trie: &Trie,
+        node: u32,
+        scan: Scan,
+    ) -> Result<bool, Error> {
+        let (signature, nodes) = (trie.signature(node), trie.nodes());
+        if signature.unclean() {
+            return Ok(false);
+        }
+        if !self.loops.contains_key(&scan.0) {
+            let here = nodes[node as usize];
+            if here.end() - node <= FEW {
+                return Ok(false);
+            }
+            // Nearly always the first byte tells.
+            let first = lexemes.read(scan, nodes[node as usize + 1].byte())?;
+            let first_character = nodes[node as usize + 1].byte() < 0x80;
+            if first_character && (first.on != Some(scan) || first.doubtful) {
+                return Ok(false);
+            }
+        }
+        let loops = self.loops(lexemes, scan)?;
+        Ok(signature.is_within(loops.ascii, loops.wide))
+    }
+
+    fn loops(&mut self, lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
         if let Some(&loops) = self.loops.get(&scan.0) {
             return Ok(loops);
         }

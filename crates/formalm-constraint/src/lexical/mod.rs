@@ -22,7 +22,7 @@ use groups::{Joined, Tokens};
 use summary::Summary;
 
 /// What all tables may take; when they have more they begin anew.
-const BYTES: usize = 12 << 20;
+const BYTES: usize = 16 << 20;
 /// What masks that are shared may take; others are kept and counted one by one.
 const SHARED_BYTES: usize = 16 << 20;
 /// Sequences of terminals and summaries made for one mask.

@@ -10,6 +10,8 @@ pub(super) const ROOT: u32 = u32::MAX;
 
 /// Subtrees of more nodes have a summary of their own, which others share.
 const SHARED: u32 = 200;
+/// Subtrees of no more nodes are read again each time.
+const SMALL: u32 = 32;
 
 /// Tokens strictly below a node from one place of the lexer.
 #[derive(Debug, Default)]
@@ -49,7 +51,8 @@ impl Tables {
         if let Some(&known) = self.summaries.get(&(node, scan.0)) {
             return Ok(known);
         }
-        let mut summary = self.read_below(lexemes, vocabulary, node, scan)?;
+        let mut summary = Summary::default();
+        self.read_below(lexemes, vocabulary, (node, scan), &mut summary)?;
         summary.tokens.shrink_to_fit();
         summary.endings.shrink_to_fit();
         self.bytes += summary.memory_bytes();
@@ -59,20 +62,37 @@ impl Tables {
         Ok(number)
     }
 
+    /// Adds the tokens strictly below a node to a summary. Of a small subtree that is quicker than
+    /// to remember it, and there are very many.
+    pub(super) fn add_below<L: Lexemes>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        (node, scan): (u32, Scan),
+        summary: &mut Summary,
+    ) -> Result<(), Error> {
+        let end = vocabulary.trie().nodes()[node as usize].end();
+        if end - node <= SMALL {
+            return self.read_below(lexemes, vocabulary, (node, scan), summary);
+        }
+        let part = self.summary(lexemes, vocabulary, node, scan)?;
+        summary.parts.push(part);
+        Ok(())
+    }
+
     fn read_below<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        node: u32,
-        scan: Scan,
-    ) -> Result<Summary, Error> {
+        (node, scan): (u32, Scan),
+        summary: &mut Summary,
+    ) -> Result<(), Error> {
         let trie = vocabulary.trie();
         let (nodes, rank) = (trie.nodes(), trie.rank());
         let (mut at, end, top) = match nodes.get(node as usize) {
             Some(here) => (node + 1, here.end(), here.depth()),
             None => (0, nodes.len() as u32, 0),
         };
-        let mut summary = Summary::default();
         let mut stack = vec![scan];
         while at < end {
             let here = nodes[at as usize];
@@ -100,8 +120,7 @@ impl Tables {
                 at = here.end();
                 continue;
             };
-            let loops = self.loops(lexemes, next)?;
-            if trie.signature(at).is_within(loops.ascii, loops.wide) {
+            if self.stays(lexemes, trie, at, next)? {
                 summary.take(below, rank[here.end() as usize]);
                 at = here.end();
             } else if here.end() - at > SHARED {
@@ -115,7 +134,7 @@ impl Tables {
                 at += 1;
             }
         }
-        Ok(summary)
+        Ok(())
     }
 
     /// Whether some byte below a node can follow a lexeme that left something.

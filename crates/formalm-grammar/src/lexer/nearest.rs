@@ -32,6 +32,8 @@ impl Lexer {
 
     /// A shortest text, not empty, that a thread can read to a match.
     pub(crate) fn completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
+        // Columns matter to what a line means, not to where it ends.
+        let thread = self.plain_thread(thread);
         if let Some(known) = self.completions.get(&thread) {
             return Ok(Arc::clone(known));
         }
@@ -49,9 +51,18 @@ impl Lexer {
         if !automaton.is_accepting(state) {
             return automaton.shortest(state);
         }
-        let mut best: Option<Vec<u8>> = None;
-        for byte in self.representatives.iter().copied() {
+        let mut nexts: Vec<(u8, StateId)> = Vec::new();
+        for &byte in automaton.class_starts() {
             let Some(next) = automaton.step(state, byte)? else { continue };
+            if automaton.is_accepting(next) {
+                return Ok(vec![byte]);
+            }
+            if nexts.iter().all(|one| one.1 != next) {
+                nexts.push((byte, next));
+            }
+        }
+        let mut best: Option<Vec<u8>> = None;
+        for (byte, next) in nexts {
             let rest = automaton.shortest(next)?;
             if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
                 best = Some([&[byte][..], &rest].concat());

@@ -6,10 +6,14 @@ use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place, TruthsId};
 use super::gaps::{At, Gap};
 use super::scalars::is_blank;
 use super::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
+use crate::decimal::MAX_DIGITS;
 use crate::formula::{Atom, Form, TRUE};
 use crate::node::Type;
 use crate::solve::{FEW_VALUES, Listed, Rest};
 use crate::value::ValueId;
+
+/// Containers in an item that must be distinct, as the reader of JSON has it.
+const MAX_DEPTH: u64 = 127;
 
 impl Grown {
     /// Closes a value: the frame below learns the truths it asked for.
@@ -78,8 +82,8 @@ impl Grown {
             // Looking ahead, where there is no end of other items.
             return self.closed(owes, truths).map(Some);
         }
-        let value = self.recorded_value(record, from);
-        let after = self.after_child(owes, truths, value)?;
+        let value = self.recorded_value(record, from)?;
+        let after = self.after_child(owes, truths, Some(value))?;
         let owed = self.parts.owes.get(after.0).clone();
         let total = self.core.total(&owed);
         Ok(self.core.some_array(total)?.then_some(after))
@@ -94,11 +98,16 @@ impl Grown {
         unique
     }
 
-    fn recorded_value(&mut self, record: Recorded, from: u32) -> Option<ValueId> {
+    /// An item that was read, which is JSON; it is too deep or has too long a number to be compared
+    /// with others where it has no value.
+    fn recorded_value(&mut self, record: Recorded, from: u32) -> Result<ValueId, Error> {
         let text = self.recorded(record, from);
-        let json = serde_json::from_slice(&text).ok()?;
+        let limit = |resource, allowed| Error::Limit { resource, needed: allowed + 1, allowed };
+        let json =
+            serde_json::from_slice(&text).map_err(|_| limit(Resource::Nesting, MAX_DEPTH))?;
         let schema = &mut self.core.schema;
-        schema.values.read(&json, &mut schema.names)
+        let value = schema.values.read(&json, &mut schema.names);
+        value.ok_or_else(|| limit(Resource::Digits, MAX_DIGITS as u64))
     }
 
     pub(super) fn check_nesting(&self, below: FrameId) -> Result<(), Error> {

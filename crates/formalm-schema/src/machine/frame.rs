@@ -83,6 +83,9 @@ pub(crate) struct Digits {
     pub(crate) places: u32,
     /// Some digit beyond those kept is not zero.
     pub(crate) more: bool,
+    /// The exponent, as far as it can be told apart, and whether it is negative.
+    pub(crate) power: u32,
+    pub(crate) divides: bool,
 }
 
 /// The part of a number's text that was read last.
@@ -93,7 +96,7 @@ pub(crate) enum Part {
     Whole,
     Point,
     Fraction,
-    /// Only in numbers of which nothing is asked.
+    /// After the `e`: in numbers of which nothing is asked, and by option.
     Exponent,
     Sign,
     Power,

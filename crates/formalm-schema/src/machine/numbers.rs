@@ -19,11 +19,13 @@ impl Digits {
             true => (&self.digits * 10u32 + 5u32, self.places + 1),
             false => (self.digits.clone(), self.places),
         };
-        let value = Decimal::new(digits, -i64::from(places));
+        let power = i64::from(self.power);
+        let power = if self.divides { -power } else { power };
+        let value = Decimal::new(digits, power - i64::from(places));
         if self.negative { value.negated() } else { value }
     }
 
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         matches!(self.part, Part::Zero | Part::Whole)
     }
 
@@ -32,15 +34,14 @@ impl Digits {
         matches!(self.part, Part::Zero | Part::Whole | Part::Fraction | Part::Power)
     }
 
-    /// The part after a byte; `None` if no number goes on so. Exponents are read only where the
-    /// value does not matter.
-    fn part_after(&self, byte: u8, free: bool) -> Option<Part> {
+    /// The part after a byte; `None` if no number goes on so.
+    fn part_after(&self, byte: u8, exponents: bool) -> Option<Part> {
         Some(match (self.part, byte) {
             (Part::Minus, b'0') => Part::Zero,
             (Part::Minus | Part::Whole, b'0'..=b'9') => Part::Whole,
             (Part::Zero | Part::Whole, b'.') => Part::Point,
             (Part::Point | Part::Fraction, b'0'..=b'9') => Part::Fraction,
-            (Part::Zero | Part::Whole | Part::Fraction, b'e' | b'E') if free => Part::Exponent,
+            (Part::Zero | Part::Whole | Part::Fraction, b'e' | b'E') if exponents => Part::Exponent,
             (Part::Exponent, b'+' | b'-') => Part::Sign,
             (Part::Exponent | Part::Sign | Part::Power, b'0'..=b'9') => Part::Power,
             _ => return None,
@@ -226,7 +227,8 @@ impl Grown {
 
     /// The number that stands for all that go on alike.
     fn representative(&mut self, owes: OwesId, plan: &Plan, digits: Digits) -> Digits {
-        let bounds = plan.bounds.as_ref().filter(|_| plan.alone && !plan.free);
+        let folds = plan.alone && !plan.free && !self.core.options.exponents;
+        let bounds = plan.bounds.as_ref().filter(|_| folds);
         match bounds.and_then(|bounds| bounds.shape(&digits)) {
             Some(shape) => {
                 let alike = self.known.alike.entry((owes, digits.negative, shape));
@@ -248,14 +250,22 @@ impl Core {
             None if plan.free => Digits::first(byte).forgotten(),
             None => Digits::first(byte),
             Some(digits) => {
-                let Some(part) = digits.part_after(byte, plan.free) else { return Ok(None) };
+                let exponents = plan.free || self.options.exponents;
+                let Some(part) = digits.part_after(byte, exponents) else { return Ok(None) };
                 if plan.free {
                     Digits { part, ..digits }
+                } else if exponents {
+                    digits.exactly_after(part, byte, &plan.scale)?
                 } else {
                     digits.after(part, byte, &plan.scale)
                 }
             }
         };
+        if !plan.free && self.options.exponents {
+            let viable = self.number_ends(plan.total, &digits)
+                || self.raised_viable(plan.total, &digits, &plan.scale)?;
+            return Ok(viable.then_some(digits));
+        }
         let known = plan.bounds.as_ref().and_then(|bounds| bounds.viable(&digits));
         let viable = match known {
             Some(known) if !plan.free => known,

@@ -223,7 +223,8 @@ impl Digits {
         };
         let digit = if byte == b'-' { 0 } else { byte - b'0' };
         let digits = num_bigint::BigInt::from(digit);
-        Digits { negative: byte == b'-', part, digits, places: 0, more: false }
+        let negative = byte == b'-';
+        Digits { negative, part, digits, places: 0, more: false, power: 0, divides: false }
     }
 
     /// The same where the value does not matter.

@@ -18,7 +18,7 @@ use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::needs::Search;
 use super::scalars::is_blank;
-use super::{DEAD, Grown, UNRECORDED};
+use super::{Grown, UNRECORDED};
 use crate::formula::{Atom, Form};
 
 /// Steps taken; a completion that is further away is refused.
@@ -27,38 +27,48 @@ const MAX_STEPS: u64 = 1_000_000;
 impl Grown {
     /// A shortest continuation; the smallest of several.
     pub(super) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
+        let place = *self.states.get(state);
+        let (frames, records) = (self.frames.len(), self.records.len());
         let search = &mut Search::new(MAX_STEPS);
-        let length = self.least_length(state, search)?;
-        self.smallest(state, length, search)
+        let found = match self.least_length(place, search) {
+            Ok(length) => self.smallest(place, length, search),
+            Err(limit) => Err(limit),
+        };
+        // The places of the search are nobody's.
+        self.frames.truncate(frames);
+        self.depths.truncate(frames);
+        self.records.truncate(records);
+        found
     }
 
     /// How many bytes the shortest continuation has.
-    pub(super) fn least_length(&mut self, state: u32, search: &mut Search) -> Result<usize, Error> {
-        let mut read = FxHashMap::from_iter([(self.alike(state), 0)]);
-        let mut open = BTreeMap::from([(0, vec![(state, 0)])]);
+    pub(super) fn least_length(
+        &mut self,
+        start: Place,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        let mut read = FxHashMap::from_iter([(self.alike(start), 0)]);
+        let mut open = BTreeMap::from([(0, vec![(start, 0)])]);
         while let Some(mut least) = open.first_entry() {
             let Some((here, length)) = least.get_mut().pop() else {
                 least.remove();
                 continue;
             };
-            if self.is_accepting(here) {
+            if self.is_end(here.frame) {
                 return Ok(length);
             }
             if read.get(&self.alike(here)).is_some_and(|&other| other < length) {
                 continue;
             }
-            let least = self.needs(here, None, search)?;
+            let least = self.needs(here.frame, None, search)?;
             for byte in self.tried(here, search)? {
                 search.step()?;
-                let next = self.successor(here, byte)?;
-                if next == DEAD {
-                    continue;
-                }
+                let Some(next) = self.read_fresh(here, byte)? else { continue };
                 let before = read.entry(self.alike(next)).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
-                    let all = length + 1 + self.needs(next, Some((here, least)), search)?;
-                    open.entry(all).or_default().push((next, length + 1));
+                    let needed = self.needs(next.frame, Some((here.frame, least)), search)?;
+                    open.entry(length + 1 + needed).or_default().push((next, length + 1));
                 }
             }
         }
@@ -68,15 +78,15 @@ impl Grown {
     /// The smallest continuation of so many bytes, which is the least number.
     fn smallest(
         &mut self,
-        state: u32,
+        start: Place,
         length: usize,
         search: &mut Search,
     ) -> Result<Vec<u8>, Error> {
         // How many bytes were too few to end from a place.
         let mut few: FxHashMap<Place, usize> = FxHashMap::default();
         let mut text = Vec::with_capacity(length);
-        let mut way = vec![(state, self.tried(state, search)?)];
-        while text.len() < length || way.last().is_some_and(|one| !self.is_accepting(one.0)) {
+        let mut way = vec![(start, self.tried(start, search)?)];
+        while text.len() < length || way.last().is_some_and(|one| !self.is_end(one.0.frame)) {
             let Some((here, bytes)) = way.last_mut() else { break };
             let (here, left) = (*here, length - text.len());
             let Some(byte) = bytes.next().filter(|_| left > 0) else {
@@ -86,10 +96,9 @@ impl Grown {
                 continue;
             };
             search.step()?;
-            let next = self.successor(here, byte)?;
-            let before = Some((here, left));
-            let refused = next == DEAD
-                || self.needs(next, before, search)? >= left
+            let Some(next) = self.read_fresh(here, byte)? else { continue };
+            let before = Some((here.frame, left));
+            let refused = self.needs(next.frame, before, search)? >= left
                 || few.get(&self.alike(next)).is_some_and(|&few| few >= left - 1);
             if !refused {
                 text.push(byte);
@@ -99,14 +108,17 @@ impl Grown {
         Ok(text)
     }
 
-    fn tried(&mut self, state: u32, search: &mut Search) -> Result<std::vec::IntoIter<u8>, Error> {
-        Ok(self.worth_trying(state, search)?.iter().collect::<Vec<u8>>().into_iter())
+    fn tried(
+        &mut self,
+        place: Place,
+        search: &mut Search,
+    ) -> Result<std::vec::IntoIter<u8>, Error> {
+        Ok(self.worth_trying(place, search)?.iter().collect::<Vec<u8>>().into_iter())
     }
 
-    /// A state without what makes no difference to how it is completed: the text of a name that is
+    /// A place without what makes no difference to how it is completed: the text of a name that is
     /// like no other.
-    fn alike(&self, state: u32) -> Place {
-        let mut place = *self.states.get(state);
+    fn alike(&self, mut place: Place) -> Place {
         if let Frame::Name { object, naming, reach, escape, .. } = place.frame
             && place.record == UNRECORDED
             && reach.from == reach.to
@@ -118,8 +130,8 @@ impl Grown {
     }
 
     /// Bytes that the smallest of the shortest continuations may begin with.
-    fn worth_trying(&mut self, state: u32, search: &mut Search) -> Result<ByteSet, Error> {
-        let Place { frame, record } = *self.states.get(state);
+    fn worth_trying(&mut self, place: Place, search: &mut Search) -> Result<ByteSet, Error> {
+        let Place { frame, record } = place;
         // Where items must be distinct, what is in them matters.
         let free = record == UNRECORDED;
         let only = match frame {

@@ -248,11 +248,14 @@ pub(crate) struct Scale {
     pub(crate) places: u32,
     /// Digits after which a whole part can have reached everything.
     pub(crate) reach: u32,
+    /// Powers of ten after which a number has passed every bound, or is a multiple for good.
+    pub(crate) powers: u32,
 }
 
 impl Scale {
     pub(crate) fn new(atoms: &[Atom]) -> Scale {
         let (mut above, mut modulus, mut places) = (BigInt::from(0), BigInt::one(), 0);
+        let mut bits = 0;
         for atom in atoms {
             match atom {
                 Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
@@ -262,13 +265,15 @@ impl Scale {
                 Atom::Multiple(unit) => {
                     places = places.max(unit.places());
                     let (digits, scale) = (unit.scaled(unit.places()), power(unit.places()));
+                    bits = bits.max(digits.bits() as u32);
                     modulus = modulus.lcm(&(&digits / digits.gcd(&scale)));
                 }
                 _ => {}
             }
         }
         let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
-        Scale { above, modulus, places, reach }
+        let powers = above.to_string().len() as u32 + places + bits;
+        Scale { above, modulus, places, reach, powers }
     }
 
     /// The smallest whole part that is like this one.

@@ -1,0 +1,97 @@
+"""Engines and grammars of the benchmark of grammars' masks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benches.engines import Formalm, Llguidance, Xgrammar
+from benches.grammar_documents import json_instances, statements
+from benches.python_modules import modules, without_levels
+
+#: Priorities of rules and terminals, which llguidance refuses.
+PRIORITY = re.compile(r"(?m)(?<=\w)\.\d+(?=:)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A grammar and documents."""
+
+    #: Lark text for formalm.
+    text: str
+    documents: list[str]
+    #: Lark text for llguidance, if it is another one.
+    theirs: str | None = None
+    #: What our text needs beside it.
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Documents that xgrammar reads; along Lark text a mask takes it up to seconds.
+    third: int = 1
+    #: xgrammar's own grammar of JSON takes the place of the text.
+    is_json: bool = False
+    #: Highest ratios to llguidance that are asked for.
+    mean: float = 1 / 15
+    compile: float = 1 / 2
+
+
+class Ours(Formalm):
+    """Formalm, from Lark text."""
+
+    def build(self, case: Case) -> Any:
+        """Build the constraint of a grammar from its text."""
+        grammar = self._formalm.Grammar(case.text, **case.options)
+        return self._formalm.Constraint(grammar, self._vocabulary)
+
+
+class Theirs(Llguidance):
+    """llguidance, from Lark text, without forcing its tokenizer's tokens, its limits raised."""
+
+    def build(self, case: Case) -> Any:
+        """Build the constraint of a grammar from its text."""
+        from llguidance import LLParserLimits
+
+        limits = LLParserLimits(
+            max_items_in_row=10**6,
+            initial_lexer_fuel=10**9,
+            step_lexer_fuel=10**9,
+            step_max_items=10**8,
+            max_lexer_states=10**7,
+        )
+        text = PRIORITY.sub("", case.theirs or case.text)
+        text = f'%llguidance {{"no_forcing": true}}\n{text}'
+        matcher = self._matcher(self._tokenizer, text, log_level=0, limits=limits)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher
+
+
+class Third(Xgrammar):
+    """xgrammar, from its own JSON grammar or from Lark text."""
+
+    def build(self, case: Case) -> Any:
+        """Build the constraint of a grammar from its text."""
+        if case.is_json:
+            return self._compiler.compile_builtin_json_grammar()
+        return self._compiler.compile_lark(PRIORITY.sub("", case.text))
+
+
+def cases(shared: Path, count: int) -> dict[str, Case]:
+    """Return the grammars with documents."""
+    from formalm.grammars import JSON, PYTHON
+
+    instances = json_instances(shared / "maskbench" / "dev.jsonl.xz", count)
+    sql = (shared / "grammars" / "lark" / "sql.lark").read_text("utf-8")
+    return {
+        "JSON": Case(JSON.text, instances, third=count, is_json=True),
+        "SQL": Case(sql, statements(count * 3 // 5)),
+        "Python": Case(
+            PYTHON.text,
+            modules(count * 3 // 40),
+            theirs=without_levels(PYTHON.text),
+            options={"languages": PYTHON.languages, "indentation": PYTHON.indentation},
+            third=0,
+            mean=1 / 12,
+            compile=1,
+        ),
+    }

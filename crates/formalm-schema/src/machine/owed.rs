@@ -1,0 +1,325 @@
+//! How many bytes what a container owes has at least: members and items that are still to come, and
+//! the value at hand, by the formulas that say it.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashMap;
+
+use super::frame::{DONE, Frame, Owes, OwesId, Place};
+use super::needs::Search;
+use super::{Grown, UNRECORDED};
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::names::NameId;
+use crate::node::NodeId;
+
+/// Bytes of a member with a comma in front, its name aside: `,"":0`.
+const MEMBER: usize = 5;
+
+/// Bytes of an item with a comma in front.
+const ITEM: usize = 2;
+
+/// Steps taken to find how long a value is at least.
+const VALUE_STEPS: u64 = 20_000;
+
+/// Items by which each may be another kind of value.
+const ITEMS: u64 = 1_000;
+
+/// More bytes than a text has.
+pub(super) const NEVER: usize = 1 << 40;
+
+/// Bytes that the value at hand has at least, and with it all that is open above a frame.
+#[derive(Clone)]
+pub(super) struct Child {
+    pub(super) must: usize,
+    /// The same if a truth is to hold; of those that are not told nothing more is known.
+    pub(super) truths: Vec<usize>,
+}
+
+/// What is known of the child of a container while its formulas are gone through.
+struct Costs<'a> {
+    child: &'a Child,
+    asked: &'a [NodeId],
+    known: FxHashMap<F, usize>,
+}
+
+impl Costs<'_> {
+    fn of(&self, node: NodeId) -> usize {
+        let truth = self.asked.iter().position(|&one| one == node);
+        let least = truth.and_then(|at| self.child.truths.get(at)).copied().unwrap_or(0);
+        least.max(self.child.must)
+    }
+}
+
+impl Grown {
+    /// What a container needs whose child is being read, `close` bytes to end it included.
+    pub(super) fn after_least(
+        &mut self,
+        owes: OwesId,
+        child: Child,
+        close: usize,
+        search: &mut Search,
+    ) -> Result<Child, Error> {
+        let formulas = self.parts.owes.get(owes.0).formulas.clone();
+        let asked = self.core.formulas.asked(&formulas);
+        let mut costs = Costs { child: &child, asked: &asked, known: FxHashMap::default() };
+        let must = self.least_of(formulas[0], &mut costs, search)? + close;
+        let mut truths = Vec::with_capacity(formulas.len() - 1);
+        for &one in &formulas[1..] {
+            truths.push(self.least_of(one, &mut costs, search)? + close);
+        }
+        Ok(Child { must, truths })
+    }
+
+    /// Bytes of the child and of what comes behind it that a formula over both needs.
+    fn least_of(
+        &mut self,
+        id: F,
+        costs: &mut Costs<'_>,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        if !self.core.formulas.has_child(id) {
+            return Ok((costs.child.must + self.rest(id, search)?).min(NEVER));
+        }
+        if let Some(&known) = costs.known.get(&id) {
+            return Ok(known);
+        }
+        let least = match self.core.formulas.get(id).clone() {
+            Form::Child(node) => costs.of(node),
+            Form::And(list) => {
+                let (mut here, mut behind, mut least) = (costs.child.must, Vec::new(), 0);
+                for part in list {
+                    match self.core.formulas.get(part) {
+                        Form::Child(node) => here = here.max(costs.of(*node)),
+                        _ if !self.core.formulas.has_child(part) => behind.push(part),
+                        _ => least = least.max(self.least_of(part, costs, search)?),
+                    }
+                }
+                least.max(here + self.rest_of_all(&behind, search)?)
+            }
+            Form::Or(list) | Form::One(list) => {
+                let mut least = NEVER;
+                for part in list {
+                    least = least.min(self.least_of(part, costs, search)?);
+                }
+                least
+            }
+            _ => costs.child.must,
+        };
+        let least = least.clamp(costs.child.must, NEVER);
+        costs.known.insert(id, least);
+        Ok(least)
+    }
+
+    /// Bytes that more members or items have at least, each with a comma in front.
+    pub(super) fn rest(&mut self, id: F, search: &mut Search) -> Result<usize, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(if id == TRUE { 0 } else { NEVER });
+        }
+        if let Some(&known) = search.rests.get(&id) {
+            return Ok(known);
+        }
+        let least = match self.core.formulas.get(id).clone() {
+            Form::And(list) => self.rest_of_all(&list, search)?,
+            Form::Atom(_) => self.rest_of_all(&[id], search)?,
+            Form::Or(list) | Form::One(list) => {
+                let mut least = NEVER;
+                for part in list {
+                    least = least.min(self.rest(part, search)?);
+                }
+                least
+            }
+            Form::Not(inner) => self.rest_without(inner, search)?,
+            Form::False | Form::True | Form::Child(_) => 0,
+        };
+        let least = least.min(NEVER);
+        search.rests.insert(id, least);
+        Ok(least)
+    }
+
+    /// The same for a conjunction.
+    fn rest_of_all(&mut self, parts: &[F], search: &mut Search) -> Result<usize, Error> {
+        let (comma, colon) = (self.comma() - 1, self.colon() - 1);
+        let (mut named, mut names_owed, mut members, mut least) = (0, 0, 0, 0);
+        for &part in parts {
+            match self.core.formulas.get(part).clone() {
+                Form::Atom(Atom::Owed(names)) => {
+                    let mut all = 0;
+                    for &name in &names {
+                        all += MEMBER - 1 + comma + colon + self.core.schema.names.get(name).len();
+                        all += self.least_member(parts, name, search)?;
+                    }
+                    if all > named {
+                        (named, names_owed) = (all, names.len());
+                    }
+                }
+                Form::Atom(Atom::MoreMembers(count)) => members = count,
+                Form::Atom(Atom::MoreItems(count)) => {
+                    least = least.max(self.least_items(parts, count, comma, search)?);
+                }
+                Form::Atom(Atom::Contains(count, node)) => {
+                    let value = self.core.child(node);
+                    let each = ITEM - 1 + comma + self.least_value(value, search);
+                    least = least.max(times(count, each));
+                }
+                Form::Atom(_) => {}
+                _ => least = least.max(self.rest(part, search)?),
+            }
+        }
+        // Names that are not owed have other texts, of which one at most is empty.
+        let others = members.saturating_sub(names_owed as u64);
+        if others > 0 {
+            let name = self.least_name(parts, search)?;
+            let spared = usize::from(name == 0);
+            let each = MEMBER + comma + colon + name.max(1);
+            named = named.saturating_add(times(others, each) - spared);
+        }
+        Ok(least.max(named))
+    }
+
+    /// Bytes of so many more items.
+    fn least_items(
+        &mut self,
+        parts: &[F],
+        count: u64,
+        comma: usize,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        let mut lists = Vec::new();
+        let mut last = 0;
+        for &part in parts {
+            if let Form::Atom(Atom::Items(ranges, read)) = self.core.formulas.get(part).clone() {
+                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                let edge = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                last = last.max(u64::from(edge.saturating_sub(read)));
+                lists.push((ranges, read));
+            }
+        }
+        // Behind the last edge all items are alike.
+        let told = last.min(ITEMS).min(count);
+        let mut all = 0usize;
+        for at in 0..=told {
+            let alike = if at < told { 1 } else { count - told };
+            let each = match alike {
+                0 => break,
+                _ if at == ITEMS => ITEM + comma,
+                _ => {
+                    let mut value = Vec::with_capacity(lists.len());
+                    for (ranges, read) in &lists {
+                        value.push(self.core.ranges_at(ranges, u64::from(*read) + at));
+                    }
+                    let value = self.core.formulas.and(value);
+                    ITEM - 1 + comma + self.least_value(value, search)
+                }
+            };
+            all = all.saturating_add(times(alike, each));
+        }
+        Ok(all)
+    }
+
+    /// Bytes of what makes a statement about members or items wrong.
+    fn rest_without(&mut self, inner: F, search: &mut Search) -> Result<usize, Error> {
+        let Form::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
+        let (comma, colon) = (self.comma() - 1, self.colon() - 1);
+        Ok(match atom {
+            Atom::Members(rules) => {
+                let mut least = NEVER;
+                for (which, node) in &rules {
+                    let value = self.least_other(*node, search);
+                    let name = self.shortest_known(which);
+                    least = least.min(MEMBER - 1 + comma + colon + name + value);
+                }
+                least
+            }
+            Atom::NamesIn(names) => {
+                let names = self.core.formulas.not(names);
+                MEMBER + comma + colon + self.least_text(names, search)?
+            }
+            Atom::Items(ranges, read) => {
+                let mut least = NEVER;
+                for &(from, to, node) in ranges.iter().filter(|range| range.1 > read) {
+                    let before = times(u64::from(from.saturating_sub(read)), ITEM + comma);
+                    let value = self.least_other(node, search);
+                    least = least.min(before.saturating_add(ITEM - 1 + comma + value));
+                    debug_assert!(from < to);
+                }
+                least
+            }
+            Atom::Unique(taken) => {
+                let more = if taken.is_empty() { 2 } else { 1 };
+                more * (ITEM + comma)
+            }
+            Atom::UniqueWith(taken) if taken.is_empty() => ITEM + comma,
+            _ => 0,
+        })
+    }
+
+    fn shortest_known(&self, which: &Which) -> usize {
+        let names = which.names.iter().flatten();
+        names.map(|&name| self.core.schema.names.get(name).len()).min().unwrap_or(0)
+    }
+
+    fn least_other(&mut self, node: NodeId, search: &mut Search) -> usize {
+        let value = self.core.child(node);
+        let other = self.core.formulas.not(value);
+        if other == FALSE { NEVER } else { self.least_value(other, search) }
+    }
+
+    /// Bytes of the shortest name that may come.
+    fn least_name(&mut self, parts: &[F], search: &mut Search) -> Result<usize, Error> {
+        let mut least = 0;
+        for &part in parts {
+            if let Form::Atom(Atom::NamesIn(names)) = *self.core.formulas.get(part) {
+                least = least.max(self.least_text(names, search)?);
+            }
+        }
+        Ok(least)
+    }
+
+    /// Bytes of the shortest text of which a formula holds, before it is spelled.
+    fn least_text(&mut self, texts: F, search: &mut Search) -> Result<usize, Error> {
+        let Some(language) = self.core.language(texts)? else { return Ok(NEVER) };
+        let start = formalm_automata::Machine::start(&**self.core.text(language));
+        Ok(self.rest_of_text(language, start, search)?.len())
+    }
+
+    /// Bytes that the value of a member has at least, given the conjuncts that its object owes.
+    fn least_member(
+        &mut self,
+        parts: &[F],
+        name: NameId,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        let mut value = Vec::new();
+        for &part in parts {
+            if let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(part).clone() {
+                value.push(self.core.rules_at(&rules, name)?);
+            }
+        }
+        let value = self.core.formulas.and(value);
+        Ok(self.least_value(value, search))
+    }
+
+    /// Bytes that a value has at least that is looked for in few steps.
+    pub(super) fn least_value(&mut self, value: F, search: &mut Search) -> usize {
+        if value == TRUE {
+            return 1;
+        }
+        if let Some(&known) = self.known.least.get(&value) {
+            return known;
+        }
+        // Whoever asks for it on the way has to do with this.
+        self.known.least.insert(value, 1);
+        let owes = Owes { formulas: [value].into(), asked: [].into(), goal: TRUE };
+        let frame = Frame::Value { owes: self.parts.owes(owes), blanks: 0, below: DONE };
+        let limit = search.limit;
+        search.limit = limit.min(search.steps + VALUE_STEPS);
+        let found = self.least_length(Place { frame, record: UNRECORDED }, search);
+        search.limit = limit;
+        let least = found.unwrap_or(1).max(1);
+        self.known.least.insert(value, least);
+        least
+    }
+}
+
+fn times(count: u64, each: usize) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(each)
+}

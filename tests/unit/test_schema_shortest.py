@@ -1,0 +1,57 @@
+"""Short completions of schemas: found where much is owed, and nothing is used up by looking."""
+
+import pytest
+
+from formalm import JsonSchema
+
+KINDS = [
+    {
+        "type": "object",
+        "properties": {"kind": {"const": f"kind {number}"}, "text": {"minLength": 12}},
+        "required": ["kind", "text"],
+    }
+    for number in range(20)
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"type": "array", "contains": {"type": "object", "required": ["description"]}},
+         '[{"description":0}]'),
+        ({"type": "array", "contains": {"const": 123456}, "minContains": 3},
+         "[123456,123456,123456]"),
+        ({"type": "array", "allOf": [{"contains": {"const": "abcdefgh"}},
+                                     {"contains": {"type": "object", "required": ["ab"]}}]},
+         '["abcdefgh",{"ab":0}]'),
+        ({"type": "object", "anyOf": [{"required": ["description"]}, {"required": ["identifier"]}]},
+         '{"identifier":0}'),
+        ({"type": "object", "not": {"properties": {"description": {"enum": ["abcdefgh"]}}}},
+         '{"description":0}'),
+        ({"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": 2,
+          "$defs": {"n": {"type": "object", "required": ["number"],
+                          "properties": {"number": {"minimum": 1e5, "type": "integer"}}}}},
+         '[{"number":100000},{"number":100000}]'),
+        ({"type": "array", "contains": {"enum": [[[["abcdefghijkl"]]], {"abcdefgh": "ijklmnop"}]}},
+         '[[[["abcdefghijkl"]]]]'),
+        ({"oneOf": KINDS}, '{"kind":"kind 0","text":0}'),
+    ],
+)  # fmt: skip
+def test_what_is_owed_is_gone_to_directly(schema, written: str) -> None:
+    language = JsonSchema(schema)
+    assert language.shortest().decode() == written
+    for end in range(len(written)):
+        assert language.shortest(written[:end]).decode() == written
+
+
+def test_names_that_must_be_long_are_all_written() -> None:
+    schema = {"type": "object", "propertyNames": {"minLength": 20}, "minProperties": 5}
+    found = JsonSchema(schema).shortest()
+    assert len(found) == len('{"":0}') + 20 + 4 * len(',"":0') + 4 * 20
+
+
+def test_asking_again_and_again_uses_nothing_up() -> None:
+    language = JsonSchema({"type": "array", "not": {"uniqueItems": True}}, approximate=True)
+    for _ in range(300):
+        assert language.shortest() == b"[0,0]"
+    assert language.shortest('["abcd", {"a": [') == b"]},0,0]"
