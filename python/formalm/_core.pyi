@@ -111,6 +111,8 @@ class Grammar:
     def __new__(cls, text: GrammarText) -> Grammar: ...
     def expected(self, automaton: Automaton, text: bytes) -> list[tuple[str, bool, list[str]]]:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
+    def captures(self) -> list[tuple[str, str, int, tuple[int, int]]]:
+        """``(name, rule or terminal, bytes left out at the end, span in the text)``."""
     @property
     def lexing(self) -> str: ...
 

@@ -23,6 +23,12 @@ pub trait Recognizer: Debug + Send + Sync {
 
     /// Whether the text read is a member.
     fn is_accepting(&self, state: u32) -> bool;
+
+    /// Whether all characters of as many bytes are alike: then those that share their first byte
+    /// are not told apart while they are read.
+    fn counts_bytes(&self) -> bool {
+        false
+    }
 }
 
 /// The recognizers of an arena of terms.
@@ -68,7 +74,21 @@ impl Recognizers {
             .into_iter()
             .flatten()
             .any(|(first, last)| recognizer.some_within(at.state, first, last));
+        let bits = if recognizer.counts_bytes() { alike(left, bits, least) } else { bits };
         some.then_some(Recognized { left, bits, least, ..at })
+    }
+}
+
+/// The bits of a character that may end in the same bytes as one with these, of those that can be
+/// completed: what the second byte may be depends on the first, and nothing on the second.
+fn alike(left: u8, bits: u32, least: u32) -> u32 {
+    match (least, left) {
+        (0x800, 2) if bits != 0 && bits != 0xD => 1,
+        (0x1_0000, 3) if bits != 0 && bits != 4 => 1,
+        (0x80, 1) => 2,
+        (0x800, 1) | (0x1_0000, 2) => 1 << 6,
+        (0x1_0000, 1) => 1 << 12,
+        _ => bits,
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Grammar {
     pub replaced: Vec<Replaced>,
     /// How lines and their indentation are told, if they are.
     pub indentation: Option<Indentation>,
+    /// What the text of a member holds under a name.
+    pub captures: Vec<Capture>,
     /// What the user should know about how the grammar was read.
     pub notes: Vec<Note>,
 }
@@ -52,6 +54,19 @@ pub struct Replaced {
     pub text: usize,
     /// The text is not read by itself where the pattern may stand.
     pub only: bool,
+}
+
+/// A rule or a terminal whose texts have a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// What they are captured as.
+    pub name: String,
+    /// The rule or terminal.
+    pub of: String,
+    /// Bytes at their end that are not captured.
+    pub stop: usize,
+    /// Where it is written.
+    pub span: Span,
 }
 
 /// Something that was read but means less than one may think.

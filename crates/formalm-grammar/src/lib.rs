@@ -38,7 +38,7 @@ mod units;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
-pub use grammar::{Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
+pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;

@@ -97,6 +97,7 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
         lexing,
         replaced: Vec::new(),
         indentation: None,
+        captures: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -278,6 +279,7 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
         lexing,
         replaced,
         indentation: None,
+        captures: Vec::new(),
         notes,
     }
 }

@@ -127,6 +127,16 @@ impl Grammar {
         Ok(named.collect())
     }
 
+    /// What members hold under names: `(name, rule or terminal, bytes left out at the end, span)`.
+    fn captures(&self) -> Vec<(String, String, usize, (usize, usize))> {
+        let all = self.inner.captures.iter();
+        all.map(|one| {
+            let span = (one.span.start, one.span.end);
+            (one.name.clone(), one.of.clone(), one.stop, span)
+        })
+        .collect()
+    }
+
     #[getter]
     fn lexing(&self) -> &'static str {
         match self.inner.lexing {

@@ -44,7 +44,7 @@ impl Build<'_> {
         while before != self.algebra.len() {
             before = self.algebra.len();
             for one in &self.source.terminals {
-                if self.is_algebra(&one.body) {
+                if one.attributes.are_bounds() || self.is_algebra(&one.body) {
                     self.algebra.insert(&one.name);
                 }
             }
@@ -106,7 +106,7 @@ impl Build<'_> {
                     return Ok(given.clone());
                 }
                 if let Some(source) = self.defined.get(name) {
-                    return self.regular(&source.body, depth - 1, *place);
+                    return self.whole_terminal(source, depth - 1);
                 }
                 match self.templates.get(name) {
                     Some(_) if !self.rules_within => {

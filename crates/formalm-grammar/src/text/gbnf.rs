@@ -2,6 +2,7 @@
 
 use formalm_automata::{CharSet, Error};
 
+use super::attributes::Attributes;
 use super::leaves::{Leaf, class_name};
 use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
@@ -29,6 +30,7 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
             body,
             span,
             shown: Shown::ALL,
+            attributes: Attributes::NONE,
         });
         reader.blanks(true);
     }

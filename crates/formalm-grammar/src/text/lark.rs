@@ -109,6 +109,7 @@ impl Reader {
         if self.scanner.eat(".") {
             priority = self.priority()?;
         }
+        let attributes = self.attributes(&name)?;
         self.blanks();
         self.scanner.expect(":", "after the name")?;
         let body = self.choice()?;
@@ -124,9 +125,9 @@ impl Reader {
                 inlined: name.starts_with('_'),
                 ..Shown::ALL
             };
-            self.source.rules.push(RuleSource { name, parameters, body, span, shown });
+            self.source.rules.push(RuleSource { name, parameters, body, span, shown, attributes });
         } else if parameters.is_empty() {
-            self.source.terminals.push(TerminalSource { name, priority, body, span });
+            self.source.terminals.push(TerminalSource { name, priority, body, span, attributes });
         } else {
             return Err(self.scanner.refuse(start, "a terminal cannot be a template", None));
         }
@@ -281,7 +282,7 @@ impl Reader {
     }
 
     /// A text and whether case is ignored.
-    fn text(&mut self) -> Result<(String, bool), Error> {
+    pub(super) fn text(&mut self) -> Result<(String, bool), Error> {
         let start = self.scanner.at;
         self.scanner.expect("\"", "at the beginning of a text")?;
         let mut text = String::new();

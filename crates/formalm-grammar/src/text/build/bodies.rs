@@ -2,6 +2,7 @@
 
 use formalm_automata::{Error, Span};
 
+use super::super::attributes::Attributes;
 use super::super::lark::is_terminal;
 use super::super::trees::substituted;
 use super::super::{RuleSource, Tree};
@@ -86,4 +87,5 @@ pub(in crate::text) static PLAIN: RuleSource = RuleSource {
     body: Tree::Sequence(Vec::new()),
     span: Span { start: 0, end: 0 },
     shown: Shown::SOME,
+    attributes: Attributes::NONE,
 };

@@ -122,7 +122,10 @@ pub(super) fn grammar(
     let mut at = 0;
     while at < build.queue.len() {
         let (place, rule, arguments) = build.queue[at].clone();
-        build.rules[place].body = build.body(&rule.body, rule, &arguments)?;
+        build.rules[place].body = match rule.attributes.are_bounds() {
+            true => build.bounded_rule(rule)?,
+            false => build.body(&rule.body, rule, &arguments)?,
+        };
         at += 1;
     }
     let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
@@ -132,7 +135,7 @@ pub(super) fn grammar(
                        words may touch where blanks are ignored";
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
-    let indentation = build.indentation()?;
+    let (indentation, captures) = (build.indentation()?, build.captures());
     let Build { terminals, rules, shown, notes, .. } = build;
     let grammar = order::ordered(
         terminals,
@@ -145,6 +148,7 @@ pub(super) fn grammar(
             lexing,
             replaced: Vec::new(),
             indentation,
+            captures,
             notes,
         },
     )?;

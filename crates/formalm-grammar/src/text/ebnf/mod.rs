@@ -7,6 +7,7 @@ mod w3c;
 
 use formalm_automata::Error;
 
+use super::attributes::Attributes;
 use super::leaves::Leaf;
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
@@ -80,5 +81,12 @@ fn group(
 fn rule(scanner: &Scanner, name: String, body: Tree, start: usize) -> RuleSource {
     let end = start + name.chars().count();
     let span = formalm_automata::Span { start, end: end.min(scanner.at) };
-    RuleSource { name, parameters: Vec::new(), body, span, shown: Shown::ALL }
+    RuleSource {
+        name,
+        parameters: Vec::new(),
+        body,
+        span,
+        shown: Shown::ALL,
+        attributes: Attributes::NONE,
+    }
 }
