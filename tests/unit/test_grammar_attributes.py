@@ -47,7 +47,7 @@ def test_bytes_are_counted_and_not_characters() -> None:
     ]
     assert grammar.is_viable("éé".encode() + b"a")
     assert not grammar.is_viable("éé".encode() + b"\xc3")
-    assert grammar.is_viable("a".encode() + b"\xf0")
+    assert grammar.is_viable(b"a" + b"\xf0")
     assert not grammar.is_viable(b"aa\xf0")
 
 
@@ -108,7 +108,7 @@ def test_a_bounded_rule_is_one_lexeme() -> None:
     grammar = Grammar(text)
     assert grammar.matches(" ab. b ")
     assert not grammar.matches("a b. b")
-    with pytest.raises(LanguageError, match="parts that come back to themselves|is a rule"):
+    with pytest.raises(LanguageError, match="parts that come back to themselves"):
         Grammar('start: text\ntext[max_bytes=9]: "(" text? ")"')
 
 

@@ -90,7 +90,9 @@ impl Build<'_> {
         if depth == 0 {
             let message =
                 "what is put together as languages has parts that come back to themselves";
-            let hint = Some("what stands beside -, & or ~ has to be regular: without recursion");
+            let hint = Some(
+                "what has max_bytes or stop, or stands beside -, & or ~, is regular: no recursion",
+            );
             return Err(self.refuse(span, message, hint));
         }
         self.parts.set(self.parts.get() + 1);
