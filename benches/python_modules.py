@@ -52,7 +52,8 @@ def without_levels(text: str) -> str:
     from formalm.grammars._read import KEYWORDS
 
     name = f"NAME: {names} & ~/{'|'.join(KEYWORDS)}/"
-    text = text.replace("%declare NAME _INDENT _DEDENT", name).replace("%whole NAME", "")
+    text = text.replace("%declare NAME WORD _INDENT _DEDENT", name)
+    text = re.sub(r"(?m)^%whole .*\n?", "", text)
     # Rust's patterns write it so.
     text = re.sub(r"(\\\\)|\\0", lambda found: found[1] or r"\x00", text)
     return written_out(text)

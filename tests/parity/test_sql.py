@@ -92,6 +92,10 @@ def test_statements_are_read(statement: str) -> None:
         ("SELECT a LIKE b = c ESCAPE d", False),
         ("SELECT a LIKE NOT b AND c ESCAPE d", False),
         ("SELECT a LIKE b ESCAPE NOT c = d ESCAPE e", False),
+        # Letters whose upper or lower case is one of ASCII.
+        ("\u017fELECT 1", False),
+        ("SELECT 1 L\u0131MIT 1", False),
+        ("SELECT 1 AS \u017felect, 2 \u212aEY", True),
     ],
 )
 def test_words_and_numbers_are_those_of_sqlite(statement: str, member: bool) -> None:

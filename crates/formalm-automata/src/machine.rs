@@ -119,6 +119,22 @@ pub trait Machine: Debug + Send + Sync {
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
+    /// Steps of work since it was made, for searches that limit it; a machine whose bytes all take
+    /// about as long counts none.
+    fn steps_taken(&self) -> u64 {
+        0
+    }
+
+    /// Whether a text is a member, without finding out what its beginnings lead to, which
+    /// [`Machine::walk`] may do in a search; none if that makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn is_member(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
+        Ok(None)
+    }
+
     /// The state after `text`, or how many of its bytes are viable.
     ///
     /// # Errors

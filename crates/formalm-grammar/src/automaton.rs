@@ -250,6 +250,21 @@ impl Machine for GrammarAutomaton {
         self.least_bytes(state)
     }
 
+    fn steps_taken(&self) -> u64 {
+        self.lock().core.stacks.meter.total()
+    }
+
+    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        let grown = &mut *self.lock();
+        if !grown.core.checked {
+            return Ok(None);
+        }
+        grown.core.remember();
+        let member = grown.core.is_member(text);
+        grown.core.forget();
+        member.map(Some)
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.core.memory_bytes() + grown.live.len() * 40 + self.rows.memory_bytes()

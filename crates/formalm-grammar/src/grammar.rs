@@ -140,6 +140,13 @@ impl Grammar {
             let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
             Err(Error::Language { message, span: None, hint })
         };
+        if self.lexing == Lexing::Any {
+            return refused(
+                "indentation cannot be told where lexemes are read in any way: a line could begin \
+                 at any of its blanks",
+                "read the longest lexemes, or the first ones as Lark does",
+            );
+        }
         let told = [one.newline, one.indent, one.dedent];
         let mut all = told.iter().chain(&one.opening).chain(&one.closing);
         if all.any(|&at| at >= self.terminals.len()) {
@@ -149,13 +156,6 @@ impl Grammar {
             return refused(
                 "a terminal that tells lines or levels is ignored",
                 "line breaks within brackets are left out anyway",
-            );
-        }
-        if self.lexing == Lexing::Any {
-            return refused(
-                "indentation cannot be told where lexemes are read in any way: a line could begin \
-                 at any of its blanks",
-                "read the longest lexemes, or the first ones as Lark does",
             );
         }
         if one.tab == 0 || one.tab > 100 || one.widest == 0 || one.widest > WIDEST || one.levels < 2

@@ -92,7 +92,8 @@ impl Core {
         }
     }
 
-    /// The shortest text, and the smallest of several, that makes a state a member.
+    /// The shortest text, and the smallest of several, that makes a state a member. Ways to it need
+    /// not be known to lead anywhere: none of them is longer than the way there is.
     pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
         let mut exact: FxHashMap<u32, u32> = FxHashMap::default();
         let mut state = state;
@@ -111,7 +112,7 @@ impl Core {
             let before = text.len();
             for byte in self.lexer.representatives().to_vec() {
                 self.stacks.meter.reset();
-                let next = self.step(state, byte)?;
+                let next = self.step_on(state, byte)?;
                 if next != NOTHING && self.distance(next, left, &mut exact)? == Some(left) {
                     text.push(byte);
                     state = next;
@@ -142,6 +143,7 @@ impl Core {
         let mut came: Vec<(u32, usize, u32)> = vec![(state, 0, 0)];
         let mut seen: FxHashMap<u32, u32> = FxHashMap::from_iter([(state, 0)]);
         let mut queue = BinaryHeap::from([(Reverse(least), 0u32, 0usize)]);
+        let before = self.stacks.meter.total();
         while let Some((Reverse(all), read, at)) = queue.pop() {
             let here = came[at].0;
             let rest = match exact.get(&here) {
@@ -156,6 +158,8 @@ impl Core {
                 queue.push((Reverse(read + rest), read, at));
                 continue;
             }
+            let steps = self.stacks.meter.total() - before;
+            check(Resource::Steps, steps, self.limits.nearest)?;
             for (next, read) in self.nexts(here, read)? {
                 if seen.get(&next).is_some_and(|&before| before <= read) {
                     continue;
@@ -181,7 +185,7 @@ impl Core {
         let mut nexts = Vec::new();
         for byte in self.lexer.representatives().to_vec() {
             self.stacks.meter.reset();
-            let next = self.step(state, byte)?;
+            let next = self.step_on(state, byte)?;
             if next != NOTHING {
                 nexts.push((next, read + 1));
             }

@@ -135,6 +135,14 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.memory_bytes())
     }
 
+    fn steps_taken(&self) -> u64 {
+        on_any!(self, one => one.steps_taken())
+    }
+
+    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        on_any!(self, one => one.is_member(text))
+    }
+
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
         on_any!(self, one => one.walk(state, text))

@@ -33,7 +33,8 @@ CSV: Grammar
 """Tables of RFC 4180: records on lines that end in CR LF or LF, fields between commas."""
 
 EMAIL: Grammar
-"""Addresses of mail as HTML forms take them: no quoted names, comments or domains in brackets."""
+"""Addresses of mail as HTML forms take them, but for dots: names neither begin nor end with
+one, nor have two in a row. There are no quoted names, comments or domains in brackets."""
 
 ISO_DATE: Grammar
 """Dates, times and both with an offset, as RFC 3339 writes ISO 8601; leap seconds are left out."""

@@ -25,5 +25,6 @@ def read(name: str) -> Grammar:
 
 def python_options() -> dict[str, Any]:
     """Return what Python's text needs beside it."""
-    name = Regex(r"[_\p{XID_Start}]\p{XID_Continue}*", dialect="ecma") - Choice(KEYWORDS)
-    return {"languages": {"NAME": name}, "indentation": Indentation()}
+    word = Regex(r"[_\p{XID_Start}]\p{XID_Continue}*", dialect="ecma")
+    languages = {"NAME": word - Choice(KEYWORDS), "WORD": word}
+    return {"languages": languages, "indentation": Indentation()}

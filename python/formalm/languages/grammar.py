@@ -125,7 +125,8 @@ class Grammar(Derivations):
         ----------
         parser
             The parser. Its text is read again, with its start rule, and an ``Indenter`` as
-            :class:`Indentation`.
+            :class:`Indentation`; ``keep_all_tokens`` and ``maybe_placeholders=False`` become a
+            line ``%trees``.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
             for ``contextual``, ``"any"`` for ``dynamic_complete``.

@@ -1,5 +1,6 @@
 //! The grammars of llama.cpp.
 
+use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
 use super::attributes::Attributes;
@@ -166,7 +167,7 @@ impl Reader {
                 }
                 Some('"') => {
                     self.scanner.at += 1;
-                    return Leaf::text(&text, false, self.scanner.span(start));
+                    return Leaf::text(&text, Flags::default(), self.scanner.span(start));
                 }
                 _ => text.push(self.character()?),
             }

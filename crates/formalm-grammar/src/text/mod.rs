@@ -138,5 +138,9 @@ struct Source {
     whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
     inlined: Vec<Inlined>,
+    /// Trees keep all lexemes in all rules.
+    keeps_all: bool,
+    /// Optional parts leave no marks in trees where they are not there.
+    without_placeholders: bool,
     notes: Vec<crate::grammar::Note>,
 }

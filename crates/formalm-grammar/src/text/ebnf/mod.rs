@@ -6,6 +6,7 @@ mod iso;
 mod w3c;
 
 use formalm_automata::Error;
+use formalm_automata::syntax::Flags;
 
 use super::attributes::Attributes;
 use super::leaves::Leaf;
@@ -62,7 +63,7 @@ fn quoted(scanner: &mut Scanner) -> Result<Tree, Error> {
     if scanner.next() != quote {
         return Err(scanner.refuse(start, "the text has no closing quote", None));
     }
-    Ok(Tree::Leaf(Leaf::text(&text, false, scanner.span(start))?))
+    Ok(Tree::Leaf(Leaf::text(&text, Flags::default(), scanner.span(start))?))
 }
 
 /// What is between brackets.
