@@ -85,3 +85,23 @@ def test_large_schemas_are_counted_in_text() -> None:
     report = Constraint(JsonSchema(json.dumps(schema)), VOCABULARY).report
     assert len(report.paths) == 3001
     assert str(report).count("\n") == 1
+
+
+def test_alternatives_with_a_member_without_end_are_exact() -> None:
+    """Which alternative an item is of is told by one member, and another one has no end."""
+
+    def item(flag: bool) -> dict[str, object]:
+        return {
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "flag": {"const": flag}},
+            "required": ["id", "flag"],
+            "additionalProperties": False,
+        }
+
+    items = {"oneOf": [item(True), item(False)]}
+    language = JsonSchema({"type": "array", "uniqueItems": True, "items": items}, blanks=0)
+    first, second = '{"id":"a","flag":true}', '{"id":"a","flag":false}'
+    assert language.is_viable(f'[{first},{{"id":"a"')
+    assert not language.is_viable(f"[{first},{first[:-1]}")
+    assert not language.is_viable(f'[{first},{second},{{"id":"a"')
+    assert language.shortest(f'[{first},{second},{{"id":"') is not None

@@ -10,6 +10,8 @@ mod frame;
 mod gaps;
 mod keys;
 mod known;
+#[cfg(test)]
+mod laws;
 mod lengths;
 mod names;
 mod naming;
