@@ -335,6 +335,9 @@ impl Terms {
             }
         }
         flat.retain(|&id| id != FULL);
+        if self.excludes_texts(&flat) {
+            return EMPTY;
+        }
         if flat.iter().any(|&id| self.is_text(id)) {
             flat.retain(|&id| Some(id) != self.any_text);
         }
@@ -348,6 +351,18 @@ impl Terms {
             [only] => only,
             _ => self.intern(Term::And(flat.into())),
         }
+    }
+
+    /// Whether texts are asked for, and none is left: what must not match takes them all.
+    fn excludes_texts(&self, list: &[TermId]) -> bool {
+        let Some(any) = self.any_text.filter(|any| list.contains(any)) else { return false };
+        list.iter().any(|&id| match self.get(id) {
+            &Term::Not(inner) => match self.get(inner) {
+                Term::Alt(list) => list.contains(&any),
+                _ => inner == any,
+            },
+            _ => false,
+        })
     }
 
     /// Whether a term certainly has only texts, between two characters.

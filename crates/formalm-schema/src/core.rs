@@ -179,7 +179,8 @@ impl Core {
                 for at in 0..list.len() {
                     let mut others = list.clone();
                     let one = others.swap_remove(at);
-                    alone.push(one.difference(Expression::union(others)?)?);
+                    let others = Expression::union(others)?.complement()?;
+                    alone.push(Expression::intersection(vec![one, others])?);
                 }
                 Expression::union(alone)
             }
