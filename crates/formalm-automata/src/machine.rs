@@ -72,6 +72,15 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
+    /// Some continuation that makes the text a member, where a shortest one may take a search.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest(state)
+    }
+
     /// Bytes that a member needs at least: never more than [`Machine::shortest`] has.
     ///
     /// # Errors

@@ -225,6 +225,21 @@ impl Machine for GrammarAutomaton {
         text
     }
 
+    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let grown = &mut *self.lock();
+        grown.core.stacks.meter.reset();
+        grown.core.remember();
+        let text = match grown.core.spelled(state.number() - 1) {
+            Ok(Some(text)) => Ok(text),
+            _ => {
+                grown.core.stacks.meter.reset();
+                grown.core.shortest(state.number() - 1)
+            }
+        };
+        grown.core.forget();
+        text
+    }
+
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();

@@ -30,6 +30,7 @@ mod scans;
 mod search;
 mod settled;
 mod shown;
+mod spelling;
 mod stacks;
 mod tables;
 mod text;

@@ -143,7 +143,10 @@ fn check_any(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
                 assert_eq!(live.contains(byte), machine.step(state, byte).unwrap().is_some());
             }
             let rest = machine.shortest(state).unwrap();
-            assert!(naive.accepts(&[&text[..], &rest].concat()), "seed {seed}: {shown:?} {rest:?}");
+            for rest in [rest, machine.some_member(state).unwrap()] {
+                let whole = [&text[..], &rest].concat();
+                assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?}");
+            }
         }
     }
 }
@@ -209,6 +212,8 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
         }
         let Ok(state) = machine.walk(machine.start(), text).unwrap() else { unreachable!() };
         let Ok(rest) = machine.shortest(state) else { return 1 };
+        let some = machine.some_member(state).unwrap();
+        assert!(naive.accepts(&[&text[..], &some].concat()), "seed {seed}: {shown:?} {some:?}");
         let whole = [&text[..], &rest].concat();
         assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?} of {grammar:#?}");
         if let Some(shortest) = shortest {

@@ -111,6 +111,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.shortest(state))
     }
 
+    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.some_member(state))
+    }
+
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         on_any!(self, one => one.least_bytes(state))
     }
