@@ -102,6 +102,12 @@ impl Core {
         };
         let mut text = Vec::new();
         while left > 0 {
+            if let Some((member, behind)) = self.member_alone(state)? {
+                left = left.saturating_sub(member.len() as u32);
+                text.extend(member);
+                state = behind;
+                continue;
+            }
             left -= 1;
             let before = text.len();
             for byte in self.lexer.representatives().to_vec() {
@@ -154,22 +160,37 @@ impl Core {
             }
             let steps = self.stacks.meter.total() - before;
             check(Resource::Steps, steps, self.limits.nearest)?;
-            for byte in self.lexer.representatives().to_vec() {
-                self.stacks.meter.reset();
-                let next = self.step_on(here, byte)?;
-                if next == NOTHING || seen.get(&next).is_some_and(|&before| before <= read + 1) {
+            for (next, read) in self.nexts(here, read)? {
+                if seen.get(&next).is_some_and(|&before| before <= read) {
                     continue;
                 }
-                seen.insert(next, read + 1);
+                seen.insert(next, read);
                 check(Resource::States, came.len() as u64 + 1, self.limits.states)?;
-                let all = self.bound(next)?.saturating_add(read + 1);
+                let all = self.bound(next)?.saturating_add(read);
                 if all <= most {
-                    came.push((next, at, read + 1));
-                    queue.push((Reverse(all), read + 1, came.len() - 1));
+                    came.push((next, at, read));
+                    queue.push((Reverse(all), read, came.len() - 1));
                 }
             }
         }
         Ok(None)
+    }
+
+    /// The states that a shortest text may come to next, with the bytes read up to them: one byte
+    /// further, or behind the member of an embedded language.
+    fn nexts(&mut self, state: u32, read: u32) -> Result<Vec<(u32, u32)>, Error> {
+        if let Some((member, behind)) = self.member_alone(state)? {
+            return Ok(vec![(behind, read + member.len() as u32)]);
+        }
+        let mut nexts = Vec::new();
+        for byte in self.lexer.representatives().to_vec() {
+            self.stacks.meter.reset();
+            let next = self.step_on(state, byte)?;
+            if next != NOTHING {
+                nexts.push((next, read + 1));
+            }
+        }
+        Ok(nexts)
     }
 
     /// A lower bound of the bytes to the nearest member.
