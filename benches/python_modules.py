@@ -15,13 +15,6 @@ from pathlib import Path
 from random import Random
 from token import NL
 
-#: Words that are no names in Python 3.11.
-KEYWORDS = (
-    "False None True and as assert async await break class continue def del elif else except "
-    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
-    "with yield"
-).split()
-
 #: Headers of blocks as lines of their own.
 HEADERS = r"""
 compound_statement: ("if" | "elif" | "while") named_expression ":" block
@@ -56,8 +49,11 @@ def without_levels(text: str) -> str:
     text = re.sub(r"(?ms)^match: .*?\n(?=subject)", "", text)
     text = re.sub(r"(?ms)^case: .*?\n(?=pattern)", "", text)
     names = r"/[_\p{XID_Start}]\p{XID_Continue}*/"
+    from formalm.grammars._read import KEYWORDS
+
     name = f"NAME: {names} & ~/{'|'.join(KEYWORDS)}/"
-    text = text.replace("%declare NAME _INDENT _DEDENT", name)
+    text = text.replace("%declare NAME WORD _INDENT _DEDENT", name)
+    text = re.sub(r"(?m)^%whole .*\n?", "", text)
     # Rust's patterns write it so.
     text = re.sub(r"(\\\\)|\\0", lambda found: found[1] or r"\x00", text)
     return written_out(text)

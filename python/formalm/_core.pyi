@@ -111,6 +111,8 @@ class Grammar:
     def __new__(cls, text: GrammarText) -> Grammar: ...
     def expected(self, automaton: Automaton, text: bytes) -> list[tuple[str, bool, list[str]]]:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
+    def captures(self) -> list[tuple[str, str, int, tuple[int, int]]]:
+        """``(name, rule or terminal, bytes left out at the end, span in the text)``."""
     @property
     def lexing(self) -> str: ...
 
@@ -256,6 +258,9 @@ class Automaton:
     def remarks(self) -> list[tuple[str, str, str]]:
         """What to know of a schema: JSON pointers, messages and effects."""
     @property
+    def places(self) -> list[str]:
+        """JSON pointers of the subschemas of a schema that can be reached."""
+    @property
     def state_count(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
@@ -385,6 +390,9 @@ class Constraint:
         among them and end tokens aside."""
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
+
+    def completes_within(self, matcher: Matcher, limit: int) -> bool:
+        """Whether ``limit`` tokens complete the text; False too if none are found soon."""
 
 @final
 class Graph:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
@@ -11,7 +10,7 @@ from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
-from formalm.languages.json_schema import SchemaNote, notes_within
+from formalm.languages.report import Report, schemas_within
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
@@ -26,29 +25,6 @@ __all__ = [
     "fill_bitmasks",
     "new_bitmask",
 ]
-
-
-@dataclass(frozen=True)
-class Report:
-    """How faithfully a constraint keeps the meaning of what was written.
-
-    For a grammar in canonical tokens this is about the masks so far: whether some member can be
-    completed in canonical tokens is then a search, which may be cut short.
-
-    Attributes
-    ----------
-    exact
-        Whether the masks are exactly those of the language.
-    approximations
-        Where they are not, and in which direction.
-    notes
-        What schemas in it mean otherwise than one may think, with their places; of those that are
-        not exact, ``approximations`` tells too.
-    """
-
-    exact: bool = True
-    approximations: tuple[str, ...] = ()
-    notes: tuple[SchemaNote, ...] = ()
 
 
 class Constraint:
@@ -148,7 +124,9 @@ class Constraint:
     @property
     def report(self) -> Report:
         """Whether the masks are exactly those of what was written, and where they are not."""
-        notes = notes_within(self.language)
+        schemas = schemas_within(self.language)
+        notes = tuple(note for schema in schemas for note in schema.notes)
+        paths = tuple(path for schema in schemas for path in schema.paths)
         inexact = [
             f"{note.place}: {note.message} ({note.effect})"
             for note in notes
@@ -166,7 +144,7 @@ class Constraint:
                 f"{undecided} {what} in canonical tokens: a search for members that go on from"
                 " there was cut short, and they are allowed; a dead end is possible behind them"
             )
-        return Report(exact=not inexact, approximations=tuple(inexact), notes=notes)
+        return Report(not inexact, tuple(inexact), notes, paths)
 
     @property
     def width(self) -> int:

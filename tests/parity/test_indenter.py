@@ -220,3 +220,11 @@ def test_mutated_modules_have_the_same_verdict(count: int) -> None:
         within = why is not None and any(one in why for one in WITHIN_STRINGS)
         assert within or PYTHON.matches(text) == (why is None)
         rejected += why is not None and not within
+
+
+def test_words_are_read_whole() -> None:
+    for text in ("f(x int.y)", "x inner", "a isnot b", "x = 1 orb"):
+        assert not is_python(text)
+        assert not PYTHON.matches(text), text
+    for text in ("x = 1if y else 2", "x = [0xfor y in z]"):
+        assert is_python(text) == PYTHON.matches(text), text

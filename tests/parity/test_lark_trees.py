@@ -202,3 +202,27 @@ def test_blocks_are_those_of_lark(member: str) -> None:
     tree = Grammar(BLOCKS, lexing="first", indentation=levels).parse(member)
     assert ours(tree) == larks(parser.parse(member))
     assert tree.ways == 1
+
+
+@pytest.mark.parametrize("member", ["a", "ab", "abdc", "aedc", "abcdc"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keep_all_tokens": True},
+        {"maybe_placeholders": False},
+        {"keep_all_tokens": True, "maybe_placeholders": False},
+    ],
+)
+def test_options_of_parsers_that_shape_trees_are_kept(
+    options: dict[str, bool], member: str
+) -> None:
+    text = """
+        start: "a" [x] [list{"c"}] [_B "c"]
+        ?x: "b" | _E
+        list{item}: item+
+        _B: "d"
+        _E: "e"
+    """
+    parser = lark.Lark(text, parser="lalr", **options)  # type: ignore[arg-type]
+    tree = Grammar.from_lark(parser).parse(member)
+    assert ours(tree) == larks(parser.parse(member))

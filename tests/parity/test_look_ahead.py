@@ -68,10 +68,9 @@ class Case:
         self.lexing = lexing
         self.text = "\n".join(text)
         self.patterns = list(patterns.values())
-        # Of the same length the one that may be longer is preferred, then the one used first.
+        # Of the same length the one that may be longer is preferred, then the one written first.
         widths = [re._parser.parse(one).getwidth()[1] for one in self.patterns]  # type: ignore[attr-defined]
-        used = [(self.text.find(name), at) for at, name in enumerate(patterns)]
-        self.order = sorted(range(len(widths)), key=lambda at: (-widths[at], used[at]))
+        self.order = sorted(range(len(widths)), key=lambda at: -widths[at])
         self.sequences = Grammar("\n".join(letters(one, names) for one in lines), lexing="any")
 
     def ends(self, text: str, at: int, begin: int) -> list[int]:

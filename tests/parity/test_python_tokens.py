@@ -76,6 +76,9 @@ def test_canonical_tokens_of_python() -> None:
     matcher = Constraint(PYTHON, vocabulary, tokenization="canonical").matcher()
     loose = Constraint(PYTHON, vocabulary).matcher()
     text = "import os\nif os: x = [os.f(1,\n 2), 'a']\nprint(x)\n"
+    # What completes a decorator or a try at some level has many blanks; it is not searched for.
+    text += "class A:\n    @f\n    def g(self):\n        # one\n        try:\n"
+    text += "            return [1,\n2]\n        except A:\n            pass\n"
     for at, token_id in enumerate(vocabulary.encode(text)):
         assert matcher.allows(token_id)
         if at in (2, 9):

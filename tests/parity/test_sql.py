@@ -79,6 +79,23 @@ def test_statements_are_read(statement: str) -> None:
         ("SELECT 1.e5, .5, 0x1F", True),
         ("SELECT 0x", False),
         ("SELECT 1e", False),
+        ("SELECT * FROM (a ON 1, with)", True),
+        ("SELECT * FROM (with x AS (SELECT 1) SELECT * FROM x)", True),
+        ("SELECT * FROM (with)", False),
+        ("SELECT * FROM ((with JOIN b))", False),
+        ("SELECT * FROM (with.a b)", False),
+        ("SELECT a LIKE NOT b = c ESCAPE d", True),
+        ("SELECT a NOT LIKE 1 + - NOT b IS NULL AND c", True),
+        ("SELECT a GLOB 1 + - NOT b IS NULL ESCAPE c", True),
+        ("SELECT a LIKE NOT b LIKE c = d ESCAPE e ESCAPE f", False),
+        ("SELECT a LIKE NOT b LIKE c ESCAPE d ESCAPE e", True),
+        ("SELECT a LIKE b = c ESCAPE d", False),
+        ("SELECT a LIKE NOT b AND c ESCAPE d", False),
+        ("SELECT a LIKE b ESCAPE NOT c = d ESCAPE e", False),
+        # Letters whose upper or lower case is one of ASCII.
+        ("\u017fELECT 1", False),
+        ("SELECT 1 L\u0131MIT 1", False),
+        ("SELECT 1 AS \u017felect, 2 \u212aEY", True),
     ],
 )
 def test_words_and_numbers_are_those_of_sqlite(statement: str, member: bool) -> None:

@@ -4,12 +4,15 @@ import csv
 import io
 import ipaddress
 import re
+import subprocess
+import sys
 from datetime import date, timedelta
 from random import Random
 from urllib.parse import urlsplit
 
 import pytest
 
+import formalm.grammars
 from formalm.grammars import CSV, EMAIL, ISO_DATE, URL
 
 
@@ -126,3 +129,14 @@ def test_tables_are_what_python_reads_and_writes() -> None:
     assert not CSV.matches('a"b')
     assert not CSV.matches('"a"b')
     assert not CSV.matches('"a')
+
+
+def test_grammars_are_read_when_they_are_asked_for() -> None:
+    code = (
+        "from formalm import grammars\n"
+        "assert not {*grammars.__all__} & {*vars(grammars)}\n"
+        "assert grammars.JSON is grammars.JSON and 'SQL' not in vars(grammars)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'XML'"):
+        formalm.grammars.XML  # noqa: B018

@@ -219,3 +219,20 @@ def test_a_grammar_of_calls_reads_what_json_reads() -> None:
     text = "\n".join(json.dumps([at, at + 1]) for at in range(200))
     assert rows.matches(text)
     assert len(list(rows.parse(text).find("row"))) == 200
+
+
+@pytest.mark.parametrize("lexing", READINGS)
+@pytest.mark.timeout(60)
+def test_the_shortest_rest_of_a_large_member_is_found_at_once(lexing: str) -> None:
+    names = [f"p{at}" for at in range(40)]
+    large = JsonSchema(
+        {
+            "type": "object",
+            "properties": {one: {"type": "integer"} for one in names},
+            "required": names,
+        }
+    )
+    for schema, begun in ((large, "call f("), (JsonSchema({"type": "object"}), 'call f({"a')):
+        call = Grammar(CALL, languages={"args": schema}, lexing=lexing)
+        rest = call.shortest(begun)
+        assert rest.decode() == begun + schema.shortest(begun[7:]).decode()[len(begun) - 7 :] + ")"

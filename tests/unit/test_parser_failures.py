@@ -61,6 +61,8 @@ def test_other_exceptions_surface_with_their_cause(where: str) -> None:
     with pytest.raises(ParserError, match="ZeroDivisionError") as caught:
         go(matcher)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    hint = "a mistake in append()" if where == "append" else "only append() refuses"
+    assert hint in str(caught.value)
     if where != "is_accepting":
         # In another thread, without a token.
         with pytest.raises(ParserError):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from formalm import JsonSchema
+from formalm import CallFormat, JsonSchema, ToolCalls, generate
+from formalm.models.canary import canary
 
 KINDS = [
     {
@@ -54,4 +55,27 @@ def test_asking_again_and_again_uses_nothing_up() -> None:
     language = JsonSchema({"type": "array", "not": {"uniqueItems": True}}, approximate=True)
     for _ in range(300):
         assert language.shortest() == b"[0,0]"
-    assert language.shortest('["abcd", {"a": [') == b"]},0,0]"
+
+
+OPEN = {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]}
+CALLS = CallFormat('{"name":"{name}","arguments":{arguments}}', begin="<call>", end="</call>")
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        JsonSchema({"type": "object", "required": ["name"]}),
+        JsonSchema(OPEN),
+        JsonSchema(OPEN, order="any"),
+        JsonSchema({}),
+        JsonSchema({"type": "array", "contains": {"type": "object", "required": ["description"]}}),
+        JsonSchema({"anyOf": [{"required": ["description"]}, {"required": ["identifier"]}]}),
+        ToolCalls({"look": JsonSchema(OPEN)}, CALLS, minimum=1),
+    ],
+    ids=str,
+)
+def test_generations_are_finished_where_objects_are_open(language) -> None:
+    for seed, budget in enumerate((60, 45, 30)):
+        found = generate(canary(), "x", language, max_tokens=budget, finish=True, seed=seed)
+        assert found.complete
+        assert language.matches(found.data)

@@ -4,10 +4,12 @@ How long they take is measured by ``benches.schema_worst``.
 """
 
 import json
+from random import Random
+from time import process_time
 
 import pytest
 
-from formalm import Constraint, JsonSchema, Vocabulary
+from formalm import Constraint, JsonSchema, LanguageError, LimitError, Vocabulary
 
 
 def walked(schema: object, text: str, tokens: int = 3) -> bool:
@@ -83,3 +85,59 @@ def test_long_counts_are_not_counted_ahead() -> None:
     assert matcher.allowed_token_ids().tolist() == [1, 2]
     matcher.advance_bytes(b"x" * 10_000)
     assert matcher.allowed_token_ids().tolist() == [0, 2]
+
+
+#: A clause's literals: a name and whether it must be there.
+Clauses = list[list[tuple[int, bool]]]
+
+
+def clauses(names: int, seed: int) -> Clauses:
+    """Random clauses of three literals, as many as make the hardest formulas."""
+    draw = Random(seed)
+    count = names * 43 // 10
+    return [
+        [(name, draw.random() < 0.5) for name in draw.sample(range(names), 3)] for _ in range(count)
+    ]
+
+
+def formula(of: Clauses) -> dict[str, object]:
+    """The objects that have the names that make all clauses true."""
+
+    def literal(name: int, must: bool) -> object:
+        has = {"required": [f"x{name}"]}
+        return has if must else {"not": has}
+
+    every = [{"anyOf": [literal(*one) for one in clause]} for clause in of]
+    return {"type": "object", "allOf": every}
+
+
+@pytest.mark.parametrize("names", [120, 200])
+def test_bombs_end_in_a_limit_soon(names: int) -> None:
+    """Steps are counted by what they cost, so that their limit is one of time as well."""
+    start = process_time()
+    with pytest.raises(LimitError):
+        JsonSchema(formula(clauses(names, 1))).is_viable("{")
+    assert process_time() - start < 10
+
+
+def test_clauses_are_decided() -> None:
+    """Brute force over all sets of six names."""
+    kinds = set()
+    for seed in range(20):
+        of = clauses(6, seed)
+        schema = formula(of)
+        good = [
+            chosen
+            for chosen in range(64)
+            if all(any(chosen >> name & 1 == must for name, must in one) for one in of)
+        ]
+        kinds.add(bool(good))
+        language = JsonSchema(schema, order="any", blanks=0)
+        if not good:
+            with pytest.raises(LanguageError):
+                language.is_viable("{")
+            continue
+        for chosen in range(64):
+            text = compact({f"x{at}": 1 for at in range(6) if chosen >> at & 1})
+            assert language.matches(text) == (chosen in good), (seed, chosen)
+    assert len(kinds) == 2

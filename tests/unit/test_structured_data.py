@@ -29,6 +29,8 @@ LANGUAGES = [
     JsonSchema(True, order="any", blanks=0, escapes="ascii", formats=False, approximate=True),
     JsonSchema({"$ref": "https://a.b/c"}, resources={"https://a.b/c": {"type": "null"}}),
     TypeScript("interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, blanks=2),
+    JsonSchema(True, indent=2, separators=(", ", ":"), numbers="any"),
+    JsonSchema(True, indent="\t"),
     JsonSchema(True, formats=["uuid", "date"], additional_properties=False, max_depth=3),
     TypeScript("'a' | 'b'"),
     Structure([Section("<a>", Regex("[0-9]+"), "</a>"), Section("{", JsonSchema(POINT))]),
@@ -41,6 +43,7 @@ LANGUAGES = [
         opened=True,
     ),
     ToolCalls({"find": JsonSchema(POINT), "now": Literal("{}")}, FORMAT),
+    ToolCalls({"find": JsonSchema(POINT), "now": Literal("{}")}, FORMAT, required="now"),
     ToolCalls({"f": TypeScript("{}")}, CallFormat("<f={name}>{arguments}"), minimum=1, maximum=2),
     Literal("a") | JsonSchema(POINT) + Regex("b*"),
 ]
@@ -85,7 +88,7 @@ def test_mistakes_are_named(data: object, told: str) -> None:
 
 
 def test_tools_have_names_of_their_own() -> None:
-    data = to_data(LANGUAGES[8])
+    data = to_data(next(one for one in LANGUAGES if isinstance(one, ToolCalls)))
     data["tools"][1]["name"] = "find"
     with pytest.raises(ArgumentError, match="another tool"):
         from_data(data)

@@ -174,6 +174,13 @@ def test_values_are_those_of_the_sections() -> None:
     assert structure.value(text.encode()) == structure.value(text)
 
 
+def test_a_section_given_twice_is_one_way_to_read() -> None:
+    section = Section("<a>", Regex("x+"), "</a>")
+    twice = Structure([section, section])
+    assert twice.pieces("<a>xx</a>") == Structure([section]).pieces("<a>xx</a>")
+    assert twice.sections == (section, section)
+
+
 def test_copies_and_names() -> None:
     for case in CASES:
         structure = built(case)

@@ -218,3 +218,41 @@ def test_tools_that_are_none_are_refused() -> None:
         ToolCalls(TOOLS, "{name}({arguments})")  # type: ignore[arg-type]
     with pytest.raises(LanguageError, match="empty"):
         ToolCalls({"none": Choice(["a"]) & Choice(["b"])}, format)
+
+
+@pytest.mark.parametrize("name", ["tagged", "listed", "sections", "function"])
+@pytest.mark.parametrize("counts", [(0, None), (0, 1), (2, None), (1, 3), (3, 3)])
+def test_a_required_tool_is_called_whatever_else_is(
+    name: str, counts: tuple[int, int | None]
+) -> None:
+    from itertools import product
+
+    zone = '{"zone": "UTC"}'
+    format = FORMATS[name]
+    tools = {"one": TOOLS["time"], "two": TOOLS["time"]}
+    minimum, maximum = counts
+    free = ToolCalls(tools, format, minimum=minimum, maximum=maximum)
+    needed = ToolCalls(tools, format, minimum=minimum, maximum=maximum, required="two")
+    for count in range(5):
+        for called in product(["one", "two"], repeat=count):
+            calls = [
+                format.call.replace("{name}", one).replace("{arguments}", zone) for one in called
+            ]
+            if format.separator is None:
+                text = "".join(f"{format.begin}{call}{format.end}" for call in calls)
+            else:
+                text = format.begin + format.separator.join(calls) + format.end if calls else ""
+            assert needed.matches(text) == (free.matches(text) and "two" in called), text
+            if needed.matches(text):
+                assert [call.name for call in needed.value(text)] == list(called)
+    assert pickle.loads(pickle.dumps(needed)) == needed  # noqa: S301
+    assert needed != free
+    assert "required='two'" in repr(needed)
+
+
+def test_a_required_tool_is_one_that_may_be_called() -> None:
+    for wrong in ({"required": "three"}, {"required": 1}, {"required": "time", "maximum": 0}):
+        with pytest.raises(ArgumentError):
+            ToolCalls(TOOLS, FORMATS["tagged"], **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="32"):
+        ToolCalls(TOOLS, FORMATS["tagged"], minimum=100, required="time")

@@ -137,6 +137,31 @@ impl Automaton {
         Ok(is_live.then_some(automaton))
     }
 
+    /// A machine of the same language that has the states built so far, under the same numbers,
+    /// and grows on its own; `None` if it has no more states than are worth keeping.
+    pub fn copy(&self) -> Option<Automaton> {
+        let core = self.lock();
+        let terms = core.terms.copy()?;
+        let flags = Chunks::default();
+        let numbers = DEAD + 1..;
+        for number in numbers.take(core.index.len()) {
+            flags.set(number as usize, self.flags.get(number as usize));
+        }
+        let (work, index) = (core.work, core.index.clone());
+        Some(Automaton {
+            core: Mutex::new(Core { terms, work, index }),
+            classes: self.classes.clone(),
+            rows: Rows::sparse(),
+            flags,
+            ..*self
+        })
+    }
+
+    /// Whether a machine of the language has more states than are worth keeping.
+    pub fn is_unbounded(&self) -> bool {
+        self.lock().terms.recognizers.is_unbounded()
+    }
+
     /// Bytes at which a new class starts; bytes of one class are never told apart.
     pub fn class_starts(&self) -> &[u8] {
         self.classes.representatives()
@@ -200,7 +225,7 @@ impl Automaton {
         check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
         let state = core.index.add(term);
         let nullable = core.terms.nullable(term, &[]);
-        let live = self.pure || nullable;
+        let live = self.pure || nullable || core.terms.facts(term).pure;
         let flags = if nullable { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
         self.flags.set(state as usize, flags);
         Ok(state)

@@ -65,7 +65,7 @@ struct Node {
 }
 
 /// A set of hash-consed acyclic automata.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dags {
     nodes: Vec<Node>,
     min_len: Vec<u32>,

@@ -15,7 +15,7 @@ use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
 pub(crate) struct Exhausted;
 
 /// Counts the steps taken while terms are derived.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) steps: u64,
     pub(crate) allowed: u64,

@@ -110,7 +110,9 @@ fn without_empty(terms: &mut Terms, id: TermId) -> TermId {
 /// Every text: any number of characters.
 pub(crate) fn any_text(terms: &mut Terms) -> TermId {
     let any = class(terms, &CharSet::all());
-    terms.repeat(any, 0, UNBOUNDED, false)
+    let all = terms.repeat(any, 0, UNBOUNDED, false);
+    terms.any_text = Some(all);
+    all
 }
 
 /// The union of texts, which need not be sorted.

@@ -72,6 +72,15 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
+    /// Some continuation that makes the text a member, where a shortest one may take a search.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest(state)
+    }
+
     /// Bytes that a member needs at least: never more than [`Machine::shortest`] has.
     ///
     /// # Errors
@@ -90,8 +99,41 @@ pub trait Machine: Debug + Send + Sync {
         Ok(0)
     }
 
+    /// A state that is completed alike: by texts of the same lengths, and of the same bytes if they
+    /// are the shortest. It serves in place of the state along all tokens but
+    /// [unsure](Machine::is_unsure) ones, so that states that differ in what was read, and in
+    /// nothing that is to come, need not be told apart.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(state)
+    }
+
+    /// Whether a token has to be read from the state itself, see [`Machine::completes_as`].
+    fn is_unsure(&self, _token: &[u8]) -> bool {
+        false
+    }
+
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
+
+    /// Steps of work since it was made, for searches that limit it; a machine whose bytes all take
+    /// about as long counts none.
+    fn steps_taken(&self) -> u64 {
+        0
+    }
+
+    /// Whether a text is a member, without finding out what its beginnings lead to, which
+    /// [`Machine::walk`] may do in a search; none if that makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn is_member(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
+        Ok(None)
+    }
 
     /// The state after `text`, or how many of its bytes are viable.
     ///

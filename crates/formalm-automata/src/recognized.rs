@@ -23,32 +23,83 @@ pub trait Recognizer: Debug + Send + Sync {
 
     /// Whether the text read is a member.
     fn is_accepting(&self, state: u32) -> bool;
+
+    /// The state after whichever of the characters from `first` to `last` if it is the same after
+    /// all of them, and easily known.
+    fn after_any(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
+        None
+    }
+
+    /// A state that reads every character beyond ASCII, and what follows it, as `state` does.
+    /// States inside of characters are as many as the states in front of them.
+    fn before_wide(&self, state: u32) -> u32 {
+        state
+    }
+
+    /// The same recognizer with its states so far, growing on its own; `None` if it has no more
+    /// states than are worth keeping.
+    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+        None
+    }
+
+    /// Whether all characters of as many bytes are alike: then those that share their first byte
+    /// are not told apart while they are read.
+    fn counts_bytes(&self) -> bool {
+        false
+    }
 }
 
-/// The recognizers of an arena of terms.
-#[derive(Debug, Default)]
-pub(crate) struct Recognizers(Vec<Arc<dyn Recognizer>>);
+/// The recognizers of an arena of terms: as they were given, and as this arena grows them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recognizers(Vec<(Arc<dyn Recognizer>, Arc<dyn Recognizer>)>);
 
 /// A place in the text of a recognizer, perhaps inside a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Recognized {
     which: u32,
     state: u32,
-    /// Bytes of the present character that are still to come, and its bits so far.
+    /// Bytes of the present character that are still to come, and its bits so far; where these do
+    /// not matter any more, [`ANY`], and the state is the one behind the character.
     left: u8,
     bits: u32,
     /// The least character that needs as many bytes.
     least: u32,
 }
 
+impl Recognized {
+    /// Whether no character has begun.
+    pub(crate) fn is_between(self) -> bool {
+        self.left == 0
+    }
+}
+
+/// Stands for the bits of characters that all lead to one state.
+const ANY: u32 = u32::MAX;
+
 impl Recognizers {
     /// Whether the text read so far is a member.
     pub(crate) fn is_accepting(&self, at: Recognized) -> bool {
-        at.left == 0 && self.0[at.which as usize].is_accepting(at.state)
+        at.left == 0 && self.0[at.which as usize].1.is_accepting(at.state)
+    }
+
+    /// Whether one of them has more states than are worth keeping.
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.0.iter().any(|(given, _)| given.copy().is_some())
+    }
+
+    /// The same recognizers with their states so far, growing on their own; `None` if none of
+    /// them has more states than are worth keeping.
+    pub(crate) fn copy(&self) -> Option<Recognizers> {
+        self.is_unbounded().then(|| Recognizers(self.0.iter().map(grown_apart).collect()))
     }
 
     fn step(&self, at: Recognized, byte: u8) -> Option<Recognized> {
-        let recognizer = &self.0[at.which as usize];
+        if at.bits == ANY {
+            let (left, is_last) = (at.left - 1, at.left == 1);
+            let bits = if is_last { 0 } else { ANY };
+            return (0x80..=0xBF).contains(&byte).then_some(Recognized { left, bits, ..at });
+        }
+        let recognizer = &self.0[at.which as usize].1;
         let (left, bits, least) = match (at.left, byte) {
             (0, 0..=0x7F) => (0, u32::from(byte), 0),
             (0, 0xC2..=0xDF) => (1, u32::from(byte & 0x1F), 0x80),
@@ -62,13 +113,40 @@ impl Recognizers {
                 recognizer.step(at.state, char::from_u32(bits).filter(|_| bits >= least)?)?;
             return Some(Recognized { state, left: 0, bits: 0, least: 0, ..at });
         }
+        let state = if at.left == 0 { recognizer.before_wide(at.state) } else { at.state };
         let first = (bits << (6 * left)).max(least);
         let last = ((bits + 1) << (6 * left)) - 1;
-        let some = characters(first, last)
-            .into_iter()
-            .flatten()
-            .any(|(first, last)| recognizer.some_within(at.state, first, last));
-        some.then_some(Recognized { left, bits, least, ..at })
+        let ranges = characters(first, last);
+        if let [Some((low, high)), None] | [None, Some((low, high))] = ranges
+            && (u32::from(low), u32::from(high)) == (bits << (6 * left), last)
+            && let Some(state) = recognizer.after_any(state, low, high)
+        {
+            return Some(Recognized { state, left, bits: ANY, least: 0, ..at });
+        }
+        let mut ranges = ranges.into_iter().flatten();
+        let some = ranges.any(|(first, last)| recognizer.some_within(state, first, last));
+        let bits = if recognizer.counts_bytes() { alike(left, bits, least) } else { bits };
+        some.then_some(Recognized { state, left, bits, least, ..at })
+    }
+}
+
+/// The recognizer that was given, and one that grows on its own from where the arena's is.
+fn grown_apart(
+    (given, grown): &(Arc<dyn Recognizer>, Arc<dyn Recognizer>),
+) -> (Arc<dyn Recognizer>, Arc<dyn Recognizer>) {
+    (Arc::clone(given), grown.copy().unwrap_or_else(|| Arc::clone(grown)))
+}
+
+/// The bits of a character that may end in the same bytes as one with these, of those that can be
+/// completed: what the second byte may be depends on the first, and nothing on the second.
+fn alike(left: u8, bits: u32, least: u32) -> u32 {
+    match (least, left) {
+        (0x800, 2) if bits != 0 && bits != 0xD => 1,
+        (0x1_0000, 3) if bits != 0 && bits != 4 => 1,
+        (0x80, 1) => 2,
+        (0x800, 1) | (0x1_0000, 2) => 1 << 6,
+        (0x1_0000, 1) => 1 << 12,
+        _ => bits,
     }
 }
 
@@ -84,12 +162,13 @@ fn characters(first: u32, last: u32) -> [Option<(char, char)>; 2] {
 impl Terms {
     /// The language of a recognizer.
     pub(crate) fn recognized(&mut self, recognizer: &Arc<dyn Recognizer>) -> TermId {
-        let known = self.recognizers.0.iter().position(|one| Arc::ptr_eq(one, recognizer));
+        let list = &mut self.recognizers.0;
+        let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
         let which = known.unwrap_or_else(|| {
-            self.recognizers.0.push(Arc::clone(recognizer));
-            self.recognizers.0.len() - 1
-        }) as u32;
-        let state = recognizer.start();
+            list.push(grown_apart(&(Arc::clone(recognizer), Arc::clone(recognizer))));
+            list.len() - 1
+        });
+        let (state, which) = (list[which].1.start(), which as u32);
         self.intern(Term::Recognized(Recognized { which, state, left: 0, bits: 0, least: 0 }))
     }
 

@@ -1,5 +1,7 @@
 //! A deterministic machine in the making: states with rows of successors, filled on demand.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use rustc_hash::FxHashMap;
 
 use crate::chunks::Chunks;
@@ -11,7 +13,7 @@ pub(crate) const UNKNOWN: u32 = 0;
 pub(crate) const DEAD: u32 = 1;
 
 /// Bytes that no leaf of a language tells apart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ByteClasses {
     of: [u8; 256],
     representatives: Vec<u8>,
@@ -48,28 +50,50 @@ impl ByteClasses {
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     slots: Chunks,
+    /// The slots of machines whose states are mostly read once, which would leave rows empty.
+    few: Option<Mutex<FxHashMap<usize, u32>>>,
 }
 
 impl Rows {
+    /// Rows of which few slots are filled; they are read under a lock.
+    pub(crate) fn sparse() -> Rows {
+        Rows { slots: Chunks::default(), few: Some(Mutex::default()) }
+    }
+
     #[inline]
     pub(crate) fn get(&self, classes: &ByteClasses, state: u32, class: usize) -> u32 {
-        self.slots.get(state as usize * classes.len() + class)
+        let slot = state as usize * classes.len() + class;
+        match &self.few {
+            None => self.slots.get(slot),
+            Some(few) => locked(few).get(&slot).copied().unwrap_or(UNKNOWN),
+        }
     }
 
     /// Sets the successor on all bytes of an inclusive range, which must be whole classes.
     pub(crate) fn set(&self, classes: &ByteClasses, state: u32, bytes: (u8, u8), next: u32) {
         for class in classes.of(bytes.0)..=classes.of(bytes.1) {
-            self.slots.set(state as usize * classes.len() + class, next);
+            let slot = state as usize * classes.len() + class;
+            match &self.few {
+                None => self.slots.set(slot, next),
+                Some(few) => {
+                    locked(few).insert(slot, next);
+                }
+            }
         }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.slots.memory_bytes()
+        let few = self.few.as_ref().map_or(0, |few| locked(few).capacity() * 18);
+        self.slots.memory_bytes() + few
     }
 }
 
+fn locked(few: &Mutex<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<usize, u32>> {
+    few.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Which term a state is. Numbers start at 2.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     ids: FxHashMap<TermId, u32>,
     terms: Vec<TermId>,

@@ -105,13 +105,15 @@ pub(crate) struct Facts {
 }
 
 /// The arena of terms.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Terms {
     terms: Vec<Term>,
     facts: Vec<Facts>,
     ids: FxHashMap<Term, TermId>,
     pub(crate) dags: Dags,
     pub(crate) recognizers: Recognizers,
+    /// Every text, once that was asked for.
+    pub(crate) any_text: Option<TermId>,
     pub(crate) images: Images,
     list_bytes: usize,
 }
@@ -124,6 +126,7 @@ impl Terms {
             ids: FxHashMap::default(),
             dags: Dags::new(),
             recognizers: Recognizers::default(),
+            any_text: None,
             images: Images::default(),
             list_bytes: 0,
         };
@@ -131,6 +134,13 @@ impl Terms {
             terms.intern(term);
         }
         terms
+    }
+
+    /// The same terms, whose recognizers grow on their own; `None` if these have no more states
+    /// than are worth keeping.
+    pub(crate) fn copy(&self) -> Option<Terms> {
+        let recognizers = self.recognizers.copy()?;
+        Some(Terms { recognizers, ..self.clone() })
     }
 
     pub(crate) fn get(&self, id: TermId) -> &Term {
@@ -325,6 +335,12 @@ impl Terms {
             }
         }
         flat.retain(|&id| id != FULL);
+        if self.excludes_texts(&flat) {
+            return EMPTY;
+        }
+        if flat.iter().any(|&id| self.is_text(id)) {
+            flat.retain(|&id| Some(id) != self.any_text);
+        }
         flat.sort_unstable();
         flat.dedup();
         if flat.contains(&EMPTY) || self.has_opposites(&flat) {
@@ -335,6 +351,23 @@ impl Terms {
             [only] => only,
             _ => self.intern(Term::And(flat.into())),
         }
+    }
+
+    /// Whether texts are asked for, and none is left: what must not match takes them all.
+    fn excludes_texts(&self, list: &[TermId]) -> bool {
+        let Some(any) = self.any_text.filter(|any| list.contains(any)) else { return false };
+        list.iter().any(|&id| match self.get(id) {
+            &Term::Not(inner) => match self.get(inner) {
+                Term::Alt(list) => list.contains(&any),
+                _ => inner == any,
+            },
+            _ => false,
+        })
+    }
+
+    /// Whether a term certainly has only texts, between two characters.
+    fn is_text(&self, id: TermId) -> bool {
+        matches!(self.get(id), Term::Recognized(at) if at.is_between())
     }
 
     fn has_opposites(&self, list: &[TermId]) -> bool {

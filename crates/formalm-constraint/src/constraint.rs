@@ -363,7 +363,8 @@ impl<K: Keys> Constraint<K> {
     }
 
     /// A shortest token sequence, end token aside, that makes the text a member; `None` if it
-    /// takes more than `limit` tokens or if no token sequence does.
+    /// takes more than `limit` tokens or if no token sequence does. Where a search for it takes
+    /// long, the shortest text counts, in the fewest tokens that spell it.
     ///
     /// # Errors
     ///
@@ -375,6 +376,16 @@ impl<K: Keys> Constraint<K> {
     ) -> Result<Option<Vec<u32>>, Error> {
         let state = self.any_tokens(position)?;
         self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
+    }
+
+    /// Whether [`Constraint::shortest_tokens`] finds any.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn completes_within(&self, position: Position, limit: u32) -> Result<bool, Error> {
+        let state = self.any_tokens(position)?;
+        self.completions.fits(&**self.machine(), &self.vocabulary, state, limit)
     }
 
     /// Writes the mask of a position over `out`, less the tokens after which no member can be

@@ -347,6 +347,7 @@ pub(crate) fn tokens(
             at = here.end();
             continue;
         };
+        let next = machine.completes_as(next)?;
         if here.word().is_some() {
             emit(next, trie.tokens_at(at));
         }

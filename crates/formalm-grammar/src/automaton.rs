@@ -225,6 +225,21 @@ impl Machine for GrammarAutomaton {
         text
     }
 
+    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let grown = &mut *self.lock();
+        grown.core.stacks.meter.reset();
+        grown.core.remember();
+        let text = match grown.core.spelled(state.number() - 1) {
+            Ok(Some(text)) => Ok(text),
+            _ => {
+                grown.core.stacks.meter.reset();
+                grown.core.shortest(state.number() - 1)
+            }
+        };
+        grown.core.forget();
+        text
+    }
+
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();
@@ -233,6 +248,21 @@ impl Machine for GrammarAutomaton {
 
     fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
         self.least_bytes(state)
+    }
+
+    fn steps_taken(&self) -> u64 {
+        self.lock().core.stacks.meter.total()
+    }
+
+    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        let grown = &mut *self.lock();
+        if !grown.core.checked {
+            return Ok(None);
+        }
+        grown.core.remember();
+        let member = grown.core.is_member(text);
+        grown.core.forget();
+        member.map(Some)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -66,6 +66,12 @@ impl Certificate {
         self.separator.is_some()
     }
 
+    /// A text that separates lexemes; empty if none is known.
+    pub(crate) fn separator_text(&self) -> Vec<u8> {
+        let texts = self.separator.as_ref().map(|one| Arc::clone(&one.texts));
+        texts.and_then(|texts| texts.first().cloned()).unwrap_or_default()
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.settles.len() * 20 + self.leaves.len() * 12
     }

@@ -34,6 +34,8 @@ pub(crate) struct Embedded {
     goes_on: FxHashMap<(u32, u32), bool>,
     /// Bytes to the end of a member at least.
     least: FxHashMap<(u32, u32), u32>,
+    /// Shortest rests of members.
+    rests: FxHashMap<(u32, u32), Box<[u8]>>,
 }
 
 impl Embedded {
@@ -83,7 +85,8 @@ impl Embedded {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let machines: usize = self.machines.iter().flatten().map(|one| one.memory_bytes()).sum();
-        machines + self.places.len() * 32 + (self.goes_on.len() + self.least.len()) * 16
+        let rests: usize = self.rests.values().map(|rest| rest.len() + 32).sum();
+        machines + rests + self.places.len() * 32 + (self.goes_on.len() + self.least.len()) * 16
     }
 }
 
@@ -201,6 +204,28 @@ impl Core {
         let behind = self.stacks_after(reading.place, terminal)?;
         let rest = self.stacks.completion_bytes(behind)?;
         Ok(least.saturating_add(rest))
+    }
+
+    /// Of a state whose texts are within one embedded language: the smallest of its shortest rests,
+    /// and the state behind it. What follows does not depend on which member it is.
+    pub(crate) fn member_alone(&mut self, state: u32) -> Result<Option<(Vec<u8>, u32)>, Error> {
+        if self.embedded.is_empty() {
+            return Ok(None);
+        }
+        let [reading] = self.readings(state)[..] else { return Ok(None) };
+        let Some(behind) = self.behind_embedded(reading)? else { return Ok(None) };
+        let (terminal, at) = self.embedded.at(reading.lexeme);
+        let Some(machine) = self.embedded.machine(terminal) else { return Ok(None) };
+        // What has ended already would end with nothing.
+        if machine.is_accepting(at) {
+            return Ok(None);
+        }
+        let member = match self.embedded.rests.get(&(terminal, at.number())) {
+            Some(known) => known.to_vec(),
+            None => machine.shortest(at)?,
+        };
+        self.embedded.rests.insert((terminal, at.number()), member.as_slice().into());
+        Ok(Some((member, self.state(&[behind]))))
     }
 
     /// Whether some member of an embedded language can be read although threads must not match,

@@ -39,6 +39,8 @@ pub struct Grammar {
     pub replaced: Vec<Replaced>,
     /// How lines and their indentation are told, if they are.
     pub indentation: Option<Indentation>,
+    /// What the text of a member holds under a name.
+    pub captures: Vec<Capture>,
     /// What the user should know about how the grammar was read.
     pub notes: Vec<Note>,
 }
@@ -52,6 +54,19 @@ pub struct Replaced {
     pub text: usize,
     /// The text is not read by itself where the pattern may stand.
     pub only: bool,
+}
+
+/// A rule or a terminal whose texts have a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// What they are captured as.
+    pub name: String,
+    /// The rule or terminal.
+    pub of: String,
+    /// Bytes at their end that are not captured.
+    pub stop: usize,
+    /// Where it is written.
+    pub span: Span,
 }
 
 /// Something that was read but means less than one may think.
@@ -125,6 +140,13 @@ impl Grammar {
             let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
             Err(Error::Language { message, span: None, hint })
         };
+        if self.lexing == Lexing::Any {
+            return refused(
+                "indentation cannot be told where lexemes are read in any way: a line could begin \
+                 at any of its blanks",
+                "read the longest lexemes, or the first ones as Lark does",
+            );
+        }
         let told = [one.newline, one.indent, one.dedent];
         let mut all = told.iter().chain(&one.opening).chain(&one.closing);
         if all.any(|&at| at >= self.terminals.len()) {
@@ -134,13 +156,6 @@ impl Grammar {
             return refused(
                 "a terminal that tells lines or levels is ignored",
                 "line breaks within brackets are left out anyway",
-            );
-        }
-        if self.lexing == Lexing::Any {
-            return refused(
-                "indentation cannot be told where lexemes are read in any way: a line could begin \
-                 at any of its blanks",
-                "read the longest lexemes, or the first ones as Lark does",
             );
         }
         if one.tab == 0 || one.tab > 100 || one.widest == 0 || one.widest > WIDEST || one.levels < 2

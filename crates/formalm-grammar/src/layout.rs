@@ -174,6 +174,11 @@ impl Core {
         layout.places.get(place).first().copied().unwrap_or(NOTHING)
     }
 
+    /// Columns of the levels of a place, the innermost one last.
+    pub(crate) fn levels_of(&self, place: u32) -> Vec<u32> {
+        self.layout.as_ref().map_or_else(Vec::new, |layout| layout.parts(place).levels)
+    }
+
     /// Whether lines matter at a place.
     pub(crate) fn has_lines(&self, place: u32) -> bool {
         self.layout.as_ref().is_some_and(|layout| !layout.is_in_brackets(place))

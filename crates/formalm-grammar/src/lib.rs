@@ -30,6 +30,7 @@ mod scans;
 mod search;
 mod settled;
 mod shown;
+mod spelling;
 mod stacks;
 mod tables;
 mod text;
@@ -38,7 +39,7 @@ mod units;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
-pub use grammar::{Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
+pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;

@@ -13,6 +13,8 @@ pub struct Limits {
     pub steps: u64,
     /// States looked at to find out whether a member is still reachable.
     pub search: u64,
+    /// Steps of work in one search for the nearest member.
+    pub nearest: u64,
     /// Productions that the rules may become.
     pub productions: u64,
 }
@@ -24,6 +26,7 @@ impl Default for Limits {
             bytes: 1 << 30,
             steps: 4_000_000,
             search: 20_000,
+            nearest: 50_000_000,
             productions: 1_000_000,
         }
     }
@@ -34,16 +37,24 @@ impl Default for Limits {
 pub(crate) struct Meter {
     spent: u64,
     allowed: u64,
+    /// Steps of the calls before this one.
+    before: u64,
 }
 
 impl Meter {
     pub(crate) fn new(allowed: u64) -> Meter {
-        Meter { spent: 0, allowed }
+        Meter { spent: 0, allowed, before: 0 }
     }
 
     /// Begins a new call.
     pub(crate) fn reset(&mut self) {
+        self.before += self.spent;
         self.spent = 0;
+    }
+
+    /// Steps of all calls.
+    pub(crate) fn total(&self) -> u64 {
+        self.before + self.spent
     }
 
     #[inline]

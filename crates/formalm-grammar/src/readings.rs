@@ -10,19 +10,55 @@ impl Core {
     /// The readings after a byte, those that no member continues left out.
     pub(crate) fn step(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
         let readings = self.readings(state);
-        let mut next = Vec::with_capacity(readings.len() + 1);
-        for reading in readings {
-            self.read(reading, byte, &mut next)?;
-        }
+        let mut next = self.all_after(&readings, byte)?;
         if self.checked {
             next = self.viable_ones(next)?;
         }
-        if self.lexing == Lexing::Any {
-            self.unite(&mut next);
-        }
-        next.sort_unstable();
-        next.dedup();
+        self.join(&mut next);
         Ok(self.state(&next))
+    }
+
+    /// The same with readings that may be dead ends, for all that is known without a search.
+    pub(crate) fn step_on(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
+        let readings = self.readings(state);
+        let mut next = self.all_after(&readings, byte)?;
+        next.retain(|one| self.viable.get(one) != Some(&false));
+        self.join(&mut next);
+        Ok(self.state(&next))
+    }
+
+    /// Whether a text is a member, whatever its beginnings lead to.
+    pub(crate) fn is_member(&mut self, text: &[u8]) -> Result<bool, Error> {
+        let mut readings = self.start_readings()?;
+        for &byte in text {
+            self.stacks.meter.reset();
+            readings = self.all_after(&readings, byte)?;
+            self.join(&mut readings);
+        }
+        self.stacks.meter.reset();
+        for reading in readings {
+            if self.accepts(reading)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn all_after(&mut self, readings: &[Reading], byte: u8) -> Result<Vec<Reading>, Error> {
+        let mut next = Vec::with_capacity(readings.len() + 1);
+        for &reading in readings {
+            self.read(reading, byte, &mut next)?;
+        }
+        Ok(next)
+    }
+
+    /// Readings as a state has them: each once, in order.
+    fn join(&mut self, readings: &mut Vec<Reading>) {
+        if self.lexing == Lexing::Any {
+            self.unite(readings);
+        }
+        readings.sort_unstable();
+        readings.dedup();
     }
 
     /// Those readings that some member continues.

@@ -92,7 +92,8 @@ impl Core {
         }
     }
 
-    /// The shortest text, and the smallest of several, that makes a state a member.
+    /// The shortest text, and the smallest of several, that makes a state a member. Ways to it need
+    /// not be known to lead anywhere: none of them is longer than the way there is.
     pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
         let mut exact: FxHashMap<u32, u32> = FxHashMap::default();
         let mut state = state;
@@ -101,11 +102,17 @@ impl Core {
         };
         let mut text = Vec::new();
         while left > 0 {
+            if let Some((member, behind)) = self.member_alone(state)? {
+                left = left.saturating_sub(member.len() as u32);
+                text.extend(member);
+                state = behind;
+                continue;
+            }
             left -= 1;
             let before = text.len();
             for byte in self.lexer.representatives().to_vec() {
                 self.stacks.meter.reset();
-                let next = self.step(state, byte)?;
+                let next = self.step_on(state, byte)?;
                 if next != NOTHING && self.distance(next, left, &mut exact)? == Some(left) {
                     text.push(byte);
                     state = next;
@@ -136,6 +143,7 @@ impl Core {
         let mut came: Vec<(u32, usize, u32)> = vec![(state, 0, 0)];
         let mut seen: FxHashMap<u32, u32> = FxHashMap::from_iter([(state, 0)]);
         let mut queue = BinaryHeap::from([(Reverse(least), 0u32, 0usize)]);
+        let before = self.stacks.meter.total();
         while let Some((Reverse(all), read, at)) = queue.pop() {
             let here = came[at].0;
             let rest = match exact.get(&here) {
@@ -150,22 +158,39 @@ impl Core {
                 queue.push((Reverse(read + rest), read, at));
                 continue;
             }
-            for byte in self.lexer.representatives().to_vec() {
-                self.stacks.meter.reset();
-                let next = self.step(here, byte)?;
-                if next == NOTHING || seen.get(&next).is_some_and(|&before| before <= read + 1) {
+            let steps = self.stacks.meter.total() - before;
+            check(Resource::Steps, steps, self.limits.nearest)?;
+            for (next, read) in self.nexts(here, read)? {
+                if seen.get(&next).is_some_and(|&before| before <= read) {
                     continue;
                 }
-                seen.insert(next, read + 1);
+                seen.insert(next, read);
                 check(Resource::States, came.len() as u64 + 1, self.limits.states)?;
-                let all = self.bound(next)?.saturating_add(read + 1);
+                let all = self.bound(next)?.saturating_add(read);
                 if all <= most {
-                    came.push((next, at, read + 1));
-                    queue.push((Reverse(all), read + 1, came.len() - 1));
+                    came.push((next, at, read));
+                    queue.push((Reverse(all), read, came.len() - 1));
                 }
             }
         }
         Ok(None)
+    }
+
+    /// The states that a shortest text may come to next, with the bytes read up to them: one byte
+    /// further, or behind the member of an embedded language.
+    fn nexts(&mut self, state: u32, read: u32) -> Result<Vec<(u32, u32)>, Error> {
+        if let Some((member, behind)) = self.member_alone(state)? {
+            return Ok(vec![(behind, read + member.len() as u32)]);
+        }
+        let mut nexts = Vec::new();
+        for byte in self.lexer.representatives().to_vec() {
+            self.stacks.meter.reset();
+            let next = self.step_on(state, byte)?;
+            if next != NOTHING {
+                nexts.push((next, read + 1));
+            }
+        }
+        Ok(nexts)
     }
 
     /// A lower bound of the bytes to the nearest member.

@@ -97,6 +97,7 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
         lexing,
         replaced: Vec::new(),
         indentation: None,
+        captures: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -142,7 +143,10 @@ fn check_any(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
                 assert_eq!(live.contains(byte), machine.step(state, byte).unwrap().is_some());
             }
             let rest = machine.shortest(state).unwrap();
-            assert!(naive.accepts(&[&text[..], &rest].concat()), "seed {seed}: {shown:?} {rest:?}");
+            for rest in [rest, machine.some_member(state).unwrap()] {
+                let whole = [&text[..], &rest].concat();
+                assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?}");
+            }
         }
     }
 }
@@ -189,6 +193,8 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
     let members: Vec<&Vec<u8>> = all.iter().filter(|text| naive.accepts(text)).collect();
     for text in &all {
         let shown = String::from_utf8_lossy(text).into_owned();
+        let alone = machine.is_member(text).unwrap();
+        assert_eq!(alone, Some(members.contains(&text)), "seed {seed}: {shown:?} of {grammar:#?}");
         let (viable, member) = match verdict(&machine, text) {
             Ok(verdict) => verdict,
             Err(Error::Limit { resource: Resource::Readings, .. }) => return 1,
@@ -206,6 +212,8 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
         }
         let Ok(state) = machine.walk(machine.start(), text).unwrap() else { unreachable!() };
         let Ok(rest) = machine.shortest(state) else { return 1 };
+        let some = machine.some_member(state).unwrap();
+        assert!(naive.accepts(&[&text[..], &some].concat()), "seed {seed}: {shown:?} {some:?}");
         let whole = [&text[..], &rest].concat();
         assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?} of {grammar:#?}");
         if let Some(shortest) = shortest {
@@ -278,6 +286,7 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
         lexing,
         replaced,
         indentation: None,
+        captures: Vec::new(),
         notes,
     }
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::{
-    Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Span, StateId,
-    exact_only, random_member,
+    Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Resource, Span,
+    StateId, exact_only, random_member,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, placed};
 use crate::language::Expression;
 use crate::machine::AnyMachine;
 use crate::parser::Parser;
@@ -99,8 +99,9 @@ impl Automaton {
             Described::Grammar(grammar) => {
                 let mut limits = grammar_limits(state_limit);
                 limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
-                let grammar = &grammar.get().inner;
-                let made = py.detach(|| GrammarAutomaton::new(grammar, limits));
+                let inner = &grammar.get().inner;
+                let made = py.detach(|| GrammarAutomaton::new(inner, limits));
+                let made = made.map_err(|error| placed(error, &grammar.get().text));
                 made.map(|machine| AnyMachine::Grammar(Arc::new(machine)))
             }
             Described::Schema(schema) => {
@@ -115,7 +116,13 @@ impl Automaton {
         };
         match made {
             Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
-            Err(error) => Err(errors::failure(py, &error, None)),
+            Err(error) => {
+                let source = match &language {
+                    Described::Grammar(grammar) => Some(&*grammar.get().text),
+                    _ => None,
+                };
+                Err(errors::failure(py, &error, source))
+            }
         }
     }
 
@@ -243,6 +250,13 @@ impl Automaton {
         remarks(py.detach(|| schema.all_notes()))
     }
 
+    /// JSON pointers of the subschemas that can be reached.
+    #[getter]
+    fn places(&self, py: Python<'_>) -> Vec<String> {
+        let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
+        py.detach(|| schema.places())
+    }
+
     /// Whether all members are UTF-8.
     fn is_text(&self, py: Python<'_>, pair_limit: u64) -> PyResult<bool> {
         if self.machine.is_text() {
@@ -279,8 +293,13 @@ impl Automaton {
     }
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        let read = patient(py, |poll| walked(&self.machine, text, poll))?;
-        Ok(read.is_ok_and(|state| self.machine.is_accepting(state)))
+        patient(py, |poll| match walked(&self.machine, text, poll) {
+            // Whether its beginnings lead to a member was not found out, which need not matter.
+            Err(limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. }) => {
+                self.machine.is_member(text)?.ok_or(limit)
+            }
+            read => Ok(read?.is_ok_and(|state| self.machine.is_accepting(state))),
+        })
     }
 
     fn is_viable(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {

@@ -130,6 +130,19 @@ impl Constraint {
         found.map_err(|error| errors::failure(py, &error, None))
     }
 
+    fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
+        let cursor = matcher.lock(py)?;
+        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
+            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
+        }
+        if cursor.has_ended() {
+            return Ok(true);
+        }
+        let position = cursor.position();
+        let found = py.detach(|| self.inner.completes_within(position, limit));
+        found.map_err(|error| errors::failure(py, &error, None))
+    }
+
     fn completion_mask<'py>(
         &self,
         py: Python<'py>,

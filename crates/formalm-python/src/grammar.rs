@@ -1,6 +1,6 @@
 //! Grammars.
 
-use formalm_automata::Machine;
+use formalm_automata::{Error, Machine};
 use formalm_grammar::{
     Embedded, Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, inlined, parse_with,
 };
@@ -92,6 +92,18 @@ impl GrammarText {
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grammar {
     pub(crate) inner: Inner,
+    pub(crate) text: String,
+}
+
+/// A refusal with the line of its place.
+pub(crate) fn placed(error: Error, text: &str) -> Error {
+    match error {
+        Error::Language { message, span: Some(span), hint } if !message.starts_with("line ") => {
+            let line = 1 + text.chars().take(span.start).filter(|&one| one == '\n').count();
+            Error::Language { message: format!("line {line}: {message}"), span: Some(span), hint }
+        }
+        other => other,
+    }
 }
 
 #[pymethods]
@@ -100,7 +112,7 @@ impl Grammar {
     fn new(py: Python<'_>, text: PyRef<'_, GrammarText>) -> PyResult<Grammar> {
         let GrammarText { text, options } = &*text;
         match py.detach(|| parse_with(text, options)) {
-            Ok(inner) => Ok(Grammar { inner }),
+            Ok(inner) => Ok(Grammar { inner, text: text.clone() }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }
     }
@@ -125,6 +137,16 @@ impl Grammar {
             (self.inner.terminals[terminal].name.clone(), begun, rules.collect())
         });
         Ok(named.collect())
+    }
+
+    /// What members hold under names: `(name, rule or terminal, bytes left out at the end, span)`.
+    fn captures(&self) -> Vec<(String, String, usize, (usize, usize))> {
+        let all = self.inner.captures.iter();
+        all.map(|one| {
+            let span = (one.span.start, one.span.end);
+            (one.name.clone(), one.of.clone(), one.stop, span)
+        })
+        .collect()
     }
 
     #[getter]

@@ -111,6 +111,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.shortest(state))
     }
 
+    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.some_member(state))
+    }
+
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         on_any!(self, one => one.least_bytes(state))
     }
@@ -119,8 +123,24 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.owed_bytes(state))
     }
 
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.completes_as(state))
+    }
+
+    fn is_unsure(&self, token: &[u8]) -> bool {
+        on_any!(self, one => one.is_unsure(token))
+    }
+
     fn memory_bytes(&self) -> usize {
         on_any!(self, one => one.memory_bytes())
+    }
+
+    fn steps_taken(&self) -> u64 {
+        on_any!(self, one => one.steps_taken())
+    }
+
+    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        on_any!(self, one => one.is_member(text))
     }
 
     #[inline]

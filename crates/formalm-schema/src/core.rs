@@ -19,6 +19,16 @@ use crate::solve::{Answers, Listed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(pub(crate) u32);
 
+/// Texts whose machines have more states than are worth keeping.
+#[derive(Debug, Default)]
+struct Unbounded {
+    list: Vec<TextId>,
+    /// Whether the text is looked ahead of, so that copies of the machines are in use.
+    is_ahead: bool,
+    /// The machines themselves while copies are in use.
+    aside: Vec<(TextId, Arc<Automaton>)>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) schema: Schema,
@@ -32,6 +42,7 @@ pub(crate) struct Core {
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
     text_ids: FxHashMap<F, Option<TextId>>,
+    unbounded: Unbounded,
     found: FxHashMap<(RegexId, NameId), bool>,
     /// States from which every text can go on.
     pub(crate) open: FxHashMap<(TextId, StateId), bool>,
@@ -52,6 +63,7 @@ impl Core {
             texts: Vec::new(),
             text_formulas: Vec::new(),
             text_ids: FxHashMap::default(),
+            unbounded: Unbounded::default(),
             found: FxHashMap::default(),
             open: FxHashMap::default(),
             steps: 0,
@@ -60,7 +72,12 @@ impl Core {
 
     /// Counts a step of a search.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
-        self.steps += 1;
+        self.steps_of(1)
+    }
+
+    /// Counts what takes the time of several steps, or of none.
+    pub(crate) fn steps_of(&mut self, count: usize) -> Result<(), Error> {
+        self.steps += count as u64;
         if self.steps > self.limits.steps {
             return Err(Error::Limit {
                 resource: Resource::Steps,
@@ -89,13 +106,61 @@ impl Core {
             TRUE => Some(any_text()?),
             _ => Automaton::of(&self.expression(id)?, TextLimits::default())?.map(Arc::new),
         };
-        let text = machine.map(|machine| {
-            self.texts.push(machine);
-            self.text_formulas.push(id);
-            TextId((self.texts.len() - 1) as u32)
-        });
+        let text = machine.map(|machine| self.add_text(machine, id));
         self.text_ids.insert(id, text);
         Ok(text)
+    }
+
+    /// The machine of a regex that was made before, if it has members.
+    pub(crate) fn known_language(&self, regex: RegexId) -> Option<TextId> {
+        let atom = self.formulas.known_atom(&Atom::In(regex))?;
+        self.text_ids.get(&atom).copied().flatten()
+    }
+
+    fn add_text(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
+        let text = TextId(self.texts.len() as u32);
+        let is_unbounded = machine.is_unbounded();
+        self.texts.push(machine);
+        self.text_formulas.push(id);
+        if is_unbounded {
+            self.unbounded.list.push(text);
+            if self.unbounded.is_ahead {
+                self.put_aside(text);
+            }
+        }
+        text
+    }
+
+    /// Whether a text has more states than are worth keeping: those met ahead of the text are
+    /// dropped, and mean nothing afterwards.
+    pub(crate) fn is_unbounded(&self, text: TextId) -> bool {
+        self.unbounded.list.contains(&text)
+    }
+
+    /// From here on until [`Core::behind`], texts without end are read by copies of their machines.
+    pub(crate) fn ahead(&mut self) {
+        self.unbounded.is_ahead = true;
+        for at in 0..self.unbounded.list.len() {
+            self.put_aside(self.unbounded.list[at]);
+        }
+    }
+
+    fn put_aside(&mut self, text: TextId) {
+        let machine = &mut self.texts[text.0 as usize];
+        if let Some(copy) = machine.copy() {
+            let kept = std::mem::replace(machine, Arc::new(copy));
+            self.unbounded.aside.push((text, kept));
+        }
+    }
+
+    /// Drops the copies; whether there were any.
+    pub(crate) fn behind(&mut self) -> bool {
+        self.unbounded.is_ahead = false;
+        let any = !self.unbounded.aside.is_empty();
+        for (text, kept) in self.unbounded.aside.drain(..) {
+            self.texts[text.0 as usize] = kept;
+        }
+        any
     }
 
     fn expression(&self, id: F) -> Result<Expression, Error> {
@@ -114,7 +179,8 @@ impl Core {
                 for at in 0..list.len() {
                     let mut others = list.clone();
                     let one = others.swap_remove(at);
-                    alone.push(one.difference(Expression::union(others)?)?);
+                    let others = Expression::union(others)?.complement()?;
+                    alone.push(Expression::intersection(vec![one, others])?);
                 }
                 Expression::union(alone)
             }

@@ -3,11 +3,25 @@
 use std::cmp::Ordering;
 
 use num_bigint::BigInt;
-use num_traits::{Signed, Zero};
+use num_traits::{Signed, ToPrimitive, Zero};
 
 /// Digits and exponents beyond this are refused: arithmetic on them would take the time of a
 /// bomb, and no text of that size is meant.
 pub(crate) const MAX_DIGITS: usize = 2_000;
+
+/// Places behind the point of numbers that are compared in integers of the processor.
+const SMALL_PLACES: i64 = 9;
+
+/// Powers of ten: with 19 digits before them they stay within an `i128`.
+const SMALL_POWERS: [i128; 19] = {
+    let mut powers = [1; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
 /// `digits · 10^exponent`; no trailing zeros in `digits`, so equal numbers are equal values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +94,13 @@ impl Decimal {
         &self.digits * power(u32::try_from(shift).unwrap_or(0))
     }
 
+    /// The number in units of `10^-SMALL_PLACES`, if it is of everyday size.
+    fn small(&self) -> Option<i128> {
+        let digits = self.digits.to_i64()?;
+        let shift = usize::try_from(self.exponent + SMALL_PLACES).ok()?;
+        SMALL_POWERS.get(shift).map(|&power| i128::from(digits) * power)
+    }
+
     /// Whether the number is a whole multiple of `unit`, which is not zero.
     pub(crate) fn is_multiple_of(&self, unit: &Decimal) -> bool {
         let places = self.places().max(unit.places());
@@ -89,6 +110,9 @@ impl Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
+        if let (Some(one), Some(two)) = (self.small(), other.small()) {
+            return one.cmp(&two);
+        }
         let places = self.places().max(other.places());
         self.scaled(places).cmp(&other.scaled(places))
     }
@@ -120,6 +144,38 @@ mod tests {
         assert_eq!(read("-0"), read("0.00"));
         assert_ne!(read("9007199254740993"), read("9007199254740992"));
         assert!(read("1e400") > read("1e399"));
+    }
+
+    #[test]
+    fn numbers_of_all_sizes_are_ordered() {
+        let sorted = [
+            "-1e400",
+            "-9223372036854775808e9",
+            "-9223372036854775809",
+            "-9223372036854775808",
+            "-1.5",
+            "-1",
+            "-0.000000001",
+            "-0.0000000001",
+            "0",
+            "1e-400",
+            "0.0000000001",
+            "0.000000001",
+            "0.0000000010000000001",
+            "1",
+            "1.000000001",
+            "9007199254740993",
+            "9223372036854775807",
+            "9223372036854775808",
+            "9223372036854775807e9",
+            "9223372036854775807e10",
+            "1e400",
+        ];
+        for (at, one) in sorted.iter().enumerate() {
+            for (to, other) in sorted.iter().enumerate() {
+                assert_eq!(read(one).cmp(&read(other)), at.cmp(&to), "{one} {other}");
+            }
+        }
     }
 
     #[test]

@@ -216,6 +216,22 @@ impl Which {
         Which { names, others: [].into(), found: [].into(), missing: [].into() }
     }
 
+    /// The same names but one.
+    pub(crate) fn without(&self, name: NameId) -> Which {
+        let mut which = self.clone();
+        match &mut which.names {
+            Some(names) => *names = names.iter().copied().filter(|&one| one != name).collect(),
+            None => {
+                let mut others = which.others.to_vec();
+                others.push(name);
+                others.sort_unstable();
+                others.dedup();
+                which.others = others.into();
+            }
+        }
+        which
+    }
+
     /// Every name.
     pub(crate) fn every() -> Which {
         Which { names: None, others: [].into(), found: [].into(), missing: [].into() }

@@ -147,6 +147,11 @@ impl Formulas {
         self.intern(Form::Atom(atom))
     }
 
+    /// The formula of an atom that was mentioned before.
+    pub(crate) fn known_atom(&self, atom: &Atom) -> Option<F> {
+        self.ids.get(&Form::Atom(atom.clone())).copied()
+    }
+
     pub(crate) fn child(&mut self, node: NodeId) -> F {
         self.intern(Form::Child(node))
     }

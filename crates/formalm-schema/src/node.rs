@@ -1,5 +1,7 @@
 //! What a schema says, keyword by keyword, with references resolved.
 
+use std::sync::Arc;
+
 use formalm_automata::Expression;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -99,6 +101,8 @@ pub(crate) struct Schema {
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
     /// Regexes that are searched for, so that every text is the beginning of a member.
     pub(crate) open_regexes: FxHashSet<RegexId>,
+    /// Regexes of a few texts: which, sorted.
+    pub(crate) listed: FxHashMap<RegexId, Arc<[String]>>,
     pub(crate) notes: Vec<Note>,
     /// Nodes made for values: those that equal one of them.
     pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,
@@ -170,9 +174,17 @@ impl Schema {
     }
 
     /// Exactly these texts.
-    pub(crate) fn texts(&mut self, texts: Vec<String>) -> RegexId {
+    pub(crate) fn texts(&mut self, mut texts: Vec<String>) -> RegexId {
+        texts.sort_unstable();
+        texts.dedup();
         let key = format!("t{texts:?}");
-        self.regex(key, || Expression::texts(texts.into_iter().map(String::into_bytes).collect()))
+        if let Some(&id) = self.regex_ids.get(&key) {
+            return id;
+        }
+        let bytes = texts.iter().map(|text| text.clone().into_bytes()).collect();
+        let id = self.regex(key, || Expression::texts(bytes));
+        self.listed.insert(id, texts.into());
+        id
     }
 
     /// The node that values equal to one of these satisfy.

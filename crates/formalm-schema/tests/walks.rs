@@ -17,7 +17,7 @@ fn value() -> impl Strategy<Value = Json> {
         prop_oneof![Just("a"), Just("ab"), Just("b"), Just(""), Just("é\n")].prop_map(Json::from),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
-        let name = prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c")];
+        let name = prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c"), Just("é")];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
             proptest::collection::btree_map(name.prop_map(str::to_owned), inner, 0..4)

@@ -46,7 +46,7 @@ def check(
     with reported(json):
         from formalm.languages.schema_check import check_schema
 
-        found = check_schema(read(file, order, resource or [], approximate=True))
+        found = check_schema(read(file, order, resource or [], approximate=False))
         if json:
             print_json(as_data(found))
         else:
@@ -108,6 +108,7 @@ def as_data(found: SchemaCheck) -> dict[str, object]:
         "notes": [note._asdict() for note in found.notes],
         "unsatisfiable": list(found.unsatisfiable),
         "complete": found.complete,
+        "paths": [path._asdict() for path in found.paths],
         "first_bytes": list(found.overview.first_bytes),
         "examples": list(found.overview.examples),
     }
@@ -115,6 +116,8 @@ def as_data(found: SchemaCheck) -> dict[str, object]:
 
 def as_text(found: SchemaCheck) -> str:
     """Everything found, for people."""
+    from formalm.languages.report import counted
+
     lines = [found.draft or "draft 2020-12, since no $schema names another"]
     lines.append("exact" if found.is_exact else "not exact: refused unless approximate=True")
     for byte, example in zip(found.overview.first_bytes, found.overview.examples, strict=True):
@@ -123,6 +126,7 @@ def as_text(found: SchemaCheck) -> str:
     for note in found.notes:
         effect = "note" if note.effect == "exact" else f"not exact ({note.effect})"
         lines.append(f"{effect}: {note.place}: {note.message}")
+    lines += counted(found.paths)
     lines += [f"never: {place} has no instance" for place in found.unsatisfiable]
     if not found.complete:
         lines.append("there are too many parts: not all were asked whether they have an instance")

@@ -16,7 +16,9 @@ SEARCH_LIMIT = 1 << 20
 class Finish:
     """Keeps to the tokens after which some member can still be completed within the budget.
 
-    The first step decides whether there is a way, and no later step can lose it.
+    The first step decides whether there is a way, and no later step can lose it. What a completion
+    takes are the fewest tokens; where finding them takes long, the fewest that spell the shortest
+    text.
     """
 
     def __init__(self, constraint: Constraint) -> None:
@@ -32,7 +34,7 @@ class Finish:
         TokenError
             If no sequence of tokens spells a member.
         """
-        if self._core.shortest_token_ids(matcher.core, budget) is not None:
+        if self._core.completes_within(matcher.core, budget):
             return
         shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
         if shortest is None:

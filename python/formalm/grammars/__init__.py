@@ -17,55 +17,53 @@ Examples
 (True, False)
 """
 
-from importlib.resources import files
-from typing import Any
+from __future__ import annotations
 
-from formalm.languages import Choice, Grammar, Indentation, Regex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from formalm.languages import Grammar
 
 __all__ = ["ARITHMETIC", "CSV", "EMAIL", "ISO_DATE", "JSON", "PYTHON", "SQL", "URL"]
 
-
-def _read(name: str, lexing: str | None = None, **options: Any) -> Grammar:
-    text = (files(__name__) / f"{name}.lark").read_text(encoding="utf-8")
-    return Grammar(text, lexing=lexing, **options)
-
-
-ARITHMETIC = _read("arithmetic")
+ARITHMETIC: Grammar
 """Sums, products, powers, signs and brackets over decimal numbers, blanks between them."""
 
-CSV = _read("csv", "any")
+CSV: Grammar
 """Tables of RFC 4180: records on lines that end in CR LF or LF, fields between commas."""
 
-EMAIL = _read("email", "any")
-"""Addresses of mail as HTML forms take them: no quoted names, comments or domains in brackets."""
+EMAIL: Grammar
+"""Addresses of mail as HTML forms take them, but for dots: names neither begin nor end with
+one, nor have two in a row. There are no quoted names, comments or domains in brackets."""
 
-ISO_DATE = _read("iso_date", "any")
+ISO_DATE: Grammar
 """Dates, times and both with an offset, as RFC 3339 writes ISO 8601; leap seconds are left out."""
 
-JSON = _read("json")
+JSON: Grammar
 """Any JSON value (RFC 8259), blanks around it included."""
 
-#: Words that are no names in Python 3.11.
-_KEYWORDS = (
-    "False None True and as assert async await break class continue def del elif else except "
-    "finally for from global if import in is lambda nonlocal not or pass raise return try while "
-    "with yield"
-).split()
-
-PYTHON = _read(
-    "python",
-    languages={
-        "NAME": Regex(r"[_\p{XID_Start}]\p{XID_Continue}*", dialect="ecma") - Choice(_KEYWORDS)
-    },
-    indentation=Indentation(),
-)
+PYTHON: Grammar
 """Modules of Python 3.11, indentation included: what ``ast.parse`` takes, as far as the language's
 own grammar says it. What is in strings with ``f`` is not looked into."""
 
-SQL = _read("sql")
+SQL: Grammar
 """Statements of SQLite 3.40, with semicolons between them: its syntax, down to the words that are
 names where no keyword may stand. Comments have to be closed. Whether tables, columns and functions
 exist, and what else SQLite finds out later, is not looked into."""
 
-URL = _read("url", "any")
+URL: Grammar
 """Addresses with ``http`` or ``https`` and a host, as RFC 3986 writes them."""
+
+
+def __getattr__(name: str) -> Grammar:
+    """Read a grammar when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from formalm.grammars._read import read
+
+    globals()[name] = grammar = read(name.lower())
+    return grammar
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -9,13 +9,14 @@ from formalm.languages.derivations import Expected
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.indentation import Indentation
-from formalm.languages.json_schema import JsonSchema, SchemaNote
+from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
 from formalm.languages.schema_comparison import Comparison
+from formalm.languages.schema_notes import SchemaNote, SchemaPath
 from formalm.languages.structure import (
     Call,
     CallFormat,
@@ -60,6 +61,7 @@ __all__ = [
     "Reversed",
     "Rewritten",
     "SchemaNote",
+    "SchemaPath",
     "Section",
     "Structure",
     "TokenGroup",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -118,6 +118,21 @@ def captures_of(
     if captured is None:
         return None
     spans, asked = captured
+    numbers: dict[str | None, int] = {}
+    for group in groups:
+        if asked[group.number - 1] or group.name not in numbers:
+            numbers[group.name] = group.number - 1
+    return captures_at(text, data, groups, spans, numbers)
+
+
+def captures_at(
+    text: str | bytes,
+    data: bytes,
+    groups: Sequence[Group],
+    spans: Sequence[Span | None],
+    latest: Mapping[str | None, int],
+) -> Captures:
+    """Captures from spans in bytes, and from the place of the group that each name stands for."""
     if isinstance(text, str) and len(text) != len(data):
         spans = [
             None if span is None else (_characters(data, span[0]), _characters(data, span[1]))
@@ -125,8 +140,8 @@ def captures_of(
         ]
     numbers: dict[str, int] = {}
     for group in groups:
-        if group.name is not None and (asked[group.number - 1] or group.name not in numbers):
-            numbers[group.name] = group.number
+        if group.name is not None and group.name not in numbers:
+            numbers[group.name] = latest.get(group.name, group.number - 1) + 1
     return Captures(text, tuple(spans), tuple(numbers.items()))
 
 

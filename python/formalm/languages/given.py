@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -50,13 +50,22 @@ def inlined(text: str) -> list[tuple[str, _core.Automaton]]:
 
 def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
     """Return names with languages; terminals are regular, rules of any kind."""
-    pairs = tuple(languages.items() if isinstance(languages, Mapping) else languages)
+    hint = 'write languages={"NAME": Regex(pattern)}'
+    if not isinstance(languages, (Mapping, tuple, list)):
+        raise ArgumentError(
+            f"languages are Languages by name, not {type(languages).__name__}", hint=hint
+        )
+    listed: Any = languages.items() if isinstance(languages, Mapping) else languages
+    pairs = tuple(listed)
     for at, pair in enumerate(pairs):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ArgumentError(
+                f"languages are pairs of name and Language, not {pair!r}", hint=hint
+            )
         name, language = pair
         if not all(map(isinstance, pair, (str, Language))):
             raise ArgumentError(
-                f"languages are Languages by name, not {language!r} by {name!r}",
-                hint='write languages={"NAME": Regex(pattern)}',
+                f"languages are Languages by name, not {language!r} by {name!r}", hint=hint
             )
         if any(name == other for other, _ in pairs[:at]):
             raise LanguageError(f"the terminal {name} is defined twice")

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.captures import STEP_LIMIT, Group
+from formalm.languages.captured import Captured
+from formalm.languages.captures import Captures, Group
 from formalm.languages.derivations import Derivations
 from formalm.languages.given import Languages, embeddable, inlined, is_terminal, named_languages
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
+from formalm.languages.notes import Note
+from formalm.languages.trees import STEP_LIMIT
 
 __all__ = ["Grammar", "Note"]
-
-
-class Note(NamedTuple):
-    """Something in a grammar that means less than one may think.
-
-    Attributes
-    ----------
-    message
-        One sentence.
-    span
-        ``(start, end)`` in characters of the grammar's text, or None.
-    """
-
-    message: str
-    span: tuple[int, int] | None
 
 
 class Grammar(Derivations):
@@ -96,7 +84,7 @@ class Grammar(Derivations):
     True
     """
 
-    __slots__ = ("_grammar",)
+    __slots__ = ("_captured", "_grammar")
 
     def __init__(
         self,
@@ -127,6 +115,7 @@ class Grammar(Derivations):
         flat = (part for pair in given for part in pair)
         super().__init__(text, syntax, lexing, start, indentation, *flat)
         self._grammar = _core.Grammar(self._written())
+        self._captured = Captured(self._grammar.captures())
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -136,7 +125,8 @@ class Grammar(Derivations):
         ----------
         parser
             The parser. Its text is read again, with its start rule, and an ``Indenter`` as
-            :class:`Indentation`.
+            :class:`Indentation`; ``keep_all_tokens`` and ``maybe_placeholders=False`` become a
+            line ``%trees``.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
             for ``contextual``, ``"any"`` for ``dynamic_complete``.
@@ -193,21 +183,53 @@ class Grammar(Derivations):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """None: a grammar has no capture groups, and the value of a member is its text."""
-        return ()
+        r"""The rules and terminals of Lark text that are captured, in the order written.
 
-    def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> NoReturn:
-        """Refused: a grammar has no capture groups.
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> [group.name for group in Grammar('start: key\nkey[capture]: "a"').groups]
+        ['key']
+        """
+        return self._captured.groups
+
+    def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> Captures | None:
+        r"""What rules and terminals with ``[capture]`` stand for in a member.
+
+        They are those of the tree that :meth:`parse` takes, each the last of its name; the text
+        of a ``stop`` is left out. ``parse`` shows all of them.
+
+        Parameters
+        ----------
+        text
+            A text, or UTF-8 bytes.
+        step_limit
+            Most steps of the parse.
+
+        Returns
+        -------
+        Captures
+            None if ``text`` is not a member.
 
         Raises
         ------
         LanguageError
-            Always.
+            If the grammar captures nothing.
+        LimitError
+            If more steps are needed.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> pair = Grammar(r'''
+        ...     start: key "=" value
+        ...     key[capture]: /[a-z]+/
+        ...     value[capture="told", stop=";", max_bytes=20]: /[^\n]*/
+        ... ''')
+        >>> pair.captures("size=12;").groupdict()
+        {'key': 'size', 'told': '12'}
         """
-        del text, step_limit
-        raise LanguageError(
-            "a grammar has no capture groups", hint="matches(text) tells whether it is a member"
-        )
+        return self._captured.of(self, text, step_limit)
 
     @property
     def is_regular(self) -> bool:

@@ -4,37 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson, whole_json
 from formalm.languages.schema_comparison import SchemaQuestions
+from formalm.languages.schema_notes import SchemaNote, SchemaPath, paths_of
 from formalm.languages.schema_options import OPTIONS, blanks_between, changed, enforced_formats
 from formalm.languages.schema_text import resource_texts, schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
-
-
-class SchemaNote(NamedTuple):
-    """Something in a schema that means less, or something else, than one may think.
-
-    Attributes
-    ----------
-    place
-        The JSON pointer of the keyword.
-    message
-        One sentence.
-    effect
-        ``"exact"``: the language is what the message says. ``"fewer"``: instances of the schema
-        are missing. ``"more"``: texts that are none are allowed. ``"dead ends"``: the members are
-        exact, but beginnings that none has may be allowed.
-    """
-
-    place: str
-    message: str
-    effect: str = "exact"
 
 
 class JsonSchema(SchemaQuestions, Language):
@@ -212,6 +193,18 @@ class JsonSchema(SchemaQuestions, Language):
         """
         return tuple(SchemaNote(*remark) for remark in self.automaton().remarks)
 
+    @property
+    def paths(self) -> tuple[SchemaPath, ...]:
+        """Every subschema that can be reached, each exact or approximate, in the order of places.
+
+        Examples
+        --------
+        >>> from formalm import JsonSchema
+        >>> [path.place for path in JsonSchema({"not": {"minimum": 1}}).paths]
+        ['#', '#/not']
+        """
+        return paths_of(self.automaton().places, self.notes)
+
     def value(self, text: str | bytes) -> object:
         """The parsed JSON of a member.
 
@@ -285,14 +278,3 @@ def _again(text: str, *options: Any) -> JsonSchema:
     return JsonSchema(
         text, resources=dict(resources), **dict(zip(OPTIONS, options_by_name, strict=True))
     )
-
-
-def notes_within(language: object) -> tuple[SchemaNote, ...]:
-    """The notes of a schema, or of the schemas that a language is made of."""
-    if isinstance(language, JsonSchema):
-        return language.notes
-    if isinstance(language, Language):
-        language = language._arguments
-    if isinstance(language, tuple):
-        return tuple(note for part in language for note in notes_within(part))
-    return ()

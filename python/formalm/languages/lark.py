@@ -49,7 +49,15 @@ def description(parser: Any, lexing: str | None) -> tuple[str, str, str, Indenta
             f"lexemes as Lark's lexer {options.lexer!r} reads them are not known",
             hint='make the parser with parser="lalr", or choose lexing=',
         )
+    text += _trees(options)
     return text, lexing, str(options.start[0]), _indentation(parser, options.postlex)
+
+
+def _trees(options: Any) -> str:
+    """Return the statement of options that shape trees, which a text of Lark's cannot say."""
+    words = ["keep_all_tokens"] if options.keep_all_tokens else []
+    words += [] if options.maybe_placeholders else ["no_placeholders"]
+    return f"\n%trees {' '.join(words)}\n" if words else ""
 
 
 def _indentation(parser: Any, postlex: Any) -> Indentation | None:

@@ -8,7 +8,8 @@ import typing
 from typing import Any
 
 from formalm.errors import ArgumentError, LimitError, TokenError
-from formalm.languages.json_schema import JsonSchema, SchemaNote
+from formalm.languages.json_schema import JsonSchema
+from formalm.languages.schema_notes import SchemaNote
 
 __all__ = ["PythonType", "is_type"]
 

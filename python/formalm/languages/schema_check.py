@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from formalm.errors import FormalmError
-from formalm.languages.json_schema import JsonSchema, SchemaNote
+from formalm.languages.json_schema import JsonSchema
 from formalm.languages.overview import Overview, overview
+from formalm.languages.schema_notes import SchemaNote, SchemaPath, refused
 from formalm.languages.schema_reasons import MOST_BYTES, Path, inner_schemas, pointer
 
 __all__ = ["SchemaCheck", "check_schema"]
@@ -34,6 +35,9 @@ class SchemaCheck(NamedTuple):
         Whether all parts were asked about; very large schemas have too many.
     overview
         How instances begin, and some of them.
+    paths
+        Every subschema that can be reached: exact, approximate, or refused unless
+        ``approximate=True``.
     """
 
     draft: str | None
@@ -41,6 +45,7 @@ class SchemaCheck(NamedTuple):
     unsatisfiable: tuple[str, ...]
     complete: bool
     overview: Overview
+    paths: tuple[SchemaPath, ...] = ()
 
     @property
     def is_exact(self) -> bool:
@@ -87,6 +92,7 @@ def check_schema(schema: JsonSchema) -> SchemaCheck:
         unsatisfiable=tuple(empty),
         complete=left > 0,
         overview=found,
+        paths=taken.paths if schema.options["approximate"] else refused(taken.paths),
     )
 
 

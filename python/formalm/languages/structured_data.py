@@ -16,7 +16,13 @@ __all__ = ["READERS", "WRITERS"]
 
 
 #: Types of options that may be of others than their default.
-KINDS: dict[str, type | tuple[type, ...]] = {"formats": (bool, list), "max_depth": int}
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "blanks": int,
+    "indent": (int, str),
+    "separators": list,
+    "formats": (bool, list),
+    "max_depth": int,
+}
 
 
 def _options_data(language: JsonSchema) -> dict[str, Any]:
@@ -103,12 +109,13 @@ def _structure(table: Table, _kind: str) -> Language:
 def _tools_data(language: Any) -> dict[str, Any]:
     from formalm.languages.data import to_data
 
-    tools, written, minimum, maximum = language._call
+    tools, written, minimum, maximum, required = language._call
     return {
         "kind": "tool_calls",
         "tools": [{"name": name, "arguments": to_data(one)} for name, one in tools],
         "format": {key: value for key, value in vars(written).items() if value not in ("", None)},
         **_counts_data(minimum, maximum),
+        "required": required,
         **_around_data(language),
     }
 
@@ -127,7 +134,8 @@ def _tools(table: Table, _kind: str) -> Language:
     separator = written.take("separator", str, None)
     chosen = CallFormat(written.take("call", str), separator=separator, **texts)
     written.close()
-    return ToolCalls(tools, chosen, **_around(table))
+    required = table.take("required", str, None)
+    return ToolCalls(tools, chosen, required=required, **_around(table))
 
 
 WRITERS: dict[type, Any] = {

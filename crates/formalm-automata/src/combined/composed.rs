@@ -230,6 +230,27 @@ impl<M: Machine> Machine for Composed<M> {
         self.least(state, |one, state| one.least_bytes(state))
     }
 
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        let items = self.lock().items(state.number());
+        let mut alike = Vec::with_capacity(items.len());
+        for &(at, state) in items.iter() {
+            let letter = self.letters.get(at as usize);
+            alike.push((at, letter.map_or(Ok(state), |one| one.machine.completes_as(state))?));
+        }
+        if alike == items[..] {
+            return Ok(state);
+        }
+        self.lock().number(alike).map(StateId::from_number)
+    }
+
+    fn is_unsure(&self, token: &[u8]) -> bool {
+        self.letters.iter().any(|one| one.machine.is_unsure(token))
+    }
+
+    fn steps_taken(&self) -> u64 {
+        self.letters.iter().map(|one| one.machine.steps_taken()).sum()
+    }
+
     fn memory_bytes(&self) -> usize {
         let parts: usize = self.letters.iter().map(|one| one.machine.memory_bytes()).sum();
         self.lock().memory_bytes() + parts

@@ -18,6 +18,8 @@ use crate::machine::{Machine, alike};
 
 /// Work in search of one common member: pairs of states, and bytes of the members that bound them.
 const WORK: usize = 50_000;
+/// Steps that the machine may take in it: less than a second.
+const STEPS: u64 = 50_000_000;
 
 type Pair = (StateId, StateId);
 
@@ -113,6 +115,7 @@ impl<M: Machine> Filtered<M> {
         let mut came: Vec<(Pair, usize, usize)> = vec![(from, 0, 0)];
         let mut nearest: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
         let mut spent = 0;
+        let before = self.machine.steps_taken();
         let mut queue = BinaryHeap::from([(Reverse(self.bound(from, learnt)?), 0usize, 0usize)]);
         while let Some((Reverse(all), read, at)) = queue.pop() {
             let here = came[at].0;
@@ -131,6 +134,11 @@ impl<M: Machine> Filtered<M> {
                 }
                 None if learnt.needs.contains_key(&here) || nearest[&here] < read => continue,
                 None => {}
+            }
+            let taken = self.machine.steps_taken() - before;
+            if taken > STEPS {
+                let (needed, allowed) = (taken, STEPS);
+                return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
             }
             for byte in 0..=255 {
                 let Some(next) = self.advance(here, byte)? else { continue };
@@ -228,6 +236,23 @@ impl<M: Machine> Machine for Filtered<M> {
         let learnt = &mut *self.lock();
         let pair = self.pair(state, learnt);
         Ok(self.look(pair, learnt)?.unwrap_or(usize::MAX))
+    }
+
+    fn steps_taken(&self) -> u64 {
+        self.machine.steps_taken()
+    }
+
+    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        let end = self.regular.walk(self.regular.start(), text)?;
+        if !end.is_ok_and(|state| self.regular.is_accepting(state)) {
+            return Ok(Some(false));
+        }
+        let known = self.machine.is_member(text)?;
+        if known.is_some() {
+            return Ok(known);
+        }
+        let end = self.machine.walk(self.machine.start(), text)?;
+        Ok(Some(end.is_ok_and(|state| self.machine.is_accepting(state))))
     }
 
     fn memory_bytes(&self) -> usize {

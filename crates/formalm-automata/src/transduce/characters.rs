@@ -12,7 +12,7 @@ use crate::term::{EMPTY, Term, TermId, Terms};
 pub(super) type Outcomes = Arc<[(char, TermId)]>;
 
 /// Outcomes by term, and what follows any character at all.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Successors {
     outcomes: FxHashMap<TermId, Outcomes>,
     dropped: FxHashMap<TermId, TermId>,

@@ -55,7 +55,7 @@ struct Unfolded {
 }
 
 /// What images of one arena share.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Images {
     pub(super) edits: Vec<EditPlan>,
     pub(super) rules: Vec<Arc<RewritePlan>>,

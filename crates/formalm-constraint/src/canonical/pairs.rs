@@ -324,7 +324,7 @@ impl Pairs {
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         let mut here = state;
-        for byte in context.machine.shortest(state)? {
+        for byte in context.machine.some_member(state)? {
             let Some(next) = context.machine.step(here, byte)? else { break };
             if self.ahead.insert(here.number(), Some((byte, next))).is_some() {
                 break;

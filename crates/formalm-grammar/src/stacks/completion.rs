@@ -1,11 +1,19 @@
 //! How many bytes complete a stack at least: what guides searches for members.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashMap;
 
 use super::{BOTTOM, Edge, Stacks, UNKNOWN};
 
 /// A rest that no text completes.
 pub(crate) const NEVER: u32 = u32::MAX;
+
+/// Edges above one node that complete each other.
+struct Group {
+    edges: Vec<u32>,
+    /// Where each of them is in the list.
+    places: FxHashMap<u32, usize>,
+}
 
 impl Stacks {
     /// Bytes of a shortest completion, lexemes being read in any way.
@@ -28,22 +36,24 @@ impl Stacks {
             }
             let (group, ways) = self.ways(edge)?;
             let is_open = |&(_, _, to): &(usize, u32, u32)| {
-                to != BOTTOM && !group.contains(&to) && self.edges[to as usize].bytes == UNKNOWN
+                to != BOTTOM
+                    && !group.places.contains_key(&to)
+                    && self.edges[to as usize].bytes == UNKNOWN
             };
             let open: Vec<u32> = ways.iter().filter(|way| is_open(way)).map(|way| way.2).collect();
             if !open.is_empty() {
                 path.extend(open);
                 continue;
             }
-            let mut bytes = vec![NEVER - 1; group.len()];
+            let mut bytes = vec![NEVER - 1; group.edges.len()];
             let mut changed = true;
             while changed {
                 changed = false;
                 self.meter.spend(ways.len())?;
                 for &(from, own, to) in &ways {
-                    let rest = match group.iter().position(|&one| one == to) {
+                    let rest = match group.places.get(&to) {
                         _ if to == BOTTOM => 0,
-                        Some(at) => bytes[at],
+                        Some(&at) => bytes[at],
                         None => self.edges[to as usize].bytes,
                     };
                     let all = own.saturating_add(rest).min(NEVER - 1);
@@ -51,7 +61,7 @@ impl Stacks {
                     bytes[from] = bytes[from].min(all);
                 }
             }
-            for (&one, bytes) in group.iter().zip(bytes) {
+            for (&one, bytes) in group.edges.iter().zip(bytes) {
                 self.edges[one as usize].bytes = bytes;
             }
         }
@@ -59,13 +69,14 @@ impl Stacks {
     }
 
     /// Edges above one node that complete each other, and the ways on: `(from, bytes, to)`.
-    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
-    fn ways(&mut self, edge: u32) -> Result<(Vec<u32>, Vec<(usize, u32, u32)>), Error> {
-        let mut group = vec![edge];
+    #[expect(clippy::type_complexity, reason = "two things that belong together")]
+    fn ways(&mut self, edge: u32) -> Result<(Group, Vec<(usize, u32, u32)>), Error> {
+        let mut group = Group { edges: vec![edge], places: FxHashMap::from_iter([(edge, 0)]) };
         let mut ways = Vec::new();
         let mut at = 0;
-        while at < group.len() {
-            let Edge { state, below, .. } = self.edges[group[at] as usize];
+        while at < group.edges.len() {
+            self.meter.spend(1)?;
+            let Edge { state, below, .. } = self.edges[group.edges[at] as usize];
             let goals: Vec<(u32, u32, u32)> = self.tables.goals(state).collect();
             for (symbol, pushed, rest) in goals {
                 if self.tables.is_goal(symbol) {
@@ -75,8 +86,9 @@ impl Stacks {
                 for to in self.reduced(below, symbol, pushed)? {
                     ways.push((at, rest, to));
                     let fresh = self.edges[to as usize].bytes == UNKNOWN;
-                    if pushed == 1 && fresh && !group.contains(&to) {
-                        group.push(to);
+                    if pushed == 1 && fresh && !group.places.contains_key(&to) {
+                        group.places.insert(to, group.edges.len());
+                        group.edges.push(to);
                     }
                 }
             }

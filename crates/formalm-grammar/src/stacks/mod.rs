@@ -190,10 +190,10 @@ impl Stacks {
             let (symbol, popped) = self.tables.reductions(state)[at];
             list.extend(self.reduced(below, symbol, popped)?);
         }
+        self.meter.spend(list.len() + 1)?;
         list.retain(|&child| child != edge);
         list.sort_unstable();
         list.dedup();
-        self.meter.spend(list.len() + 1)?;
         let set = self.sets.intern(&list);
         self.edges[edge as usize].children = set;
         if let Some((mark, log)) = &mut self.mark
@@ -217,9 +217,10 @@ impl Stacks {
                 continue;
             }
             let children = self.children(edge)?;
-            let open = |one: &&u32| self.edges[**one as usize].allowed == UNKNOWN;
-            if let Some(&child) = children.iter().find(open) {
-                path.push(child);
+            let open = |one: &u32| self.edges[*one as usize].allowed == UNKNOWN;
+            if let Some(at) = children.iter().position(open) {
+                self.meter.spend(at)?;
+                path.push(children[at]);
                 continue;
             }
             let own = self.tables.shifts(self.edges[edge as usize].state);

@@ -76,6 +76,7 @@ impl Stacks {
     }
 
     fn after_front(&mut self, front: Vec<u32>, terminal: u32) -> Result<u32, Error> {
+        self.meter.spend(front.len())?;
         let grouped = self.grouped(front);
         let mut tops = Vec::new();
         for (state, below) in grouped {
@@ -89,6 +90,7 @@ impl Stacks {
 
     fn after_tops(&mut self, mut tops: Vec<u32>) -> Result<u32, Error> {
         self.reduce_forced(&mut tops)?;
+        self.meter.spend(tops.len())?;
         Ok(self.united_edges(tops))
     }
 
@@ -118,6 +120,7 @@ impl Stacks {
                     break;
                 }
             }
+            self.meter.spend(list.len() + 1)?;
             if let Some(child) = open {
                 path.push(child);
                 continue;
@@ -128,7 +131,6 @@ impl Stacks {
             }
             list.sort_unstable();
             list.dedup();
-            self.meter.spend(list.len() + 1)?;
             let front = self.sets.intern(&list);
             self.fronts.insert((edge, terminal), front);
             if let Some((_, log)) = &mut self.mark {

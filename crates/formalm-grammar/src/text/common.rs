@@ -6,6 +6,7 @@
 use formalm_automata::syntax::Flags;
 use formalm_automata::{Error, Span};
 
+use super::attributes::Attributes;
 use super::lark::{Reader, is_name};
 use super::leaves::Leaf;
 use super::{TerminalSource, Tree};
@@ -96,7 +97,13 @@ impl Reader {
         let span: Span = self.scanner.span(start);
         let leaf = Leaf::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
         let (name, body) = (alias.to_owned(), Tree::Leaf(leaf));
-        self.source.terminals.push(TerminalSource { name, priority: 0, body, span });
+        self.source.terminals.push(TerminalSource {
+            name,
+            priority: 0,
+            body,
+            span,
+            attributes: Attributes::NONE,
+        });
         Ok(())
     }
 }

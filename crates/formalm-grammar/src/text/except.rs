@@ -44,7 +44,7 @@ impl Build<'_> {
         while before != self.algebra.len() {
             before = self.algebra.len();
             for one in &self.source.terminals {
-                if self.is_algebra(&one.body) {
+                if one.attributes.are_bounds() || self.is_algebra(&one.body) {
                     self.algebra.insert(&one.name);
                 }
             }
@@ -90,7 +90,9 @@ impl Build<'_> {
         if depth == 0 {
             let message =
                 "what is put together as languages has parts that come back to themselves";
-            let hint = Some("what stands beside -, & or ~ has to be regular: without recursion");
+            let hint = Some(
+                "what has max_bytes or stop, or stands beside -, & or ~, is regular: no recursion",
+            );
             return Err(self.refuse(span, message, hint));
         }
         self.parts.set(self.parts.get() + 1);
@@ -106,7 +108,7 @@ impl Build<'_> {
                     return Ok(given.clone());
                 }
                 if let Some(source) = self.defined.get(name) {
-                    return self.regular(&source.body, depth - 1, *place);
+                    return self.whole_terminal(source, depth - 1);
                 }
                 match self.templates.get(name) {
                     Some(_) if !self.rules_within => {

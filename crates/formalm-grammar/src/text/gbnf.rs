@@ -1,7 +1,9 @@
 //! The grammars of llama.cpp.
 
+use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
+use super::attributes::Attributes;
 use super::leaves::{Leaf, class_name};
 use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
@@ -29,6 +31,7 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
             body,
             span,
             shown: Shown::ALL,
+            attributes: Attributes::NONE,
         });
         reader.blanks(true);
     }
@@ -164,7 +167,7 @@ impl Reader {
                 }
                 Some('"') => {
                     self.scanner.at += 1;
-                    return Leaf::text(&text, false, self.scanner.span(start));
+                    return Leaf::text(&text, Flags::default(), self.scanner.span(start));
                 }
                 _ => text.push(self.character()?),
             }

@@ -14,6 +14,7 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
     let mut reader = Reader {
         scanner: Scanner::new(text),
         source: Source::default(),
+        ascii: false,
         alias: None,
         aliases: Vec::new(),
     };
@@ -30,12 +31,18 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
         }
         reader.lines();
     }
-    Ok(reader.source)
+    let mut source = reader.source;
+    for rule in &mut source.rules {
+        rule.shown.keeps_all |= source.keeps_all;
+    }
+    Ok(source)
 }
 
 pub(super) struct Reader {
     pub(super) scanner: Scanner,
     pub(super) source: Source,
+    /// Texts and patterns know letters of ASCII only.
+    pub(super) ascii: bool,
     /// What trees call the alternative that was read last, and those of the definition.
     alias: Option<String>,
     aliases: Vec<Option<String>>,
@@ -109,6 +116,7 @@ impl Reader {
         if self.scanner.eat(".") {
             priority = self.priority()?;
         }
+        let attributes = self.attributes(&name)?;
         self.blanks();
         self.scanner.expect(":", "after the name")?;
         let body = self.choice()?;
@@ -124,9 +132,9 @@ impl Reader {
                 inlined: name.starts_with('_'),
                 ..Shown::ALL
             };
-            self.source.rules.push(RuleSource { name, parameters, body, span, shown });
+            self.source.rules.push(RuleSource { name, parameters, body, span, shown, attributes });
         } else if parameters.is_empty() {
-            self.source.terminals.push(TerminalSource { name, priority, body, span });
+            self.source.terminals.push(TerminalSource { name, priority, body, span, attributes });
         } else {
             return Err(self.scanner.refuse(start, "a terminal cannot be a template", None));
         }
@@ -227,7 +235,7 @@ impl Reader {
                 if !self.scanner.eat("..") {
                     return Ok(Tree::Leaf(Leaf::text(
                         &text,
-                        ignore_case,
+                        Flags { ignore_case, ascii: self.ascii, ..Flags::default() },
                         self.scanner.span(start),
                     )?));
                 }
@@ -281,7 +289,7 @@ impl Reader {
     }
 
     /// A text and whether case is ignored.
-    fn text(&mut self) -> Result<(String, bool), Error> {
+    pub(super) fn text(&mut self) -> Result<(String, bool), Error> {
         let start = self.scanner.at;
         self.scanner.expect("\"", "at the beginning of a text")?;
         let mut text = String::new();
@@ -344,7 +352,7 @@ impl Reader {
         let mut pattern = String::new();
         loop {
             match self.scanner.next() {
-                None | Some('\n') => {
+                None => {
                     let message = "the pattern has no closing slash";
                     return Err(self.scanner.refuse(start, message, None));
                 }
@@ -365,11 +373,20 @@ impl Reader {
             let message = "the flag l depends on a locale, which no grammar has";
             return Err(self.scanner.refuse(start, message, None));
         }
+        if letters.contains('u') && self.ascii {
+            let message = "the flag u knows all letters, and %ascii those of ASCII only";
+            return Err(self.scanner.refuse(start, message, None));
+        }
+        if pattern.contains('\n') && !letters.contains('x') {
+            let message = "the pattern goes on behind the end of its line";
+            let hint = Some("close it with a slash, or write the flag x behind it");
+            return Err(self.scanner.refuse(start, message, hint));
+        }
         let flags = Flags {
             ignore_case: letters.contains('i'),
             multi_line: letters.contains('m'),
             dot_all: letters.contains('s'),
-            ascii: false,
+            ascii: self.ascii,
             verbose: letters.contains('x'),
         };
         Ok(Tree::Leaf(Leaf::pattern(&self.scanner, &pattern, start + 1, flags, &letters)?))

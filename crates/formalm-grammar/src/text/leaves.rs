@@ -26,8 +26,8 @@ pub(super) struct Leaf {
 
 impl Leaf {
     /// Exactly a text, or one that differs from it in case only.
-    pub(super) fn text(text: &str, ignore_case: bool, span: Span) -> Result<Leaf, Error> {
-        let flags = Flags { ignore_case, ..Flags::default() };
+    pub(super) fn text(text: &str, flags: Flags, span: Span) -> Result<Leaf, Error> {
+        let ignore_case = flags.ignore_case;
         let node = if ignore_case {
             syntax::parse(&escaped(text), Dialect::Python, flags)?.root
         } else {

@@ -18,7 +18,7 @@ pub(super) enum Mark {
 impl Build<'_> {
     /// A terminal at one place of a rule.
     pub(super) fn lexeme(&mut self, terminal: usize, hidden: bool) -> Node {
-        if hidden && self.shaped {
+        if hidden && self.shaped && !self.source.keeps_all {
             Node::Rule(self.mark(Mark::Hidden(terminal)))
         } else {
             Node::Terminal(terminal)
@@ -27,7 +27,7 @@ impl Build<'_> {
 
     /// A part that may be absent, and how many places it has then.
     pub(super) fn maybe(&mut self, one: Node, size: u32) -> Node {
-        if size > 0 && self.shaped {
+        if size > 0 && self.shaped && !self.source.without_placeholders {
             Node::Choice(vec![one, Node::Rule(self.mark(Mark::Absent(size)))])
         } else {
             Node::Repeat(Box::new(one), 0, Some(1))
@@ -56,7 +56,7 @@ impl Build<'_> {
         /// From here on Lark repeats by rules of its own.
         const MANY: u32 = 50;
         let all = |list: &[Tree]| list.iter().map(|one| self.size(one, rule, given)).collect();
-        let keeps = rule.shown.keeps_all;
+        let keeps = rule.shown.keeps_all || self.source.keeps_all;
         match tree {
             Tree::Leaf(leaf) => u32::from(keeps || !leaf.literal),
             Tree::Name(name, ..) => match rule.parameters.iter().position(|one| one == name) {

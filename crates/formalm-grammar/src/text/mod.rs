@@ -1,5 +1,6 @@
 //! Texts of grammars: one reader a syntax, one tree, one way from the tree to a [`Grammar`].
 
+mod attributes;
 mod build;
 mod common;
 mod ebnf;
@@ -25,6 +26,7 @@ use formalm_automata::{Error, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::shown::{Shaped, Shown};
+use attributes::Attributes;
 pub use inline::{Inlined, inlined};
 use leaves::Leaf;
 pub use levels::Levels;
@@ -114,6 +116,7 @@ struct RuleSource {
     body: Tree,
     span: Span,
     shown: Shown,
+    attributes: Attributes,
 }
 
 /// A definition of a terminal.
@@ -123,6 +126,7 @@ struct TerminalSource {
     priority: i64,
     body: Tree,
     span: Span,
+    attributes: Attributes,
 }
 
 /// Everything a text defines.
@@ -134,5 +138,9 @@ struct Source {
     whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
     inlined: Vec<Inlined>,
+    /// Trees keep all lexemes in all rules.
+    keeps_all: bool,
+    /// Optional parts leave no marks in trees where they are not there.
+    without_placeholders: bool,
     notes: Vec<crate::grammar::Note>,
 }

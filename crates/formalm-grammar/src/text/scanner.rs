@@ -25,7 +25,9 @@ pub(super) fn refusal(text: &str, span: Span, message: &str, hint: Option<&str>)
 
 impl Scanner {
     pub(super) fn new(text: &str) -> Scanner {
-        Scanner { characters: text.chars().collect(), at: 0, depth: 0 }
+        // What some programs put in front of UTF-8 is no part of the text.
+        let at = usize::from(text.starts_with('\u{feff}'));
+        Scanner { characters: text.chars().collect(), at, depth: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<char> {

@@ -5,6 +5,26 @@ use formalm_automata::Error;
 use super::lark::{Reader, is_name};
 
 impl Reader {
+    /// Reads how trees are: options that Lark has for all of a grammar.
+    fn trees(&mut self) -> Result<(), Error> {
+        loop {
+            let start = self.scanner.at;
+            match &*self.scanner.take_while(is_name) {
+                "keep_all_tokens" => self.source.keeps_all = true,
+                "no_placeholders" => self.source.without_placeholders = true,
+                _ => {
+                    self.scanner.at = start;
+                    let wanted = "keep_all_tokens or no_placeholders";
+                    return Err(self.scanner.unexpected(wanted));
+                }
+            }
+            self.blanks();
+            if matches!(self.scanner.peek(), None | Some('\n')) {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads a statement, up to the end of its line.
     pub(super) fn statement(&mut self) -> Result<(), Error> {
         let start = self.scanner.at;
@@ -32,6 +52,16 @@ impl Reader {
                 Ok(())
             }
             "import" => self.import(start),
+            "ascii" => {
+                let all = &self.source;
+                if all.rules.len() + all.terminals.len() + all.ignored.len() + all.whole.len() > 0 {
+                    let message = "%ascii stands in front of all definitions: it is of all of them";
+                    return Err(self.scanner.refuse(start, message, None));
+                }
+                self.ascii = true;
+                Ok(())
+            }
+            "trees" => self.trees(),
             "override" | "extend" => {
                 let hint = Some("write the definition as it is meant");
                 let message = format!("%{name} changes what was imported: not supported");

@@ -44,6 +44,27 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
     }
 }
 
+/// Parts of a tree once arguments, of so many parts each, are in place of a template's parameters.
+pub(super) fn weight(tree: &Tree, rule: &RuleSource, given: &[u64]) -> u64 {
+    let all = |list: &[Tree]| -> u64 {
+        list.iter().map(|one| weight(one, rule, given)).fold(1, u64::saturating_add)
+    };
+    match tree {
+        Tree::Leaf(_) => 1,
+        Tree::Name(name, arguments, _) => {
+            let parameter = rule.parameters.iter().position(|one| one == name);
+            parameter.map_or_else(|| all(arguments), |at| given[at])
+        }
+        Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => all(list),
+        Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+            weight(one, rule, given).saturating_add(1)
+        }
+        Tree::Except(first, second, _) => {
+            weight(first, rule, given).saturating_add(weight(second, rule, given))
+        }
+    }
+}
+
 /// How a tree can be written: equal ones are written alike.
 pub(super) fn written(tree: &Tree) -> String {
     let all = |list: &[Tree]| list.iter().map(written).collect::<Vec<_>>();

@@ -50,8 +50,11 @@ pub(super) fn raised(py: Python<'_>, error: PyErr, call: &str) -> Error {
     }
     let name = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
     let message = format!("{call} of a parser raised {name}: {}", error.value(py));
-    let hint = Some("append() refuses a text by raising ParseFailure");
-    let made = parser_error(py, &message, hint);
+    let hint = match call.starts_with("append") {
+        true => "a text is refused by raising ParseFailure; anything else is a mistake in append()",
+        false => "only append() refuses, by raising ParseFailure; what was raised is the cause",
+    };
+    let made = parser_error(py, &message, Some(hint));
     made.set_cause(py, Some(error));
     ended(made)
 }

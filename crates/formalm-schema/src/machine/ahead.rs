@@ -8,7 +8,7 @@ use formalm_automata::{
     ByteSet, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts, loops_of,
 };
 
-use super::frame::{Frame, Mode, Place, Table};
+use super::frame::{AskedId, Frame, Mode, Place, Table};
 use super::known::NOT_ASKED;
 use super::runs::{RUN, Runs, Stepped};
 use super::shortcuts::Found;
@@ -38,19 +38,27 @@ pub(super) struct Looking<'a> {
     pub(super) runs: Runs,
     /// How many texts were recorded before.
     records: usize,
+    /// How many states of several texts there were, and how much that keeps some of them.
+    asked: (usize, [usize; 3]),
 }
 
 impl<'a> Ahead<'a> {
-    pub(super) fn new(grown: MutexGuard<'a, Grown>) -> Ahead<'a> {
+    pub(super) fn new(mut grown: MutexGuard<'a, Grown>) -> Ahead<'a> {
+        grown.core.ahead();
         let (places, runs, records) = (Table::default(), Runs::default(), grown.records.len());
-        Ahead { looking: RefCell::new(Looking { grown, places, runs, records }) }
+        let asked = (grown.parts.asked.len(), grown.keeping_asked());
+        Ahead { looking: RefCell::new(Looking { grown, places, runs, records, asked }) }
     }
 }
 
 impl Drop for Looking<'_> {
     fn drop(&mut self) {
         // Texts recorded ahead belong to places that nobody knows any more.
-        self.grown.records.truncate(self.records);
+        let grown = &mut *self.grown;
+        grown.records.truncate(self.records);
+        if grown.core.behind() && self.asked.1 == grown.keeping_asked() {
+            grown.parts.asked.truncate(self.asked.0);
+        }
     }
 }
 
@@ -115,6 +123,20 @@ impl Looking<'_> {
             Frame::Name { text: UNRECORDED, reach, escape: Escape::None, .. } => {
                 self.grown.takes_any(reach.classes) && self.grown.is_settled(reach.classes)
             }
+            _ => false,
+        }
+    }
+
+    /// Whether a place is in a text whose states are dropped with this look ahead.
+    pub(super) fn is_unbounded(&self, place: Place) -> bool {
+        let core = &self.grown.core;
+        let of = |asked: AskedId| {
+            let mut texts = self.grown.parts.asked.get(asked.0).iter().flatten();
+            texts.any(|&(text, _)| core.is_unbounded(text))
+        };
+        match place.frame {
+            Frame::Text { language, asked, .. } => core.is_unbounded(language) || of(asked),
+            Frame::Name { reach, .. } => of(reach.classes),
             _ => false,
         }
     }
@@ -282,7 +304,9 @@ impl Steps for Ahead<'_> {
         let place = looking.place(key);
         let is_ahead = key.number() >= AHEAD;
         match place.record {
-            UNRECORDED if is_ahead => Some(KeyId::from_number(looking.grown.keys.intern(place))),
+            UNRECORDED if is_ahead && !looking.is_unbounded(place) => {
+                Some(KeyId::from_number(looking.grown.keys.intern(place)))
+            }
             _ => None,
         }
     }

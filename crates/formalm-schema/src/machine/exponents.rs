@@ -8,7 +8,7 @@ use num_traits::Zero;
 use super::frame::{Digits, Part};
 use crate::core::Core;
 use crate::decimal::{Decimal, MAX_DIGITS};
-use crate::formula::{Atom, F};
+use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::solve::{Interval, Scale, holds_for};
 
 /// Decimal digits of a number, or one more.
@@ -61,13 +61,24 @@ impl Digits {
 }
 
 impl Core {
-    /// Whether some number that begins so satisfies a formula, exponents included.
-    pub(super) fn raised_viable(
+    /// Whether some number that begins so satisfies a formula, as numbers are spelled.
+    pub(super) fn number_goes_on(
         &mut self,
         id: F,
         digits: &Digits,
         scale: &Scale,
     ) -> Result<bool, Error> {
+        if !self.options.exponents {
+            return self.number_viable(id, digits);
+        }
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        Ok(self.number_ends(id, digits) || self.raised_viable(id, digits, scale)?)
+    }
+
+    /// The same with exponents.
+    fn raised_viable(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
         match digits.part {
             Part::Exponent | Part::Sign | Part::Power => self.some_power(id, digits, scale),
             _ => self.some_raised(id, digits, scale),

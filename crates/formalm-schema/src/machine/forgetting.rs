@@ -227,6 +227,7 @@ impl Core {
                 }
                 Form::Atom(Atom::Owed(owed)) => names.extend(owed.iter().copied()),
                 Form::Atom(Atom::MoreMembers(_)) => {}
+                Form::Not(_) => return self.is_endless_beside(literals, depth),
                 _ => return Ok(false),
             }
         }
@@ -238,6 +239,49 @@ impl Core {
             }
         }
         for name in names {
+            let value = self.value_in(&lists, name)?;
+            for of in [Type::String, Type::Number, Type::Array, Type::Object] {
+                let value = self.of_type(value, of)?;
+                if self.is_endless(value, of, depth + 1)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The same where something must not hold: whether a member that is owed has no end of values,
+    /// while all that must fail fails without it.
+    fn is_endless_beside(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+        let (mut owed, mut lists) = (Vec::new(), Vec::new());
+        for &part in literals {
+            match self.formulas.get(part) {
+                Form::Atom(Atom::Members(rules)) => lists.push(rules.clone()),
+                Form::Atom(Atom::Owed(names)) => owed.extend(names.iter().copied()),
+                Form::Atom(_) => {}
+                Form::Not(inner) if matches!(self.formulas.get(*inner), Form::Atom(_)) => {}
+                _ => return Ok(false),
+            }
+        }
+        for name in owed {
+            let mut beside = Vec::with_capacity(literals.len());
+            for &part in literals {
+                let Form::Not(inner) = *self.formulas.get(part) else {
+                    beside.push(part);
+                    continue;
+                };
+                let without = match self.formulas.get(inner).clone() {
+                    Form::Atom(Atom::Members(rules)) => {
+                        let rules = rules.iter().map(|(which, node)| (which.without(name), *node));
+                        self.formulas.atom(Atom::Members(rules.collect()))
+                    }
+                    _ => inner,
+                };
+                beside.push(self.formulas.not(without));
+            }
+            if !self.object_fits(&beside, &[])? {
+                continue;
+            }
             let value = self.value_in(&lists, name)?;
             for of in [Type::String, Type::Number, Type::Array, Type::Object] {
                 let value = self.of_type(value, of)?;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Chunks, EndPurpose, Error, KeyId, Keys, Purpose, StateId};
+use formalm_automata::{Chunks, EndPurpose, Error, KeyId, Keys, Machine, Purpose, StateId};
 
 use super::ahead::Ahead;
 use super::frame::{AskedId, Place};
@@ -93,5 +93,11 @@ impl Grown {
     pub(super) fn takes_any(&self, classes: AskedId) -> bool {
         let [Some((class, _))] = **self.parts.asked.get(classes.0) else { return false };
         self.core.class_formula(class) == TRUE
+    }
+
+    /// Whether a name of which that is so may end here.
+    pub(super) fn ends_any(&self, classes: AskedId) -> bool {
+        let [Some((class, state))] = **self.parts.asked.get(classes.0) else { return false };
+        self.takes_any(classes) && self.core.text(class).is_accepting(state)
     }
 }

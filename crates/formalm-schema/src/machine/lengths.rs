@@ -18,6 +18,9 @@ impl Grown {
     /// How many characters are to come where nothing else matters; `None` where something does,
     /// or inside a character.
     pub(super) fn count(&mut self, text: TextId, state: StateId) -> Result<Option<Count>, Error> {
+        if self.core.is_unbounded(text) {
+            return Ok(None);
+        }
         if !self.lengths.contains_key(&text) {
             let machine = self.core.text(text);
             let keys = Viability::new(Arc::clone(machine), self.horizon);

@@ -10,6 +10,8 @@ mod frame;
 mod gaps;
 mod keys;
 mod known;
+#[cfg(test)]
+mod laws;
 mod lengths;
 mod names;
 mod naming;
@@ -188,6 +190,15 @@ impl SchemaAutomaton {
         })
     }
 
+    /// The JSON pointers of all subschemas that can be reached, each once.
+    pub fn places(&self) -> Vec<String> {
+        let grown = self.lock();
+        let nodes = grown.core.schema.nodes.iter();
+        let places: std::collections::BTreeSet<&str> =
+            nodes.map(|node| node.place.as_str()).filter(|place| !place.is_empty()).collect();
+        places.into_iter().map(str::to_owned).collect()
+    }
+
     /// Number of states built so far.
     pub fn state_count(&self) -> usize {
         self.lock().states.len()
@@ -263,6 +274,17 @@ impl Machine for SchemaAutomaton {
         Ok(self.lock().open_frames(state.number()))
     }
 
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        self.lock().completes_as(state.number()).map(StateId::from_number)
+    }
+
+    /// Tokens that go on in a name behind another one, which may be the same.
+    fn is_unsure(&self, token: &[u8]) -> bool {
+        let mut rest =
+            token.iter().skip_while(|&&byte| byte != b',').skip_while(|&&byte| byte != b'"');
+        rest.next().is_some() && rest.next().is_some()
+    }
+
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.bytes()
@@ -291,6 +313,12 @@ impl Grown {
             + self.parts.bytes()
             + self.known.bytes()
             + self.namings.len() * 200
+    }
+
+    /// Numbers of all that keeps states of several texts for good: what a look ahead adds to these
+    /// has to stay.
+    fn keeping_asked(&self) -> [usize; 3] {
+        [self.keys.len(), self.namings.len(), self.known.opened.len()]
     }
 
     /// Objects, arrays and texts that are not closed yet.

@@ -11,7 +11,7 @@ use crate::formula::{Atom, F, Form, TRUE};
 use crate::names::{NameId, PLACEHOLDER};
 use crate::node::Type;
 use crate::options::Order;
-use crate::solve::{PLENTY, Rest, fresh_member};
+use crate::solve::{PLENTY, Rest, fresh_beginning};
 
 /// Whether a name may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,7 +323,7 @@ impl Grown {
             let read = text();
             let known = (from..to).map(|at| self.known_name(id, at).as_bytes());
             let taken: Vec<&[u8]> = known.filter_map(|name| name.strip_prefix(&read[..])).collect();
-            if fresh_member(&**self.core.text(class), state, &taken)?.is_some() {
+            if fresh_beginning(&**self.core.text(class), state, &taken)?.is_some() {
                 return Ok(true);
             }
         }

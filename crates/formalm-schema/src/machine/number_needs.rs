@@ -41,10 +41,11 @@ impl Grown {
 
     /// Bytes to the next end of a number of which a formula holds.
     fn digits_needed(&mut self, owes: OwesId, digits: DigitsId, wanted: F) -> Result<usize, Error> {
+        let plan = self.number_plan(owes);
         let (mut seen, mut open) = (FxHashSet::from_iter([digits]), VecDeque::from([(digits, 0)]));
         while let Some((here, read)) = open.pop_front() {
             let number = self.parts.digits.get(here.0).clone();
-            if !self.core.number_viable(wanted, &number)? {
+            if !self.core.number_goes_on(wanted, &number, &plan.scale)? {
                 continue;
             }
             let holds = self.core.number_ends(wanted, &number);

@@ -198,12 +198,12 @@ pub(super) struct Plan {
     free: bool,
     /// The number matters for what must hold only.
     alone: bool,
-    scale: Scale,
+    pub(super) scale: Scale,
     bounds: Option<Bounds>,
 }
 
 impl Grown {
-    fn number_plan(&mut self, owes: OwesId) -> Arc<Plan> {
+    pub(super) fn number_plan(&mut self, owes: OwesId) -> Arc<Plan> {
         if let Some(known) = self.known.numbers.get(&owes) {
             return Arc::clone(known);
         }
@@ -261,15 +261,10 @@ impl Core {
                 }
             }
         };
-        if !plan.free && self.options.exponents {
-            let viable = self.number_ends(plan.total, &digits)
-                || self.raised_viable(plan.total, &digits, &plan.scale)?;
-            return Ok(viable.then_some(digits));
-        }
         let known = plan.bounds.as_ref().and_then(|bounds| bounds.viable(&digits));
         let viable = match known {
-            Some(known) if !plan.free => known,
-            _ => self.number_viable(plan.total, &digits)?,
+            Some(known) if !plan.free && !self.options.exponents => known,
+            _ => self.number_goes_on(plan.total, &digits, &plan.scale)?,
         };
         Ok(viable.then_some(digits))
     }

@@ -39,6 +39,7 @@ impl Looking<'_> {
             return Ok(None);
         };
         if place.record != UNRECORDED
+            || self.is_unbounded(place)
             || !self.grown.is_settled(asked)
             || self.grown.count(language, state)?.is_some()
         {

@@ -24,6 +24,9 @@ use crate::formula::{Atom, Form};
 /// Steps taken; a completion that is further away is refused.
 const MAX_STEPS: u64 = 1_000_000;
 
+/// Bytes of members within which all names that are not owed may be of one byte.
+const OWED: usize = 500;
+
 impl Grown {
     /// A shortest continuation; the smallest of several.
     pub(super) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
@@ -72,6 +75,7 @@ impl Grown {
                 }
             }
         }
+        debug_assert!(false, "a state that leads nowhere");
         Ok(0)
     }
 
@@ -114,6 +118,25 @@ impl Grown {
         search: &mut Search,
     ) -> Result<std::vec::IntoIter<u8>, Error> {
         Ok(self.worth_trying(place, search)?.iter().collect::<Vec<u8>>().into_iter())
+    }
+
+    /// A state that is completed as this one: names that are like no other are alike if members
+    /// that are still owed never need the same ones.
+    pub(super) fn completes_as(&mut self, state: u32) -> Result<u32, Error> {
+        let place = *self.states.get(state);
+        let Frame::Name { object, text, reach, .. } = place.frame else { return Ok(state) };
+        let alike = self.alike(place);
+        if alike == place || self.records.get(text).2 < 2 || !self.takes_any(reach.classes) {
+            return Ok(state);
+        }
+        let Frame::Object { owes, .. } = *self.frames.get(object.0) else { return Ok(state) };
+        // So few names have at most one byte.
+        let must = self.parts.owes.get(owes.0).formulas[0];
+        let few = self.rest(must, &mut Search::new(MAX_STEPS))? <= OWED;
+        if !few {
+            return Ok(state);
+        }
+        Ok(self.states.intern(alike))
     }
 
     /// A place without what makes no difference to how it is completed: the text of a name that is
@@ -159,7 +182,8 @@ impl Grown {
             Frame::Name { naming, text, reach, escape: Escape::None, .. } if free => {
                 let read = self.records.get(text).2 as usize;
                 let owed = self.along_owed(naming, reach, read)?;
-                if owed.is_none() && self.takes_any(reach.classes) {
+                // Inside a character, bytes of other ones lead nowhere.
+                if owed.is_none() && self.ends_any(reach.classes) {
                     return Ok(self.along_known(naming, reach, read));
                 }
                 owed

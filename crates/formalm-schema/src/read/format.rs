@@ -27,6 +27,10 @@ impl<'r> Reader<'r> {
             self.note(&at.below(&["format"]).pointer, message);
             return Ok(());
         }
+        if name == "idn-hostname" {
+            let message = "letters of host names are those of Unicode 14: later ones are refused";
+            self.note(&at.below(&["format"]).pointer, message);
+        }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             rules.push(Rule::Text(id));
             return Ok(());

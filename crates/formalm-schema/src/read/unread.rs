@@ -165,15 +165,28 @@ fn unknown(keyword: &str, json: &Json) -> Option<String> {
         let asserts = json != &Json::Bool(false);
         return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
     }
-    let lower = keyword.to_ascii_lowercase();
+    if keyword.len() < 4 {
+        return None;
+    }
     let known = KEYWORDS.iter().map(|one| one.0).chain(["$defs"]);
+    let near = known.filter(|known| may_be_near(keyword, known));
+    let lower = keyword.to_ascii_lowercase();
     let far = |known: &str| distance(&lower, &known.to_ascii_lowercase());
-    let (far, meant) = known.map(|known| (far(known), known)).min()?;
+    let (far, meant) = near.map(|known| (far(known), known)).min()?;
     let most = if meant.len() < 6 { 1 } else { 2 };
-    if keyword.len() < 4 || far > most {
+    if far > most {
         return None;
     }
     Some(format!("{keyword} is no keyword: {meant} may be meant"))
+}
+
+/// Whether two words may be as near as what is meant: a change adds one sort of letters at most,
+/// and takes one away.
+fn may_be_near(one: &str, other: &str) -> bool {
+    let sorts = |word: &str| {
+        word.bytes().fold(0u32, |set, byte| set | 1 << (byte.to_ascii_lowercase() & 31))
+    };
+    (sorts(one) ^ sorts(other)).count_ones() <= 4
 }
 
 /// Letters to insert, delete or replace, neighbours swapped counting once.

@@ -5,7 +5,7 @@ use formalm_automata::Error;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::node::Type;
-use crate::solve::{Interval, Listed};
+use crate::solve::{Interval, Listed, PLENTY};
 use crate::value::{Value, ValueId};
 
 /// Values listed of one item; items with more count as having enough.
@@ -103,7 +103,7 @@ impl Core {
         enough: usize,
         taken: &[ValueId],
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        if formula == TRUE {
+        if formula == TRUE || self.is_endless_number(formula)? {
             return Ok(None);
         }
         let mut rest = formula;
@@ -137,7 +137,8 @@ impl Core {
         taken: &[ValueId],
     ) -> Result<Option<Vec<ValueId>>, Error> {
         let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
-        if formula == TRUE {
+        let all = (enough + taken.len()) as u64;
+        if formula == TRUE || all <= PLENTY && self.has_plenty_texts(language)? {
             return Ok(None);
         }
         let mut excluded: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
 //! Texts of a language that are none of some others.
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, TextId};
@@ -136,36 +136,46 @@ fn has_loop<M: Machine>(machine: &M) -> Result<bool, Error> {
 }
 
 /// A continuation from `state` that is none of the excluded ones.
-///
-/// All states shown are live, so the first byte that no excluded text has leads to one.
-pub(crate) fn fresh_member<M: Machine>(
+fn fresh_member<M: Machine>(
     machine: &M,
     state: StateId,
     excluded: &[&[u8]],
 ) -> Result<Option<Vec<u8>>, Error> {
+    let Some((read, state)) = fresh_beginning(machine, state, excluded)? else { return Ok(None) };
+    let rest = machine.shortest(state)?;
+    Ok(Some([read, rest].concat()))
+}
+
+/// The beginning of one, and where it leads: to a state whose shortest text makes it one.
+///
+/// All states shown are live, so the first byte that no excluded text has leads to one.
+pub(crate) fn fresh_beginning<M: Machine>(
+    machine: &M,
+    state: StateId,
+    excluded: &[&[u8]],
+) -> Result<Option<(Vec<u8>, StateId)>, Error> {
     let mut open = vec![(state, Vec::new(), excluded.to_vec())];
     while let Some((state, read, excluded)) = open.pop() {
-        if excluded.is_empty() {
-            let rest = machine.shortest(state)?;
-            return Ok(Some([read, rest].concat()));
-        }
-        if machine.is_accepting(state) && excluded.iter().all(|text| !text.is_empty()) {
-            return Ok(Some(read));
+        let is_member = machine.is_accepting(state) && excluded.iter().all(|one| !one.is_empty());
+        if excluded.is_empty() || is_member {
+            return Ok(Some((read, state)));
         }
         let live = machine.live_bytes(state)?;
-        let mut later = Vec::new();
+        let mut taken = ByteSet::default();
+        excluded.iter().filter_map(|text| text.first()).for_each(|&byte| taken.insert(byte));
         // Letters first: what is found stands for its class, and may be shown.
-        let order = (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
-        for byte in order.filter(|&byte| live.contains(byte)) {
+        let order = || (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
+        for byte in order().filter(|&byte| live.contains(byte) && !taken.contains(byte)) {
+            if let Some(next) = machine.step(state, byte)? {
+                return Ok(Some(([&read[..], &[byte]].concat(), next)));
+            }
+        }
+        let mut later = Vec::new();
+        for byte in order().filter(|&byte| live.contains(byte)) {
+            let Some(next) = machine.step(state, byte)? else { continue };
             let starts = excluded.iter().filter(|text| text.first() == Some(&byte));
             let excluded: Vec<&[u8]> = starts.map(|text| &text[1..]).collect();
-            let Some(next) = machine.step(state, byte)? else { continue };
-            let text = [&read[..], &[byte]].concat();
-            if excluded.is_empty() {
-                let rest = machine.shortest(next)?;
-                return Ok(Some([text, rest].concat()));
-            }
-            later.push((next, text, excluded));
+            later.push((next, [&read[..], &[byte]].concat(), excluded));
         }
         open.extend(later.into_iter().rev());
     }

@@ -8,6 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::Core;
 use crate::formula::{F, FALSE, Form, TRUE};
 
+/// So many formulas are simplified in a step.
+const SIMPLIFIED: usize = 48;
+
 /// What is asked of each implicant: `true` ends the search.
 pub(super) type Leaf<'a> = dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
 
@@ -71,8 +74,13 @@ impl Core {
                     }
                 }
             }
+            if waiting.is_empty() {
+                break;
+            }
+            self.steps_of(waiting.len() / SIMPLIFIED)?;
+            let mut known = self.known(&chosen);
             for id in std::mem::take(&mut waiting) {
-                let simpler = self.assume(id, &chosen);
+                let simpler = self.assume(id, &mut known);
                 let target = if simpler == id { &mut waiting } else { &mut work };
                 target.push(simpler);
             }
@@ -140,8 +148,8 @@ impl Core {
             .collect()
     }
 
-    /// The formula where these literals hold.
-    fn assume(&mut self, id: F, literals: &FxHashSet<F>) -> F {
+    /// What literals say of formulas.
+    fn known(&mut self, literals: &FxHashSet<F>) -> FxHashMap<F, F> {
         let mut known = FxHashMap::default();
         let mut literals: Vec<F> = literals.iter().copied().collect();
         literals.sort_unstable();
@@ -149,8 +157,13 @@ impl Core {
             known.insert(literal, TRUE);
             known.insert(self.formulas.not(literal), FALSE);
         }
+        known
+    }
+
+    /// The formula where that is known; what becomes of its parts is known afterwards.
+    fn assume(&mut self, id: F, known: &mut FxHashMap<F, F>) -> F {
         let assumed: Result<F, Infallible> =
-            self.formulas.replace(id, &mut known, &mut |_, leaf| Ok(leaf));
+            self.formulas.replace(id, known, &mut |_, leaf| Ok(leaf));
         match assumed {
             Ok(formula) => formula,
         }

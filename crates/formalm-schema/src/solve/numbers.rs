@@ -56,6 +56,15 @@ pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
     }
 }
 
+/// The same of the numbers between a bound and the next one, if it is no multiple.
+fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> bool {
+    match atom {
+        Atom::Least(at) | Atom::Above(at) => low.is_some_and(|low| low >= at),
+        Atom::Whole => whole,
+        _ => false,
+    }
+}
+
 impl Core {
     /// Atoms of numbers in a formula.
     pub(crate) fn atoms(&self, id: F) -> Vec<Atom> {
@@ -107,7 +116,9 @@ impl Core {
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
         let mut edges: Vec<Decimal> = Vec::new();
-        for atom in self.atoms(id) {
+        let atoms = self.atoms(id);
+        let compares = !atoms.iter().any(|atom| matches!(atom, Atom::Multiple(_)));
+        for atom in atoms {
             if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
                 edges.push(at);
             }
@@ -133,6 +144,16 @@ impl Core {
             if (low.is_none() && !low_open) || (high.is_none() && !high_open) {
                 continue;
             }
+            if compares {
+                // All numbers between two bounds are alike.
+                if self.formulas.holds(id, &mut |atom| holds_between(atom, low, whole)) {
+                    let units = if whole { vec![Decimal::integer(1)] } else { Vec::new() };
+                    if let Some(found) = multiple_between(&units, &[], low, high)? {
+                        return Ok(Some(found));
+                    }
+                }
+                continue;
+            }
             if let Some(found) = self.number_between(id, low, high, whole)? {
                 return Ok(Some(found));
             }
@@ -151,11 +172,10 @@ impl Core {
         let reduced: Result<F, Infallible> =
             self.formulas.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
-                    Form::Atom(Atom::Least(at) | Atom::Above(at)) => {
-                        crate::formula::Formulas::constant(low.is_some_and(|low| low >= at))
+                    Form::Atom(Atom::Multiple(_)) => leaf,
+                    Form::Atom(atom) => {
+                        crate::formula::Formulas::constant(holds_between(atom, low, whole))
                     }
-                    Form::Atom(Atom::Equal(_)) => FALSE,
-                    Form::Atom(Atom::Whole) => crate::formula::Formulas::constant(whole),
                     _ => leaf,
                 })
             });

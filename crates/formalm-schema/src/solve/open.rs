@@ -19,6 +19,9 @@ impl Core {
         if self.is_search(self.class_formula(language)) {
             return Ok(self.text(language).step(state, b'a')?.is_some());
         }
+        if self.is_unbounded(language) || self.excludes(self.class_formula(language)) {
+            return Ok(false);
+        }
         let states = match reached(self.text(language), state) {
             Err(Error::Limit { .. }) => None,
             states => states?,
@@ -31,6 +34,16 @@ impl Core {
 }
 
 impl Core {
+    /// Whether a formula is one of exactly one, which mostly refuses where a second one holds: that
+    /// is found out late.
+    fn excludes(&self, id: F) -> bool {
+        match self.formulas.get(id) {
+            Form::One(_) => true,
+            Form::And(list) => list.iter().any(|&one| self.excludes(one)),
+            _ => false,
+        }
+    }
+
     /// Whether texts that satisfy a formula are certainly those in which something is found
     /// anywhere: what makes the machine of texts open without looking at its states.
     fn is_search(&self, id: F) -> bool {

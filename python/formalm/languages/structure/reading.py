@@ -138,6 +138,8 @@ class Steps:
         self._reader = reader
         self._data = reader.data
         self._triggers = [trigger.encode() for trigger in structure.triggers]
+        # One that is given twice is still one way to read a text.
+        self._sections_once = tuple(dict.fromkeys(structure.sections))
 
     def __call__(self, state: State) -> Iterator[Step[list[Part]]]:
         """The states behind the next section or reasoning, or the end, with the pieces between."""
@@ -177,7 +179,7 @@ class Steps:
             return
         # Where there is no end to them, only the least number matters.
         count = min(count + 1, self._structure.minimum if maximum is None else maximum)
-        for section in self._structure.sections:
+        for section in self._sections_once:
             if trigger is None or section.trigger.encode() != trigger:
                 continue
             body, closing = start + len(trigger), len(section.end.encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
@@ -164,16 +164,25 @@ class Structure(Combination):
             rest = until(self.reasoning[1])
             row += [rest] if self.opened else []
             skipped = Combination("+", self._up_to(self.reasoning[0]), rest).star()
-        counted: list[Language] = []
-        for trigger in dict.fromkeys(one.trigger for one in self.sections):
-            behind = [one.behind for one in self.sections if one.trigger == trigger]
-            counted.append(Combination("+", self._up_to(trigger), one_of(behind)))
-        section = one_of(counted)
-        if skipped is not None:
-            section = Combination("+", skipped, section)
-        row.append(Repetition(section, self.minimum, self.maximum))
+
+        def one_of_these(sections: Iterable[Section]) -> Language:
+            """One of the sections, with the text in front of it."""
+            behind: dict[str, list[Language]] = {}
+            for one in sections:
+                behind.setdefault(one.trigger, []).append(one.behind)
+            ways: list[Language] = []
+            for trigger, languages in behind.items():
+                ways.append(Combination("+", self._up_to(trigger), one_of(languages)))
+            section = one_of(ways)
+            return section if skipped is None else Combination("+", skipped, section)
+
+        row.append(self._repeated(one_of_these))
         row += [] if skipped is None else [skipped]
         return [*row, free_text(*self.triggers) if self.free else Literal("")]
+
+    def _repeated(self, one_of_these: Callable[[Iterable[Section]], Language]) -> Language:
+        """As many sections as there may be."""
+        return Repetition(one_of_these(self.sections), self.minimum, self.maximum)
 
     def _up_to(self, trigger: str) -> Language:
         others = [one for one in self.triggers if one != trigger]

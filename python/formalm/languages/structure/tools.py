@@ -16,6 +16,9 @@ from formalm.languages.structure.structure import Structure
 
 __all__ = ["ToolCalls"]
 
+#: Calls that may be counted where one of them is required: each of them may be it.
+MOST_COUNTED = 32
+
 
 class ToolCalls(Structure):
     """Free text in which tools are called.
@@ -30,13 +33,17 @@ class ToolCalls(Structure):
     minimum, maximum
         How many calls a text has; None is any number. With a separator they stand together, in one
         place of the text.
+    required
+        The name of a tool that is called at least once, beside whatever else. For calls of one
+        tool alone, pass that one alone.
     free, reasoning, opened
         As in :class:`~formalm.Structure`.
 
     Raises
     ------
     ArgumentError
-        For arguments of other types, and without tools.
+        For arguments of other types, without tools, and if a tool is required that is not there or
+        may not be called.
     LanguageError
         For names with other characters than letters, digits and ``_-./``, and arguments without
         a member; the machine is built to tell.
@@ -59,6 +66,7 @@ class ToolCalls(Structure):
         *,
         minimum: int = 0,
         maximum: int | None = None,
+        required: str | None = None,
         free: bool = True,
         reasoning: tuple[str, str] | None = None,
         opened: bool = False,
@@ -66,13 +74,15 @@ class ToolCalls(Structure):
         if not isinstance(format, CallFormat):
             raise ArgumentError(f"a format is a CallFormat, not {type(format).__name__}")
         named = _checked_tools(tools)
-        self._call = (named, format, minimum, maximum)
+        _check_required(required, named, minimum, maximum)
+        self._call = (named, format, minimum, maximum, required)
+        minimum = minimum if required is None else max(minimum, 1)
         blocks = (minimum, maximum)
         if format.separator is not None:
             # All calls stand in one section.
             blocks = (min(minimum, 1), 1 if maximum is None else min(maximum, 1))
         super().__init__(
-            [_section(named, format, minimum, maximum)],
+            [_section(named, format, minimum, maximum, required)],
             minimum=blocks[0],
             maximum=blocks[1],
             free=free,
@@ -108,6 +118,14 @@ class ToolCalls(Structure):
         found = [piece.value for piece in self.pieces(text) if piece.kind == "section"]
         return [call for calls in found if isinstance(calls, list) for call in calls]
 
+    def _repeated(self, one_of_these: Callable[[Iterable[Section]], Language]) -> Language:
+        tools, format, _, _, required = self._call
+        if required is None or format.separator is not None:
+            return super()._repeated(one_of_these)
+        wanted = _section([one for one in tools if one[0] == required], format, 1, 1, None)
+        every, one = one_of_these(self.sections), one_of_these([wanted])
+        return containing(every, one, self.minimum, self.maximum)
+
     def meaning(self, section: Section, data: bytes) -> object:
         """The calls of a section."""
         from formalm.languages.structure.reading import calls_of
@@ -124,10 +142,11 @@ class ToolCalls(Structure):
 
     def __repr__(self) -> str:
         tools, format, *counts = self._call
-        names = ("minimum", "maximum", "free", "reasoning", "opened")
+        names = ("minimum", "maximum", "required", "free", "reasoning", "opened")
+        usual = (0, None, None, True, None, False)
         values = (*counts, self.free, self.reasoning, self.opened)
         parts = [repr(dict(tools)), repr(format)]
-        for name, value, default in zip(names, values, (0, None, True, None, False), strict=True):
+        for name, value, default in zip(names, values, usual, strict=True):
             parts += [] if value == default else [f"{name}={value!r}"]
         return f"ToolCalls({', '.join(parts)})"
 
@@ -137,6 +156,7 @@ def _again(
     format: CallFormat,
     minimum: int,
     maximum: int | None,
+    required: str | None,
     free: bool,
     reasoning: tuple[str, str] | None,
     opened: bool,
@@ -147,6 +167,7 @@ def _again(
         format,
         minimum=minimum,
         maximum=maximum,
+        required=required,
         free=free,
         reasoning=reasoning,
         opened=opened,
@@ -178,28 +199,80 @@ def _checked_tools(tools: object) -> tuple[tuple[str, Language], ...]:
     return tuple((name, as_language(language)) for name, language in tools.items())
 
 
-def _section(
+def _check_required(
+    required: object,
     tools: tuple[tuple[str, Language], ...],
+    minimum: object,
+    maximum: object,
+) -> None:
+    names = [name for name, _ in tools]
+    if required is None:
+        return
+    if required not in names:
+        raise ArgumentError(f"required is one of {', '.join(names)}, not {required!r}")
+    if maximum == 0:
+        raise ArgumentError(f"{required!r} is required, and no call may be: maximum is 0")
+    for count in (minimum, maximum):
+        if type(count) is int and count > MOST_COUNTED:
+            raise ArgumentError(f"with a required tool counts are {MOST_COUNTED} at most")
+
+
+def containing(every: Language, one: Language, minimum: int, maximum: int | None) -> Language:
+    """So many of what is in ``every``, at least one of them in ``one``, which is a part of it."""
+    least = max(minimum, 1)
+    last = least if maximum is None else maximum
+    ways: list[Language] = []
+    for before in range(last):
+        behind = max(least - 1 - before, 0)
+        endless = maximum is None and before == last - 1
+        ways.append(
+            Combination(
+                "+",
+                Repetition(every, before, None if endless else before),
+                one,
+                Repetition(every, behind, None if maximum is None else maximum - 1 - before),
+            )
+        )
+    return one_of(ways)
+
+
+def _section(
+    tools: Iterable[tuple[str, Language]],
     format: CallFormat,
     minimum: int,
     maximum: int | None,
+    required: str | None,
 ) -> Section:
     """The section in which calls stand: one, or all of them."""
     before, between, behind = format.parts
-    each: list[Language] = []
+    each: dict[str, Language] = {}
     for name, arguments in tools:
         if arguments.is_empty():
             raise LanguageError(f"the language of the arguments of {name!r} is empty")
-        each.append(Combination("+", Literal(name + between), arguments))
-    tail = one_of(each)
-    if behind:
-        tail = Combination("+", tail, Literal(behind))
-    row = [tail]
-    if format.begin and before:
-        row.insert(0, Literal(before))
-    if format.separator is not None:
-        again = Combination("+", Literal(format.separator + before), tail)
-        most = None if maximum is None else max(maximum - 1, 0)
-        row.append(Repetition(again, max(minimum - 1, 0), most))
-    language = row[0] if len(row) == 1 else Combination("+", *row)
+        each[name] = Combination("+", Literal(name + between), arguments)
+        if behind:
+            each[name] = Combination("+", each[name], Literal(behind))
+
+    def row(first: Language, *rest: Language) -> Language:
+        parts = [Literal(before), first] if format.begin and before else [first]
+        parts += rest
+        return parts[0] if len(parts) == 1 else Combination("+", *parts)
+
+    tail = one_of(list(each.values()))
+    if format.separator is None:
+        return Section(format.trigger, row(tail), format.end)
+
+    def again(call: Language) -> Language:
+        return Combination("+", Literal(f"{format.separator}{before}"), call)
+
+    least, most = max(minimum - 1, 0), None if maximum is None else max(maximum - 1, 0)
+    if required is None:
+        language = row(tail, Repetition(again(tail), least, most))
+    else:
+        # The first call is the required one, or one of the others is.
+        ways = [row(each[required], Repetition(again(tail), least, most))]
+        if most != 0:
+            others = containing(again(tail), again(each[required]), least, most)
+            ways.append(row(tail, others))
+        language = one_of(ways)
     return Section(format.trigger, language, format.end)

@@ -223,6 +223,20 @@ impl Source {
         ends && self.open.is_empty() && self.missing.is_empty() && self.needed <= self.groups
     }
 
+    /// A pattern that reads every character beyond ASCII in the same way, and is one for many.
+    fn before_wide(&self) -> Source {
+        match &self.lexed {
+            Lexed::Item(_) | Lexed::Repeated | Lexed::Brace { .. } | Lexed::Reference(_) => {
+                Source { lexed: Lexed::Item(false), ..self.clone() }
+            }
+            Lexed::Open => self.enter(true, true),
+            Lexed::Class | Lexed::Members | Lexed::After(_) => {
+                Source { lexed: Lexed::Members, ..self.clone() }
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// Whether one of some characters, none of them ASCII, may come.
     fn takes_wide(&self, first: char, last: char) -> bool {
         match &self.lexed {
@@ -268,7 +282,7 @@ fn longer(name: &str, c: char) -> Option<String> {
 pub struct PatternTexts(Mutex<Read>);
 
 /// Patterns by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Read {
     list: Vec<Source>,
     ids: FxHashMap<Source, u32>,
@@ -310,6 +324,25 @@ impl Recognizer for PatternTexts {
 
     fn is_accepting(&self, state: u32) -> bool {
         self.read(|read| read.list[state as usize].is_complete())
+    }
+
+    fn after_any(&self, state: u32, first: char, _: char) -> Option<u32> {
+        self.read(|read| {
+            let source = &read.list[state as usize];
+            let is_item = matches!(source.before_wide().lexed, Lexed::Item(_));
+            if is_item { source.after(first).map(|next| read.intern(next)) } else { None }
+        })
+    }
+
+    fn before_wide(&self, state: u32) -> u32 {
+        self.read(|read| {
+            let source = read.list[state as usize].before_wide();
+            read.intern(source)
+        })
+    }
+
+    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+        Some(Arc::new(PatternTexts(Mutex::new(self.read(|read| read.clone())))))
     }
 }
 

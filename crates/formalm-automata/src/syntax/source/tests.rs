@@ -170,3 +170,76 @@ fn bytes_are_read_as_characters() {
         assert_ne!(member(&machine), member(&others), "{text}");
     }
 }
+
+/// Characters of several bytes, whole and not, against what their characters do.
+#[test]
+fn wide_characters_are_read_as_all_others() {
+    let expression = Expression::recognized(Arc::new(PatternTexts::default()));
+    let machine = Automaton::new(&expression, Limits::default()).expect("there are patterns");
+    let before = [
+        "",
+        "a",
+        "a+",
+        "a{",
+        "a{2",
+        "\\1",
+        "(",
+        "(?",
+        "(?<",
+        "(?<a",
+        "(?:",
+        "(?i",
+        "\\",
+        "\\k<",
+        "\\k<a",
+        "\\u",
+        "\\p{",
+        "\\0",
+        "[",
+        "[^",
+        "[a",
+        "[a-",
+        "[é",
+        "[é-",
+        "[\u{10FFFE}-",
+        "[\\d-",
+        "[\\",
+        "[a-\\",
+    ];
+    let behind = ["", "]", "-z]", "-\u{10FFFF}]", "+", "é)", ">)", "\\k<é>"];
+    let parts: [&[u8]; 12] = [
+        b"\xC3",
+        b"\xDF",
+        b"\xE0",
+        b"\xE0\x80",
+        b"\xE0\xA0",
+        b"\xE3\x81",
+        b"\xED\x9F",
+        b"\xED\xA0",
+        b"\xF0\x8F",
+        b"\xF0\x90\x8D",
+        b"\xF4\x8F\xBF",
+        b"\xF4\x90",
+    ];
+    for start in before {
+        let source = read(start).expect("it begins a pattern");
+        let state = machine.walk(machine.start(), start.as_bytes()).expect("within limits");
+        let state = state.expect("it begins a pattern");
+        for c in ['é', 'ə', 'あ', '한', '\u{E000}', '😀', '\u{10FFFF}'] {
+            for end in behind {
+                let text = format!("{c}{end}");
+                let expected = text.chars().try_fold(source.clone(), |source, c| source.after(c));
+                let found = machine.walk(state, text.as_bytes()).expect("within limits").ok();
+                assert_eq!(found.is_some(), expected.is_some(), "{start:?} {text:?}");
+                let member = found.is_some_and(|state| machine.is_accepting(state));
+                assert_eq!(member, expected.is_some_and(|one| one.is_complete()), "{start} {text}");
+            }
+        }
+        for part in parts {
+            let begins = |c: &char| c.encode_utf8(&mut [0; 4]).as_bytes().starts_with(part);
+            let some = ('\u{80}'..=char::MAX).filter(begins).any(|c| source.after(c).is_some());
+            let found = machine.walk(state, part).expect("within limits").is_ok();
+            assert_eq!(found, some, "{start:?} {part:x?}");
+        }
+    }
+}

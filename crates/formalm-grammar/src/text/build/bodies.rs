@@ -1,13 +1,18 @@
 //! Right-hand sides: names become numbers.
 
-use formalm_automata::{Error, Span};
+use formalm_automata::{Error, Resource, Span};
 
+use super::super::attributes::Attributes;
 use super::super::lark::is_terminal;
-use super::super::trees::substituted;
+use super::super::trees::{substituted, weight};
 use super::super::{RuleSource, Tree};
 use super::Build;
 use crate::grammar::Node;
+use crate::limits::check;
 use crate::shown::Shown;
+
+/// Parts of arguments of templates that are written out, in all rules together.
+const WRITTEN_OUT: u64 = 200_000;
 
 impl Build<'_> {
     pub(super) fn body(
@@ -24,6 +29,7 @@ impl Build<'_> {
             }
             Tree::Name(name, arguments, span) => {
                 if let Some(at) = rule.parameters.iter().position(|one| one == name) {
+                    self.write_out(weight(&given[at], &PLAIN, &[]))?;
                     return self.body(&given[at], &PLAIN, &[]);
                 }
                 if self.has_terminal(name) {
@@ -31,10 +37,7 @@ impl Build<'_> {
                     let hidden = name.starts_with('_') && !rule.shown.keeps_all;
                     return Ok(self.lexeme(at, hidden));
                 }
-                let mut list = Vec::with_capacity(arguments.len());
-                for one in arguments {
-                    list.push(substituted(one, rule, given));
-                }
+                let list = self.arguments(arguments, rule, given)?;
                 if let Some(at) = self.level(name) {
                     let hidden = name.starts_with('_') && !rule.shown.keeps_all;
                     return Ok(self.lexeme(at, hidden));
@@ -79,6 +82,34 @@ impl Build<'_> {
     }
 }
 
+impl Build<'_> {
+    /// The arguments of a template within a rule, those of the rule filled in.
+    fn arguments(
+        &self,
+        arguments: &[Tree],
+        rule: &RuleSource,
+        given: &[Tree],
+    ) -> Result<Vec<Tree>, Error> {
+        let weights = match arguments {
+            [] => Vec::new(),
+            _ => given.iter().map(|one| weight(one, &PLAIN, &[])).collect(),
+        };
+        let mut list = Vec::with_capacity(arguments.len());
+        for one in arguments {
+            self.write_out(weight(one, rule, &weights))?;
+            list.push(substituted(one, rule, given));
+        }
+        Ok(list)
+    }
+
+    /// Counts parts of templates that are written out: names of templates without end grow with
+    /// every one, and may double.
+    fn write_out(&self, parts: u64) -> Result<(), Error> {
+        self.written_out.set(self.written_out.get().saturating_add(parts));
+        check(Resource::Terms, self.written_out.get(), WRITTEN_OUT)
+    }
+}
+
 /// A rule without parameters, for arguments that were substituted already.
 pub(in crate::text) static PLAIN: RuleSource = RuleSource {
     name: String::new(),
@@ -86,4 +117,5 @@ pub(in crate::text) static PLAIN: RuleSource = RuleSource {
     body: Tree::Sequence(Vec::new()),
     span: Span { start: 0, end: 0 },
     shown: Shown::SOME,
+    attributes: Attributes::NONE,
 };

@@ -58,6 +58,8 @@ pub(super) struct Build<'a> {
     sorted: FxHashSet<String>,
     unnamed: usize,
     pub(super) parts: Cell<u64>,
+    /// The same of arguments of templates.
+    written_out: Cell<u64>,
     /// Rules may stand within what is put together as languages: there is nothing else.
     pub(super) rules_within: bool,
 }
@@ -94,6 +96,7 @@ pub(super) fn grammar(
         sorted: FxHashSet::default(),
         unnamed: 0,
         parts: Cell::new(0),
+        written_out: Cell::new(0),
         rules_within: source.terminals.is_empty(),
     };
     build.names(&options.languages)?;
@@ -102,11 +105,7 @@ pub(super) fn grammar(
     build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start.as_str()) else {
-        return Err(Error::Language {
-            message: format!("the grammar has no rule {start} to start with"),
-            span: None,
-            hint: Some("name another one with start=".to_owned()),
-        });
+        return Err(build.no_start(&start));
     };
     if !first.parameters.is_empty() {
         return Err(build.refuse(first.span, "a template cannot be the start", None));
@@ -122,7 +121,10 @@ pub(super) fn grammar(
     let mut at = 0;
     while at < build.queue.len() {
         let (place, rule, arguments) = build.queue[at].clone();
-        build.rules[place].body = build.body(&rule.body, rule, &arguments)?;
+        build.rules[place].body = match rule.attributes.are_bounds() {
+            true => build.bounded_rule(rule)?,
+            false => build.body(&rule.body, rule, &arguments)?,
+        };
         at += 1;
     }
     let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
@@ -132,7 +134,7 @@ pub(super) fn grammar(
                        words may touch where blanks are ignored";
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
-    let indentation = build.indentation()?;
+    let (indentation, captures) = (build.indentation()?, build.captures());
     let Build { terminals, rules, shown, notes, .. } = build;
     let grammar = order::ordered(
         terminals,
@@ -145,6 +147,7 @@ pub(super) fn grammar(
             lexing,
             replaced: Vec::new(),
             indentation,
+            captures,
             notes,
         },
     )?;
@@ -154,6 +157,17 @@ pub(super) fn grammar(
 impl<'a> Build<'a> {
     pub(super) fn has_terminal(&self, name: &str) -> bool {
         self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
+    /// Refuses a start rule that there is not.
+    fn no_start(&self, name: &str) -> Error {
+        let Some(first) = self.source.rules.first() else {
+            let message = format!("the grammar has no rule {name} to start with, nor any other");
+            return Error::Language { message, span: None, hint: None };
+        };
+        let message = format!("the grammar has no rule {name} to start with");
+        let hint = format!("its first one is {0}: name it so, or say start=\"{0}\"", first.name);
+        self.refuse(first.span, &message, Some(&hint))
     }
 
     pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {

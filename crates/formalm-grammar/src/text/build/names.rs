@@ -40,7 +40,7 @@ impl Build<'_> {
         }
         // The same text within a rule is the same terminal.
         for one in &self.source.terminals {
-            if let Some(leaf) = only_leaf(&one.body) {
+            if let Some(leaf) = only_leaf(&one.body).filter(|_| !one.attributes.are_bounds()) {
                 self.named_texts.entry(leaf.written.clone()).or_insert(one);
             }
         }

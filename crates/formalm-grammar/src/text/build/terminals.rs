@@ -55,7 +55,7 @@ impl Build<'_> {
             return Err(self.refuse(span, &format!("{name} is not defined"), None));
         };
         if self.algebra.contains(name) {
-            let language = self.regular(&source.body, DEPTH, source.span)?;
+            let language = self.whole_terminal(source, DEPTH)?;
             return self.given_terminal(name, source.priority, language, source.span);
         }
         let node = self.pattern(&source.body, DEPTH, source.span)?;

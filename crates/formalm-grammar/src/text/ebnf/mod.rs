@@ -6,7 +6,9 @@ mod iso;
 mod w3c;
 
 use formalm_automata::Error;
+use formalm_automata::syntax::Flags;
 
+use super::attributes::Attributes;
 use super::leaves::Leaf;
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
@@ -61,7 +63,7 @@ fn quoted(scanner: &mut Scanner) -> Result<Tree, Error> {
     if scanner.next() != quote {
         return Err(scanner.refuse(start, "the text has no closing quote", None));
     }
-    Ok(Tree::Leaf(Leaf::text(&text, false, scanner.span(start))?))
+    Ok(Tree::Leaf(Leaf::text(&text, Flags::default(), scanner.span(start))?))
 }
 
 /// What is between brackets.
@@ -80,5 +82,12 @@ fn group(
 fn rule(scanner: &Scanner, name: String, body: Tree, start: usize) -> RuleSource {
     let end = start + name.chars().count();
     let span = formalm_automata::Span { start, end: end.min(scanner.at) };
-    RuleSource { name, parameters: Vec::new(), body, span, shown: Shown::ALL }
+    RuleSource {
+        name,
+        parameters: Vec::new(),
+        body,
+        span,
+        shown: Shown::ALL,
+        attributes: Attributes::NONE,
+    }
 }

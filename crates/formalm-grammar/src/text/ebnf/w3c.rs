@@ -1,5 +1,6 @@
 //! `name ::= definition`, parts one after the other, as in the grammars of XML.
 
+use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
 use super::{group, is_name, quoted, rule};
@@ -128,7 +129,7 @@ fn atom(scanner: &mut Scanner) -> Result<Tree, Error> {
         Some('[') => class(scanner),
         Some('#') => {
             let one = character(scanner)?;
-            let leaf = Leaf::text(&one.to_string(), false, scanner.span(start))?;
+            let leaf = Leaf::text(&one.to_string(), Flags::default(), scanner.span(start))?;
             Ok(Tree::Leaf(leaf))
         }
         Some(one) if is_name(one) => {

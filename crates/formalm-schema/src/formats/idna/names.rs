@@ -42,7 +42,7 @@ pub(super) struct Names {
     is_wide: bool,
     /// The rules of labels in names of either kind.
     letters: [Arc<Letters>; 2],
-    encoded: [Encoded; 2],
+    encoded: Arc<[Encoded; 2]>,
     places: Places<Name>,
 }
 
@@ -64,10 +64,23 @@ fn octets(label: &str) -> usize {
     MARK.len() + encode(&text).len()
 }
 
+/// A label of ASCII that fits, as any that goes on alike: what matters is its length, whether a
+/// hyphen is last, and the text of one that is encoded or may yet be.
+fn alike(label: String) -> String {
+    let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
+    let shared = beginning.len().min(mark.len());
+    if beginning[..shared].eq_ignore_ascii_case(&mark[..shared]) {
+        return label;
+    }
+    let last = if label.ends_with('-') { "-" } else { "a" };
+    format!("{}{last}", "a".repeat(label.len() - 1))
+}
+
 impl Names {
     pub(super) fn new(letters: &[Arc<Letters>; 2], is_wide: bool) -> Names {
         let encoded = [0, 1].map(|kind: usize| Encoded::new(Arc::clone(&letters[kind])));
-        Names { is_wide, letters: letters.clone(), encoded, places: Places::default() }
+        let (letters, encoded) = (letters.clone(), Arc::new(encoded));
+        Names { is_wide, letters, encoded, places: Places::default() }
     }
 
     fn is_dot(&self, c: char) -> bool {
@@ -137,6 +150,7 @@ impl Names {
         let goes_on =
             |kind: usize| name.fits[kind] && self.progress(&label, kind, room(name.before)).goes_on;
         let fits = [goes_on(0), goes_on(1)];
+        let label = if self.is_wide { label } else { alike(label) };
         (fits != [false; 2]).then_some(Name { before: name.before, label, fits })
     }
 
@@ -172,5 +186,11 @@ impl Recognizer for Names {
 
     fn is_accepting(&self, state: u32) -> bool {
         self.complete(&self.places.get(state)) != [false; 2]
+    }
+
+    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+        let (letters, encoded) = (self.letters.clone(), Arc::clone(&self.encoded));
+        let (is_wide, places) = (self.is_wide, self.places.clone());
+        Some(Arc::new(Names { is_wide, letters, encoded, places }))
     }
 }

@@ -15,6 +15,12 @@ impl<T> Default for Places<T> {
     }
 }
 
+impl<T: Clone> Clone for Places<T> {
+    fn clone(&self) -> Places<T> {
+        Places(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+}
+
 impl<T: Clone + Eq + Hash> Places<T> {
     pub(super) fn intern(&self, place: T) -> u32 {
         let (list, ids) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);

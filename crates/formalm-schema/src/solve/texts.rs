@@ -1,0 +1,82 @@
+//! Whether a text satisfies a formula, without a machine where only listed texts can.
+
+use std::sync::Arc;
+
+use formalm_automata::{Error, Machine};
+
+use crate::core::Core;
+use crate::formula::{Atom, F, Form};
+
+/// Lists among which one of the texts that satisfy a formula is, if there are any.
+type Lists = Vec<Arc<[String]>>;
+
+impl Core {
+    /// Whether some text satisfies a formula over texts.
+    pub(super) fn some_text(&mut self, id: F) -> Result<bool, Error> {
+        match self.lists(id) {
+            Some(lists) => self.some_listed(id, &lists),
+            None => Ok(self.language(id)?.is_some()),
+        }
+    }
+
+    /// The shortest lists that hold all texts of a formula; `None` where no list bounds it.
+    fn lists(&self, id: F) -> Option<Lists> {
+        match self.formulas.get(id) {
+            Form::False => Some(Vec::new()),
+            Form::Atom(Atom::In(regex)) => {
+                self.schema.listed.get(regex).map(|texts| vec![Arc::clone(texts)])
+            }
+            Form::And(parts) => {
+                let lists = parts.iter().filter_map(|&part| self.lists(part));
+                lists.min_by_key(|lists| lists.iter().map(|texts| texts.len()).sum::<usize>())
+            }
+            Form::Or(parts) | Form::One(parts) => {
+                let lists: Option<Vec<Lists>> =
+                    parts.iter().map(|&part| self.lists(part)).collect();
+                lists.map(|lists| lists.concat())
+            }
+            _ => None,
+        }
+    }
+
+    fn some_listed(&mut self, id: F, lists: &Lists) -> Result<bool, Error> {
+        for atom in self.atoms(id) {
+            // The machines of what is not listed.
+            if let Atom::In(regex) = atom
+                && !self.schema.listed.contains_key(&regex)
+            {
+                let atom = self.formulas.atom(Atom::In(regex));
+                self.language(atom)?;
+            }
+        }
+        for text in lists.iter().flat_map(|texts| texts.iter()) {
+            if self.is_text_of(id, text)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a text satisfies a formula of which the machines of all atoms were made.
+    fn is_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
+        let mut failure = None;
+        let holds = self.formulas.holds(id, &mut |atom| {
+            let Atom::In(regex) = atom else { return false };
+            if let Some(listed) = self.schema.listed.get(regex) {
+                return listed.binary_search_by(|one| one.as_str().cmp(text)).is_ok();
+            }
+            self.has_member(*regex, text).unwrap_or_else(|error| {
+                failure = Some(error);
+                false
+            })
+        });
+        failure.map_or(Ok(holds), Err)
+    }
+
+    fn has_member(&self, regex: crate::node::RegexId, text: &str) -> Result<bool, Error> {
+        let Some(language) = self.known_language(regex) else { return Ok(false) };
+        let machine = self.text(language);
+        let read = machine.walk(machine.start(), text.as_bytes())?;
+        Ok(read.is_ok_and(|state| machine.is_accepting(state)))
+    }
+}

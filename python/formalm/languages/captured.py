@@ -1,0 +1,59 @@
+"""What the rules and terminals of a grammar capture in a member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from formalm.automata.texts import text_bytes
+from formalm.errors import LanguageError
+from formalm.languages.captures import Captures, Group, captures_at
+from formalm.languages.trees import Tree
+
+if TYPE_CHECKING:
+    from formalm.languages.derivations import Derivations
+
+__all__ = ["Captured"]
+
+
+class Captured:
+    """The captures that the text of a grammar names.
+
+    Parameters
+    ----------
+    written
+        As the core tells them: name, rule or terminal, bytes left out at the end, span.
+    """
+
+    __slots__ = ("_numbers", "groups")
+
+    def __init__(self, written: Sequence[tuple[str, str, int, tuple[int, int]]]) -> None:
+        self.groups = tuple(
+            Group(number, name, *span) for number, (name, _, _, span) in enumerate(written, start=1)
+        )
+        self._numbers = {of: (number, stop) for number, (_, of, stop, _) in enumerate(written)}
+
+    def of(self, grammar: Derivations, text: str | bytes, step_limit: int) -> Captures | None:
+        """What they are in a text; None if it is not a member."""
+        if not self.groups:
+            raise LanguageError(
+                "a grammar captures what it names, and this one names nothing",
+                hint="write name[capture]: ... in Lark text; matches(text) tells members",
+            )
+        data = text_bytes(text)
+        if data is None or not grammar.matches(data):
+            return None
+        spans: list[tuple[int, int] | None] = [None] * len(self.groups)
+        latest = {}
+        tree = grammar.parse(data, whole=True, step_limit=step_limit)
+        for one in tree.walk():
+            found = self._numbers.get(one.rule if isinstance(one, Tree) else one.terminal)
+            if found is None:
+                continue
+            number, stop = found
+            start, end = one.span
+            last = spans[number]
+            if last is None or last[0] <= start:
+                spans[number] = (start, end - stop)
+                latest[self.groups[number].name] = number
+        return captures_at(text, data, self.groups, spans, latest)

@@ -1,0 +1,78 @@
+"""What of the meaning of something written is kept, place by place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from formalm.languages.json_schema import JsonSchema
+from formalm.languages.language import Language
+from formalm.languages.schema_notes import SchemaNote, SchemaPath
+
+__all__ = ["Report", "counted", "schemas_within"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How faithfully a constraint keeps the meaning of what was written.
+
+    For a grammar in canonical tokens this is about the masks so far: whether some member can be
+    completed in canonical tokens is then a search, which may be cut short.
+
+    As text, it has the approximations, one a line, and how many paths of schemas are exact.
+
+    Attributes
+    ----------
+    exact
+        Whether the masks are exactly those of the language.
+    approximations
+        Where they are not, and in which direction.
+    notes
+        What schemas in it mean otherwise than one may think, with their places; of those that are
+        not exact, ``approximations`` tells too.
+    paths
+        Every subschema that can be reached, exact or approximate.
+
+    Examples
+    --------
+    >>> from formalm import Constraint, JsonSchema, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"1"])
+    >>> report = Constraint(JsonSchema({"anyOf": [{"minimum": 1}, {}]}), vocabulary).report
+    >>> print(report)
+    exact
+    3 paths of schemas are exact
+    >>> report.paths[1]
+    SchemaPath(place='#/anyOf/0', status='exact', effect='exact', reasons=())
+    """
+
+    exact: bool = True
+    approximations: tuple[str, ...] = ()
+    notes: tuple[SchemaNote, ...] = ()
+    paths: tuple[SchemaPath, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        lines = ["exact" if self.exact else "not exact", *self.approximations]
+        return "\n".join([*lines, *counted(self.paths)])
+
+
+def counted(paths: tuple[SchemaPath, ...]) -> list[str]:
+    """How many paths there are of each status, one a line."""
+    counts = Counter(path.status for path in paths)
+    lines = []
+    for status in ("exact", "approximate", "refused"):
+        count = counts[status]
+        if count:
+            what = "path of a schema is" if count == 1 else "paths of schemas are"
+            lines.append(f"{count} {what} {status}")
+    return lines
+
+
+def schemas_within(language: object) -> tuple[JsonSchema, ...]:
+    """A schema, or the schemas that a language is made of."""
+    if isinstance(language, JsonSchema):
+        return (language,)
+    if isinstance(language, Language):
+        language = language._arguments
+    if isinstance(language, tuple):
+        return tuple(schema for part in language for schema in schemas_within(part))
+    return ()

@@ -1,0 +1,152 @@
+"""The fewest tokens that complete a text of a schema, and walks within a budget."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formalm import Constraint, JsonSchema, LimitError, Vocabulary
+from formalm.drivers.finish import Finish
+
+sys.path.append(str(Path(__file__).parent))
+from test_schema_laws import SCHEMAS, compiled
+
+TEXTS = [
+    '{"',
+    '"',
+    '":',
+    "a",
+    "b",
+    '":"',
+    '"}',
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "0",
+    '","',
+    "[]",
+    "]]",
+    "0,",
+]
+VOCABULARY = Vocabulary.from_tokens([one.encode() for one in TEXTS])
+SINGLE = Vocabulary.from_tokens(
+    [bytes([byte]) for byte in range(256)] + [one.encode() for one in TEXTS]
+)
+
+
+WRAPPED = (
+    SCHEMAS
+    | SCHEMAS.map(lambda inner: {"type": "object", "required": ["a"], "properties": {"a": inner}})
+    | SCHEMAS.map(lambda inner: {"type": "array", "minItems": 2, "items": inner})
+)
+
+
+def fewest(language: JsonSchema, most: int) -> int | None:
+    """Tokens of a shortest member, by reading all sequences of so many; -1 if that is too much."""
+    machine = language.automaton()
+    layer = [b""]
+    for count in range(most + 1):
+        if any(machine.matches(text) for text in layer):
+            return count
+        longer = {text + token.encode() for text in layer for token in TEXTS}
+        layer = [text for text in longer if machine.is_viable(text)]
+        if len(layer) > 20_000:
+            return -1
+    return None
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(WRAPPED)
+def test_completions_have_the_fewest_tokens(schema: Any) -> None:
+    language = compiled(schema)
+    if language is None or language.is_empty():
+        return
+    constraint = Constraint(language, VOCABULARY)
+    most = 5
+    try:
+        expected = fewest(language, most)
+        found = constraint.core.shortest_token_ids(constraint.matcher().core, most)
+    except LimitError:
+        return
+    if expected == -1:
+        return
+    assert (None if found is None else len(found)) == expected, schema
+    if found is not None:
+        assert language.matches(b"".join(VOCABULARY.token_bytes(one) or b"" for one in found))
+        assert constraint.core.completes_within(constraint.matcher().core, len(found))
+    else:
+        assert not constraint.core.completes_within(constraint.matcher().core, most)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(WRAPPED, st.integers(0, 4), st.integers(0, 99))
+def test_walks_within_a_budget_end_in_members(schema: Any, more: int, seed: int) -> None:
+    language = compiled(schema)
+    if language is None or language.is_empty():
+        return
+    if any(note.effect != "exact" for note in language.notes):
+        return
+    constraint, random = Constraint(language, SINGLE), Random(seed)
+    matcher, finish = constraint.matcher(), Finish(constraint)
+    try:
+        enough = constraint.core.shortest_token_ids(matcher.core, 40)
+        if enough is None:
+            return
+        budget = len(enough) + more
+        finish.check(matcher, budget)
+        while budget:
+            mask = np.array(matcher.mask())
+            finish.restrict(matcher, mask, budget)
+            allowed = np.flatnonzero(mask).tolist()
+            if not allowed:
+                break
+            matcher.advance(random.choice(allowed))
+            budget -= 1
+    except LimitError:
+        return
+    assert matcher.is_accepting, (schema, seed)
+
+
+WIDE: list[Any] = [
+    {"type": "object", "required": ["a"]},
+    {"type": "string", "minLength": 40},
+    {
+        "type": "object",
+        "properties": {
+            "n": {
+                "type": "array",
+                "minItems": 2,
+                "items": {"required": ["x", "yy"], "type": "object"},
+            }
+        },
+        "required": ["n", "other"],
+    },
+]
+
+
+@pytest.mark.parametrize("schema", WIDE, ids=json.dumps)
+def test_names_and_counts_do_not_make_states_without_end(schema: Any) -> None:
+    """Names are told apart by nothing that matters to how a text is completed."""
+    language = JsonSchema(schema)
+    names = [f'{{"{one}' for one in ("k", "kk", "key", "k-1")]
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [f"{left}{right}".encode() for left in "abcdefghijk" for right in "lmnopqrstuv"]
+    vocabulary = Vocabulary.from_tokens(tokens + [one.encode() for one in names])
+    constraint = Constraint(language, vocabulary)
+    matcher, before = constraint.matcher(), language.automaton().state_count
+    for step in range(30):
+        mask = np.array(matcher.mask())
+        Finish(constraint).restrict(matcher, mask, 400)
+        matcher.advance(int(np.flatnonzero(mask)[(step * 7919) % int(mask.sum())]))
+    assert language.automaton().state_count - before < 60_000

@@ -1,0 +1,121 @@
+"""Mistakes in grammars, what has no end in them, and marks around their text."""
+
+from time import thread_time
+from typing import Any
+
+import pytest
+
+from formalm import ArgumentError, Grammar, Indentation, LanguageError, LimitError, Regex
+
+LINES = 'start: "a" _NEWLINE _INDENT _DEDENT\n_NEWLINE: /\\n+/\n%declare _INDENT _DEDENT'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("start: A\nA: /a*/", "line 2: the terminal A matches the empty text"),
+        ('\nbegin: "a"', r'line 2: the grammar has no rule start.*\n.*\n.*\n.*start="begin"'),
+        ('A: "a"', "no rule start to start with, nor any other"),
+        ('start: "b"\n  | /a\n b/', "line 2: the pattern goes on behind the end of its line"),
+        ("start: /a\n b", "line 1: the pattern has no closing slash"),
+        ('start: "a"\n%ascii', "line 2: %ascii stands in front of all definitions"),
+        ("%ascii\nstart: /a/u", "line 2: the flag u"),
+        ("%trees\nstart: /a/", "line 1: expected keep_all_tokens or no_placeholders"),
+        ("%trees keep_all\nstart: /a/", "line 1: expected keep_all_tokens or no_placeholders"),
+    ],
+)
+def test_refusals_show_a_line(text: str, message: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        Grammar(text).automaton()
+    assert caught.match(message)
+
+
+@pytest.mark.parametrize("languages", [None, 5, "A", [1], ["Ab"], [("A", 5)], {"A": "a"}])
+def test_languages_of_another_type_are_refused(languages: Any) -> None:
+    with pytest.raises(ArgumentError, match="languages are"):
+        Grammar("%declare A\nstart: A", languages=languages)
+
+
+def test_languages_may_be_pairs() -> None:
+    pairs: Any = [("A", Regex("a"))]
+    assert Grammar("%declare A\nstart: A", languages=pairs).matches("a")
+
+
+def test_lines_need_ordered_lexemes() -> None:
+    with pytest.raises(LanguageError, match="lexemes are read in any way"):
+        Grammar(LINES, lexing="any", indentation=Indentation(opening=(), closing=())).automaton()
+
+
+def test_patterns_of_several_lines_have_the_verbose_flag() -> None:
+    assert Grammar("start: /a   # one\n  b+  # many\n/x").matches("abb")
+
+
+@pytest.mark.parametrize(
+    ("text", "syntax"),
+    [('start: "a"', "lark"), ('root ::= "a"', "gbnf"), ('a = "a";', "ebnf"), ("a ::= 'a'", "ebnf")],
+)
+def test_a_byte_order_mark_is_no_part_of_the_text(text: str, syntax: str) -> None:
+    assert Grammar("\ufeff" + text, syntax=syntax).matches("a")
+    with pytest.raises(LanguageError, match="line 2"):
+        Grammar(f"\ufeff{text}\n{text[:-1]}", syntax=syntax)
+
+
+def test_letters_may_be_those_of_ascii_only() -> None:
+    text = 'start: "sk"i A /[k]/i\nA: /\\w/'
+    for member, ascii_only in (
+        ("SKxK", True),
+        ("ſKxk", False),
+        ("skéK", False),
+        ("skx\u212a", False),
+    ):
+        assert Grammar(text).matches(member)
+        assert Grammar(f"%ascii\n{text}").matches(member) == ascii_only
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        't{x}: t{u{x}}\nu{x}: x x\nstart: t{"a"}',
+        't{x}: "b" | t{u{x}}\nu{x}: x\nstart: t{"a"}',
+        't{x}: "b" | t{u{x, x}}\nu{x, y}: x y\nstart: t{"a"}',
+        't{x}: "b" | t{(x x x x x x x x)}\nstart: t{"a"}',
+        "t{x}: " + "x " * 2000 + "\nstart: t{(" + '"a" ' * 2000 + ")}",
+    ],
+)
+def test_templates_without_end_are_a_limit(text: str) -> None:
+    start = thread_time()
+    with pytest.raises(LimitError, match="terms"):
+        Grammar(text)
+    assert thread_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'start: start* | "b"',
+        'start: start start | "b"',
+        'start: start start | "b" "a" |',
+        'start: "b" start "b" | "b"',
+        'start: "(" start ")" start |',
+    ],
+)
+def test_a_search_for_a_common_member_ends(text: str) -> None:
+    both = Grammar(text) & Regex("(?s).*c")
+    start = thread_time()
+    with pytest.raises(LimitError, match="steps"):
+        both.matches("")
+    assert thread_time() - start < 2
+
+
+def test_what_is_a_member_needs_no_search() -> None:
+    text = (
+        "start: start? C3 | r1* start E2\nr1: r1 start | start* | G1* E2 F0+\n"
+        'F0: /a(ba)*/\nG1: "bb"\nE2.-1: /ab|a/\nC3: /aab|a/\n'
+    )
+    grammar = Grammar(text, lexing="first")
+    assert grammar.shortest("") == b"a"
+    # Whether something that begins so is a member, nobody found out.
+    with pytest.raises(LimitError):
+        grammar.is_viable("ab")
+    assert not grammar.matches("ab")
+    assert grammar.matches("aa")

@@ -1,0 +1,107 @@
+"""What a report says of every path of a schema."""
+
+import json
+
+from formalm import Constraint, JsonSchema, Literal, PythonType, Vocabulary
+from formalm.languages.schema_check import check_schema
+
+VOCABULARY = Vocabulary.from_tokens([bytes([byte]) for byte in range(128)])
+FLAG = {"properties": {"on": {"type": "boolean"}}, "type": "object", "additionalProperties": False}
+FLAGS = {"type": "array", "allOf": [{"items": FLAG}, {"uniqueItems": True}]}
+
+
+def subschemas(schema: object, place: str) -> set[str]:
+    """Places of subschemas, by a reader of the keywords used here."""
+    found = {place}
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            here = f"{place}/{key}"
+            if key in ("properties", "$defs"):
+                for name, inner in value.items():
+                    found |= subschemas(inner, f"{here}/{name}")
+            elif key in ("allOf", "anyOf"):
+                for number, inner in enumerate(value):
+                    found |= subschemas(inner, f"{here}/{number}")
+            elif key in ("items", "not", "additionalProperties"):
+                found |= subschemas(value, here)
+    return found
+
+
+def test_every_path_is_told_of() -> None:
+    schema = {
+        "properties": {"a": {"$ref": "#/$defs/one"}, "b": {"not": {"type": "null"}}},
+        "additionalProperties": {"items": {}},
+        "anyOf": [True, {"minimum": 1}],
+        "$defs": {"one": {"type": "string"}},
+    }
+    report = Constraint(JsonSchema(schema), VOCABULARY).report
+    assert {path.place for path in report.paths} == subschemas(schema, "#")
+    assert all(path.status == path.effect == "exact" for path in report.paths)
+    assert all(path.reasons == () for path in report.paths)
+    assert str(report) == f"exact\n{len(report.paths)} paths of schemas are exact"
+    assert "paths" not in repr(report)
+
+
+def test_what_cannot_be_reached_is_not_told_of() -> None:
+    schema = {"$defs": {"one": {"type": "string"}, "two": {}}, "items": {"$ref": "#/$defs/one"}}
+    places = [path.place for path in JsonSchema(schema).paths]
+    assert places == ["#", "#/$defs/one", "#/items"]
+
+
+def test_what_is_not_exact_is_told_with_its_reason() -> None:
+    language = JsonSchema(FLAGS, approximate=True)
+    inexact = [path for path in language.paths if path.status != "exact"]
+    assert [(path.place, path.status, path.effect) for path in inexact] == [
+        ("#/allOf/1", "approximate", "dead ends")
+    ]
+    assert inexact[0].reasons == tuple(
+        note.message for note in language.notes if note.effect == "dead ends"
+    )
+    report = Constraint(Literal("x") + language, VOCABULARY).report
+    assert report.paths == language.paths
+    assert "1 path of a schema is approximate" in str(report)
+
+
+def test_checks_tell_what_is_refused() -> None:
+    found = check_schema(JsonSchema(FLAGS))
+    assert [path.place for path in found.paths if path.status == "refused"] == ["#/allOf/1"]
+    taken = check_schema(JsonSchema(FLAGS, approximate=True))
+    assert not any(path.status == "refused" for path in taken.paths)
+    assert len(taken.paths) == len(found.paths) == 6
+
+
+def test_code_of_a_type_is_told_at_its_root() -> None:
+    from typing import Annotated
+
+    from pydantic import AfterValidator
+
+    language = PythonType(Annotated[int, AfterValidator(lambda value: value)])
+    effects = {path.place: path.effect for path in language.paths}
+    assert effects["#"] == "more"
+
+
+def test_large_schemas_are_counted_in_text() -> None:
+    schema = {"properties": {f"name{number}": {"type": "null"} for number in range(3000)}}
+    report = Constraint(JsonSchema(json.dumps(schema)), VOCABULARY).report
+    assert len(report.paths) == 3001
+    assert str(report).count("\n") == 1
+
+
+def test_alternatives_with_a_member_without_end_are_exact() -> None:
+    """Which alternative an item is of is told by one member, and another one has no end."""
+
+    def item(flag: bool) -> dict[str, object]:
+        return {
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "flag": {"const": flag}},
+            "required": ["id", "flag"],
+            "additionalProperties": False,
+        }
+
+    items = {"oneOf": [item(True), item(False)]}
+    language = JsonSchema({"type": "array", "uniqueItems": True, "items": items}, blanks=0)
+    first, second = '{"id":"a","flag":true}', '{"id":"a","flag":false}'
+    assert language.is_viable(f'[{first},{{"id":"a"')
+    assert not language.is_viable(f"[{first},{first[:-1]}")
+    assert not language.is_viable(f'[{first},{second},{{"id":"a"')
+    assert language.shortest(f'[{first},{second},{{"id":"') is not None
