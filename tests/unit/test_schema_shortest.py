@@ -2,7 +2,7 @@
 
 import pytest
 
-from formalm import CallFormat, JsonSchema, ToolCalls, generate
+from formalm import CallFormat, JsonSchema, LimitError, ToolCalls, generate
 from formalm.models.canary import canary
 
 KINDS = [
@@ -49,6 +49,17 @@ def test_names_that_must_be_long_are_all_written() -> None:
     schema = {"type": "object", "propertyNames": {"minLength": 20}, "minProperties": 5}
     found = JsonSchema(schema).shortest()
     assert len(found) == len('{"":0}') + 20 + 4 * len(',"":0') + 4 * 20
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "object", "minProperties": 10**6}, {"type": "array", "minItems": 10**6}],
+    ids=str,
+)
+def test_what_is_too_long_to_be_written_is_refused_at_once(schema) -> None:
+    with pytest.raises(LimitError):
+        JsonSchema(schema).shortest()
+    assert JsonSchema({"type": "integer", "minimum": 10**50}).shortest() == b"1" + b"0" * 50
 
 
 def test_asking_again_and_again_uses_nothing_up() -> None:

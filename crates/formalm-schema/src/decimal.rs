@@ -67,6 +67,12 @@ impl Decimal {
         self.exponent >= 0
     }
 
+    /// Digits in front of the point.
+    pub(crate) fn whole_digits(&self) -> usize {
+        let digits = self.digits.magnitude().to_string().len() as i64;
+        usize::try_from(digits + self.exponent).map_or(1, |whole| whole.max(1))
+    }
+
     pub(crate) fn is_negative(&self) -> bool {
         self.digits.is_negative()
     }

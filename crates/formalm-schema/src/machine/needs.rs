@@ -137,13 +137,15 @@ impl Grown {
                     _ => (2, Vec::new(), below),
                 }
             }
-            Frame::Name { object, text, .. } => {
+            Frame::Name { object, text, reach, .. } => {
                 let Frame::Object { owes, below, .. } = *self.frames.get(object.0) else {
                     return Ok(None);
                 };
                 // What was read, its quote too, may be of a name that is owed, of which the comma
-                // is read as well.
-                let read = self.records.get(text).2 as usize + 1 + self.comma();
+                // is read as well. Of other names one letter is, if they may be any.
+                let letters = self.records.get(text).2 as usize;
+                let is_any = reach.from == reach.to && self.takes_any(reach.classes);
+                let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma();
                 let known = text != UNRECORDED;
                 let own = |owed: usize| if known { owed.saturating_sub(read) } else { 0 }.max(3);
                 let close = self.gap_length(Gap::Close, self.depth(below) + 1) + 1;

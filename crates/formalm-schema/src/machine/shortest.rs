@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use formalm_automata::{ByteSet, Error};
+use formalm_automata::{ByteSet, Error, Resource};
 use rustc_hash::FxHashMap;
 
 use formalm_automata::spelling::{Escape, Escapes};
@@ -24,6 +24,9 @@ use crate::formula::{Atom, Form};
 /// Steps taken; a completion that is further away is refused.
 const MAX_STEPS: u64 = 1_000_000;
 
+/// Bytes of a completion; what needs more would take more steps.
+const MAX_BYTES: usize = 100_000;
+
 /// Bytes of members within which all names that are not owed may be of one byte.
 const OWED: usize = 500;
 
@@ -33,6 +36,11 @@ impl Grown {
         let place = *self.states.get(state);
         let (frames, records) = (self.frames.len(), self.records.len());
         let search = &mut Search::new(MAX_STEPS);
+        let least = self.needs(place.frame, None, search)?;
+        if least > MAX_BYTES {
+            let (needed, allowed) = (least as u64, MAX_BYTES as u64);
+            return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
+        }
         let found = match self.least_length(place, search) {
             Ok(length) => self.smallest(place, length, search),
             Err(limit) => Err(limit),
