@@ -251,15 +251,15 @@ fn fewest(trie: &Trie, text: &[u8]) -> Option<Vec<u32>> {
     best[0] = Some((0, 0, 0));
     for start in 0..text.len() {
         let Some((count, ..)) = best[start] else { continue };
-        let mut node = trie.root_child(text[start]);
-        for end in start + 1..=text.len() {
-            let Some(here) = node else { break };
+        let (mut node, mut end) = (trie.root_child(text[start]), start + 1);
+        while let Some(here) = node {
             if let Some(&token) = trie.tokens_at(here).first()
                 && best[end].is_none_or(|(least, ..)| count + 1 < least)
             {
                 best[end] = Some((count + 1, start, token));
             }
             node = text.get(end).and_then(|&byte| trie.child(here, byte));
+            end += 1;
         }
     }
     let (mut path, mut at) = (Vec::new(), text.len());
