@@ -314,7 +314,8 @@ impl Grown {
         search.limit = limit.min(search.steps + VALUE_STEPS);
         let found = self.least_length(Place { frame, record: UNRECORDED }, search);
         search.limit = limit;
-        let least = found.unwrap_or(1).max(1);
+        // Of what was not found in time, and of what there is not, no more is known.
+        let least = found.unwrap_or(None).unwrap_or(1).max(1);
         self.known.least.insert(value, least);
         least
     }

@@ -42,7 +42,11 @@ impl Grown {
             return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
         }
         let found = match self.least_length(place, search) {
-            Ok(length) => self.smallest(place, length, search),
+            Ok(Some(length)) => self.smallest(place, length, search),
+            Ok(None) => {
+                debug_assert!(false, "a state that leads nowhere");
+                Ok(Vec::new())
+            }
             Err(limit) => Err(limit),
         };
         // The places of the search are nobody's.
@@ -52,12 +56,12 @@ impl Grown {
         found
     }
 
-    /// How many bytes the shortest continuation has.
+    /// How many bytes the shortest continuation has; `None` of a value that there is not.
     pub(super) fn least_length(
         &mut self,
         start: Place,
         search: &mut Search,
-    ) -> Result<usize, Error> {
+    ) -> Result<Option<usize>, Error> {
         let mut read = FxHashMap::from_iter([(self.alike(start), 0)]);
         let mut open = BTreeMap::from([(0, vec![(start, 0)])]);
         while let Some(mut least) = open.first_entry() {
@@ -66,7 +70,7 @@ impl Grown {
                 continue;
             };
             if self.is_end(here.frame) {
-                return Ok(length);
+                return Ok(Some(length));
             }
             if read.get(&self.alike(here)).is_some_and(|&other| other < length) {
                 continue;
@@ -83,8 +87,7 @@ impl Grown {
                 }
             }
         }
-        debug_assert!(false, "a state that leads nowhere");
-        Ok(0)
+        Ok(None)
     }
 
     /// The smallest continuation of so many bytes, which is the least number.
