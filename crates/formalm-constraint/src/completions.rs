@@ -29,6 +29,9 @@ pub(crate) struct Completions {
     successors: Mutex<FxHashMap<u32, Successors>>,
     /// Per state: the tokens of its shortest text; `None` if none spell it.
     spelled: Mutex<FxHashMap<u32, Option<u32>>>,
+    /// Per state of a machine without a stack: tokens of its shortest completion if `Ok`, or more
+    /// than so many if `Err`.
+    costs: Mutex<FxHashMap<u32, Result<u32, u32>>>,
     /// Tokens that are read from the state itself.
     unsure: OnceLock<Vec<u32>>,
 }
@@ -74,7 +77,7 @@ impl Completions {
         if self.spelled(machine, vocabulary, state)?.is_some_and(|count| count <= limit) {
             return Ok(true);
         }
-        Ok(matches!(self.search(machine, vocabulary, state, limit, NODES)?, Found::Path(_)))
+        self.reaches(machine, vocabulary, state, limit, NODES)
     }
 
     /// Clears the tokens after which no member is left within `budget` tokens, the token among
@@ -101,8 +104,7 @@ impl Completions {
         let share = NODES / open.len().max(1);
         if share >= vocabulary.trie().nodes().len() || machine.is_finite() {
             for next in open {
-                let found = self.search(machine, vocabulary, next, left, share)?;
-                let fits = matches!(found, Found::Path(_));
+                let fits = self.reaches(machine, vocabulary, next, left, share)?;
                 within.insert(next.number(), fits);
             }
         }
@@ -125,6 +127,33 @@ impl Completions {
                 patch(words, &[], tokens);
             }
         })
+    }
+
+    /// Whether a search finds a completion of at most `limit` tokens. What it costs is remembered
+    /// where every search comes to an end: elsewhere an answer would depend on those before.
+    fn reaches(
+        &self,
+        machine: &impl Machine,
+        vocabulary: &Vocabulary,
+        state: StateId,
+        limit: u32,
+        most: usize,
+    ) -> Result<bool, Error> {
+        let costs = || self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        match costs().get(&state.number()) {
+            Some(&Ok(cost)) => return Ok(cost <= limit),
+            Some(&Err(least)) if limit <= least => return Ok(false),
+            _ => {}
+        }
+        let found = self.search(machine, vocabulary, state, limit, most)?;
+        if machine.is_finite() {
+            let cost = match &found {
+                Found::Path(path) => Ok(path.len() as u32),
+                _ => Err(limit),
+            };
+            keep(&mut costs(), 64 * KEPT, state, cost);
+        }
+        Ok(matches!(found, Found::Path(_)))
     }
 
     /// Breadth first over states. The searches of one generation start from states that follow
@@ -183,11 +212,7 @@ impl Completions {
             Err(Error::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        let mut kept = kept();
-        if kept.len() >= 64 * KEPT {
-            kept.clear();
-        }
-        kept.insert(state.number(), count);
+        keep(&mut kept(), 64 * KEPT, state, count);
         Ok(count)
     }
 
@@ -209,11 +234,7 @@ impl Completions {
             }
         })?;
         let list: Successors = list.into();
-        let mut kept = kept();
-        if kept.len() >= KEPT {
-            kept.clear();
-        }
-        kept.insert(state.number(), Arc::clone(&list));
+        keep(&mut kept(), KEPT, state, Arc::clone(&list));
         Ok(list)
     }
 
@@ -242,6 +263,14 @@ impl Completions {
         }
         Ok(())
     }
+}
+
+/// Remembers something of a state; of so many, all are forgotten.
+fn keep<T>(kept: &mut FxHashMap<u32, T>, most: usize, state: StateId, what: T) {
+    if kept.len() >= most {
+        kept.clear();
+    }
+    kept.insert(state.number(), what);
 }
 
 /// The fewest tokens that spell a text.

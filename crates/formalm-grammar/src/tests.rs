@@ -235,6 +235,16 @@ fn longest_lexemes_are_the_definition() {
     assert!(undecided as u64 * 10 <= count, "{undecided} grammars were not decided");
 }
 
+/// Words with blanks between them, and comments that go on over blanks.
+fn separated(random: &mut Random, words: &[&str]) -> Grammar {
+    let mut grammar = grammar(random, Lexing::Longest, words, &[]);
+    for pattern in ["c+", ["dd", "db*", "d[abc]*"][random.below(3)]] {
+        grammar.ignored.push(grammar.terminals.len());
+        grammar.terminals.push(terminal(pattern));
+    }
+    grammar
+}
+
 /// Blanks, comments that go on over them, words that begin with them, and terminals that others
 /// beat: what certificates are about.
 #[test]
@@ -244,11 +254,7 @@ fn lexemes_with_separators_are_the_definition() {
     let count = cases(150, 5_000);
     for seed in 0..count {
         let mut random = Random(seed);
-        let mut grammar = grammar(&mut random, Lexing::Longest, &WORDS, &[]);
-        for pattern in ["c+", ["dd", "db*", "d[abc]*"][random.below(3)]] {
-            grammar.ignored.push(grammar.terminals.len());
-            grammar.terminals.push(terminal(pattern));
-        }
+        let grammar = separated(&mut random, &WORDS);
         undecided += check_longest(seed, &grammar, b"abcd", 4);
     }
     assert!(undecided as u64 * 10 <= count, "{undecided} grammars were not decided");

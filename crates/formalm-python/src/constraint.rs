@@ -1,6 +1,6 @@
 //! Constraints.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::Machine;
 use formalm_constraint::{Constraint as Inner, Unfollowed};
@@ -25,6 +25,17 @@ const WIDTH_LIMIT: usize = 1 << 24;
 pub(crate) struct Constraint {
     pub(crate) inner: Arc<Inner<AnyKeys>>,
     width: usize,
+}
+
+impl Constraint {
+    /// Where a matcher of this constraint is.
+    fn cursor<'m>(&self, py: Python<'_>, matcher: &'m Matcher) -> PyResult<MutexGuard<'m, Cursor>> {
+        let cursor = matcher.lock(py)?;
+        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
+            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
+        }
+        Ok(cursor)
+    }
 }
 
 #[pymethods]
@@ -118,10 +129,7 @@ impl Constraint {
         matcher: &Matcher,
         limit: u32,
     ) -> PyResult<Option<Vec<u32>>> {
-        let cursor = matcher.lock(py)?;
-        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
-            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
-        }
+        let cursor = self.cursor(py, matcher)?;
         if cursor.has_ended() {
             return Ok(Some(Vec::new()));
         }
@@ -131,10 +139,7 @@ impl Constraint {
     }
 
     fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
-        let cursor = matcher.lock(py)?;
-        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
-            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
-        }
+        let cursor = self.cursor(py, matcher)?;
         if cursor.has_ended() {
             return Ok(true);
         }
@@ -149,10 +154,7 @@ impl Constraint {
         matcher: &Matcher,
         budget: u32,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let cursor = matcher.lock(py)?;
-        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
-            return Err(errors::argument(py, "the matcher belongs to another constraint", None));
-        }
+        let cursor = self.cursor(py, matcher)?;
         let mut words = vec![0; self.width.div_ceil(32)];
         if !cursor.has_ended() {
             let position = cursor.position();

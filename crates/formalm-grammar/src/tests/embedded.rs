@@ -58,11 +58,7 @@ fn separators_around_embedded_languages_are_the_definition() {
     let count = cases(150, 5_000);
     for seed in 0..count {
         let mut random = Random(seed);
-        let mut grammar = grammar(&mut random, Lexing::Longest, &WORDS, &[]);
-        for pattern in ["c+", ["dd", "db*", "d[abc]*"][random.below(3)]] {
-            grammar.ignored.push(grammar.terminals.len());
-            grammar.terminals.push(super::terminal(pattern));
-        }
+        let mut grammar = super::separated(&mut random, &WORDS);
         embed(&mut random, &mut grammar);
         undecided += check_longest(seed, &grammar, b"abcd", 4);
     }

@@ -13,8 +13,8 @@ use super::frame::{AskedId, DONE, Frame, FrameId, NamingId, OwesId, Place, Reach
 use super::{Grown, UNRECORDED};
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::names::PLACEHOLDER;
-use crate::node::Type;
+use crate::names::{NameId, PLACEHOLDER};
+use crate::node::{NodeId, Type};
 use crate::solve::PLENTY;
 
 /// Members within members that are looked at.
@@ -239,12 +239,25 @@ impl Core {
             }
         }
         for name in names {
-            let value = self.value_in(&lists, name)?;
-            for of in [Type::String, Type::Number, Type::Array, Type::Object] {
-                let value = self.of_type(value, of)?;
-                if self.is_endless(value, of, depth + 1)? {
-                    return Ok(true);
-                }
+            if self.is_endless_member(&lists, name, depth)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether there is no end of values of a member.
+    fn is_endless_member(
+        &mut self,
+        lists: &[Box<[(Which, NodeId)]>],
+        name: NameId,
+        depth: usize,
+    ) -> Result<bool, Error> {
+        let value = self.value_in(lists, name)?;
+        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let value = self.of_type(value, of)?;
+            if self.is_endless(value, of, depth + 1)? {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -282,22 +295,14 @@ impl Core {
             if !self.object_fits(&beside, &[])? {
                 continue;
             }
-            let value = self.value_in(&lists, name)?;
-            for of in [Type::String, Type::Number, Type::Array, Type::Object] {
-                let value = self.of_type(value, of)?;
-                if self.is_endless(value, of, depth + 1)? {
-                    return Ok(true);
-                }
+            if self.is_endless_member(&lists, name, depth)? {
+                return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn value_in(
-        &mut self,
-        lists: &[Box<[(Which, crate::node::NodeId)]>],
-        name: crate::names::NameId,
-    ) -> Result<F, Error> {
+    fn value_in(&mut self, lists: &[Box<[(Which, NodeId)]>], name: NameId) -> Result<F, Error> {
         let mut all = Vec::with_capacity(lists.len());
         for rules in lists {
             all.push(self.rules_at(rules, name)?);
