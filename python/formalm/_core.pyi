@@ -167,7 +167,6 @@ class JsonSchema:
         cls,
         text: str,
         resources: Sequence[tuple[str, str]],
-        *,
         order: str,
         blanks: int,
         layout: tuple[str | None, str, str, str] | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from formalm.constraint import Constraint
 
 __all__ = ["Explanation", "Matcher"]
+
+#: What a matcher has from the core as it is.
+CALLS = (
+    "advance",
+    "advance_bytes",
+    "advance_many",
+    "allowed_token_ids",
+    "allows",
+    "fill_bitmask",
+    "forced_bytes",
+    "forced_token_ids",
+    "mask",
+    "reset",
+    "rollback",
+)
 
 
 @dataclass(frozen=True)
@@ -70,37 +85,32 @@ class Matcher:
     change nothing then.
     """
 
-    __slots__ = (
-        "advance",
-        "advance_bytes",
-        "advance_many",
-        "allowed_token_ids",
-        "allows",
-        "constraint",
-        "core",
-        "fill_bitmask",
-        "forced_bytes",
-        "forced_token_ids",
-        "mask",
-        "reset",
-        "rollback",
-    )
+    __slots__ = (*CALLS, "constraint", "core")
+
+    fill_bitmask: Callable[..., None]
+    mask: Callable[[], npt.NDArray[np.bool_]]
+    allowed_token_ids: Callable[[], npt.NDArray[np.uint32]]
+    allows: Callable[[int], bool]
+    advance: Callable[[int], None]
+    advance_many: Callable[[Sequence[int]], int]
+    advance_bytes: Callable[[bytes], None]
+    rollback: Callable[..., None]
+    reset: Callable[[], None]
+    forced_bytes: Callable[[], bytes]
+    forced_token_ids: Callable[[], list[int]]
 
     def __init__(self, constraint: Constraint, core: _core.Matcher) -> None:
         self.constraint = constraint
         self.core = core
-        # Bound once: a wrapper's own call would cost a tenth of a mask.
-        self.fill_bitmask: Callable[..., None] = core.fill_bitmask
-        self.mask: Callable[[], npt.NDArray[np.bool_]] = core.mask
-        self.allowed_token_ids: Callable[[], npt.NDArray[np.uint32]] = core.allowed_token_ids
-        self.allows: Callable[[int], bool] = core.allows
-        self.advance: Callable[[int], None] = core.advance
-        self.advance_many: Callable[[Sequence[int]], int] = core.advance_many
-        self.advance_bytes: Callable[[bytes], None] = core.advance_bytes
-        self.rollback: Callable[..., None] = core.rollback
-        self.reset: Callable[[], None] = core.reset
-        self.forced_bytes: Callable[[], bytes] = core.forced_bytes
-        self.forced_token_ids: Callable[[], list[int]] = core.forced_token_ids
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked for what is not there yet. A call is bound once, as a wrapper's own call would cost
+        # a tenth of a mask, and not before, as most matchers need few of them.
+        if name not in CALLS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        call = getattr(self.core, name)
+        setattr(self, name, call)
+        return call
 
     def fork(self) -> Matcher:
         """An independent matcher at the same position."""

@@ -79,7 +79,7 @@ fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> Py
 impl JsonSchema {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
-    #[pyo3(signature = (text, resources, *, order, blanks, layout, numbers, escapes, formats, takes_more, depth, approximate))]
+    #[pyo3(signature = (text, resources, order, blanks, layout, numbers, escapes, formats, takes_more, depth, approximate))]
     fn new(
         py: Python<'_>,
         text: &str,

@@ -12,7 +12,14 @@ from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson, whole_json
 from formalm.languages.schema_comparison import SchemaQuestions
 from formalm.languages.schema_notes import SchemaNote, SchemaPath, paths_of
-from formalm.languages.schema_options import OPTIONS, blanks_between, changed, enforced_formats
+from formalm.languages.schema_options import (
+    OPTIONS,
+    blanks_between,
+    changed,
+    check_flag,
+    check_text,
+    enforced_formats,
+)
 from formalm.languages.schema_text import resource_texts, schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
@@ -120,36 +127,23 @@ class JsonSchema(SchemaQuestions, Language):
         most, layout = blanks_between(blanks, indent, separators)
         if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
             raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
-        flags = (("additional_properties", additional_properties), ("approximate", approximate))
-        for name, flag in flags:
-            if type(flag) is not bool:
-                raise ArgumentError(f"{name} is True or False, not {flag!r}")
+        check_flag("additional_properties", additional_properties)
+        check_flag("approximate", approximate)
+        check_text("order", order)
+        check_text("numbers", numbers)
+        check_text("escapes", escapes)
         enforced = enforced_formats(formats)
-        for name, value in (("order", order), ("numbers", numbers), ("escapes", escapes)):
-            if not isinstance(value, str):
-                raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
-        text = schema_text(schema)
-        others = resource_texts(resources)
+        text = schema if type(schema) is str else schema_text(schema)
+        others = () if resources is None else resource_texts(resources)
         separators = None if separators is None else (separators[0], separators[1])
-        gaps = (blanks, indent, separators)
         super().__init__(
-            text,
-            *(order, *gaps, numbers, escapes),
-            *(enforced, additional_properties, max_depth, approximate),
-            others,
+            *(text, order, blanks, indent, separators, numbers, escapes),
+            *(enforced, additional_properties, max_depth, approximate, others),
         )
+        names = None if enforced is True else list(enforced or ())
         self._schema = _core.JsonSchema(
-            text,
-            others,
-            order=order,
-            blanks=most,
-            layout=layout,
-            numbers=numbers,
-            escapes=escapes,
-            formats=None if enforced is True else list(enforced or ()),
-            takes_more=additional_properties,
-            depth=max_depth,
-            approximate=approximate,
+            *(text, others, order, most, layout, numbers, escapes),
+            *(names, additional_properties, max_depth, approximate),
         )
 
     def __reduce__(self) -> tuple[object, ...]:

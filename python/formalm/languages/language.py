@@ -23,6 +23,9 @@ __all__ = ["Language", "text_bytes"]
 # What the core allows as well. Refused where it is written, before anything has to recurse.
 MAX_DEPTH = 200
 
+#: Types of arguments that are no languages, and can be hashed when that is asked for.
+PLAIN = frozenset((str, bytes, int, bool, tuple, type(None)))
+
 
 class Language(Members, Combining, ABC):
     """A set of byte strings, described and not yet compiled.
@@ -51,17 +54,19 @@ class Language(Members, Combining, ABC):
     (True, False, True)
     """
 
-    __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_grouping", "_hash")
+    __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_grouping", "_hash", "_parts")
 
     def __init__(self, *arguments: Hashable) -> None:
-        depths = (part._depth for part in arguments if isinstance(part, Language))
-        self._depth: int = 1 + max(depths, default=0)
+        # Asking whether a plain value is a language would take longer than all the rest.
+        others = [part for part in arguments if type(part) not in PLAIN]
+        self._parts = tuple(part for part in others if isinstance(part, Language))
+        self._depth: int = 1 + max([part._depth for part in self._parts], default=0)
         if self._depth > MAX_DEPTH:
             hint = "sums and unions of many languages are no nesting: a | b | c is one level"
             raise LimitError("levels of nesting", self._depth, MAX_DEPTH, hint=hint)
         self._arguments = arguments
         # Kept, because parts may be shared: each would be hashed anew for every use.
-        self._hash = hash((type(self).__name__, arguments))
+        self._hash = hash((type(self).__name__, arguments)) if others else None
         self._automata: dict[int | None, _core.Automaton] = {}
         self._expression: _core.Expression | None = None
         self._grouping: _core.Grouping | None = None
@@ -75,6 +80,10 @@ class Language(Members, Combining, ABC):
         if self._expression is None:
             self._expression = self._build()
         return self._expression
+
+    def _own_marks(self) -> tuple[str, ...]:
+        """The texts that it is told by in a model's output, where it has such."""
+        return ()
 
     def _described(self) -> _core.Expression | _core.Grammar | _core.JsonSchema | _core.Parser:
         """What the core makes the machine of."""
@@ -275,6 +284,8 @@ class Language(Members, Combining, ABC):
         return self._arguments == other._arguments
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((type(self).__name__, self._arguments))
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:

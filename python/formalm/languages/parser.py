@@ -72,6 +72,7 @@ class Parser(Language):
 
     # Parts of a Language that a value without arguments has; a subclass need not call __init__.
     _arguments = ()
+    _parts = ()
     _depth = 1
     _expression = None
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from formalm.errors import ArgumentError
 
-__all__ = ["OPTIONS", "blanks_between", "changed", "enforced_formats"]
+__all__ = [
+    "OPTIONS",
+    "blanks_between",
+    "changed",
+    "check_flag",
+    "check_text",
+    "enforced_formats",
+]
 
 MAX_BLANKS = 255
 
@@ -92,3 +99,15 @@ def enforced_formats(formats: object) -> bool | tuple[str, ...]:
             hint='pass a list, as in formats=["date", "uuid"]',
         )
     return tuple(sorted(set(names))) or False
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is no truth value."""
+    if type(value) is not bool:
+        raise ArgumentError(f"{name} is True or False, not {value!r}")
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} is a str, not {type(value).__name__}")

@@ -13,8 +13,6 @@ __all__ = ["check_marks", "marks_in"]
 
 def marks_in(language: Language) -> Iterator[str]:
     """The marks of all structures that a language is made of."""
-    from formalm.languages.structure.structure import Structure
-
     seen: set[int] = set()
     rest = [language]
     while rest:
@@ -22,9 +20,8 @@ def marks_in(language: Language) -> Iterator[str]:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if isinstance(one, Structure):
-            yield from one.marks
-        rest += [part for part in one._arguments if isinstance(part, Language)]
+        yield from one._own_marks()
+        rest += one._parts
 
 
 def check_marks(language: Language, vocabulary: Vocabulary) -> None:

@@ -124,6 +124,9 @@ class Structure(Combination):
         ends = [one.end for one in self.sections if one.end]
         return tuple(dict.fromkeys([*self.triggers, *ends, *(self.reasoning or ())]))
 
+    def _own_marks(self) -> tuple[str, ...]:
+        return self.marks
+
     def value(self, text: str | bytes) -> object:
         """The pieces of a member, in their order; empty free ones are left out.
 
