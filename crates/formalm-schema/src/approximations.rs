@@ -3,6 +3,8 @@
 //! The theory of arrays lists the values of items, and takes those for plenty that it cannot list.
 //! What is shown here to need no more than that is exact; everything else is told.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
@@ -31,7 +33,7 @@ impl Core {
         let mixed = self.mixed_nodes()?;
         for id in unique {
             if mixed.contains(&id) || !self.soon_shown(id)? {
-                let place = format!("{}/uniqueItems", self.schema.node(id).place);
+                let place = format!("{}/uniqueItems", self.schema.place(id));
                 let effect = Effect::DeadEnds;
                 notes.push(Note { place, message: MESSAGE.to_owned(), effect });
             }
@@ -57,9 +59,9 @@ impl Core {
     fn mixed_nodes(&mut self) -> Result<FxHashSet<NodeId>, Error> {
         let mut mixed = FxHashSet::default();
         for at in 0..self.schema.nodes.len() {
-            let rules: Vec<Rule> = self.schema.nodes[at].rules.clone();
+            let rules = Arc::clone(&self.schema.nodes[at].rules);
             let alone = rules.iter().filter(|rule| speaks_of_arrays(rule)).count() == 1;
-            for rule in &rules {
+            for rule in rules.iter() {
                 let (inside, plain): (Vec<NodeId>, bool) = match rule {
                     Rule::All(list) | Rule::Any(list) | Rule::One(list) => (list.clone(), alone),
                     Rule::Not(one) => (vec![*one], false),
@@ -86,7 +88,7 @@ impl Core {
     fn spread(&self, mut mixed: FxHashSet<NodeId>) -> FxHashSet<NodeId> {
         let mut open: Vec<NodeId> = mixed.iter().copied().collect();
         while let Some(id) = open.pop() {
-            for rule in &self.schema.node(id).rules {
+            for rule in self.schema.node(id).rules.iter() {
                 if let Rule::All(list) | Rule::Any(list) | Rule::One(list) = rule {
                     open.extend(list.iter().filter(|&&one| mixed.insert(one)));
                 }
@@ -99,7 +101,7 @@ impl Core {
     fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
         let rules = self.schema.node(id).rules.clone();
         let (mut least, mut ranges): (u64, &[(u32, u32, NodeId)]) = (1, &[]);
-        for rule in &rules {
+        for rule in rules.iter() {
             match rule {
                 Rule::Items(all) => ranges = all,
                 Rule::MinItems(min) => least = *min,

@@ -243,8 +243,10 @@ impl Core {
 
     /// A formula over children as a formula over atoms of one type.
     pub(crate) fn of_type(&mut self, id: F, of: Type) -> Result<F, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id);
+        match *self.formulas.get(id) {
+            Form::True | Form::False => return Ok(id),
+            Form::Child(node) => return self.expand(node, of),
+            _ => {}
         }
         let nodes = self.formulas.asked(&[id]);
         let mut answers = Vec::with_capacity(nodes.len());

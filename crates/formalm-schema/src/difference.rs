@@ -28,9 +28,9 @@ impl SchemaAutomaton {
         let wanted = schema.root;
         schema = read_beside(schema, right.0, right.1, right.2)?;
         let others = schema.root.map(Rule::Not).into_iter().collect();
-        let not = schema.add(Node { rules: others, place: String::new() });
+        let not = schema.add(Node::made(others));
         let both = wanted.into_iter().chain([not]).collect();
-        let root = schema.add(Node { rules: vec![Rule::All(both)], place: String::new() });
+        let root = schema.add(Node::made(vec![Rule::All(both)]));
         schema.root = Some(root);
         SchemaAutomaton::of_read(schema, Options { approximate: true, ..left.2 }, limits)
     }

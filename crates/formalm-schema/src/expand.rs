@@ -1,5 +1,7 @@
 //! Nodes as formulas over the atoms of one type.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 
 use crate::core::Core;
@@ -14,9 +16,12 @@ impl Core {
         if let Some(&known) = self.expanded.get(&(node, of)) {
             return Ok(known);
         }
-        let rules = self.schema.node(node).rules.clone();
+        let rules = Arc::clone(&self.schema.node(node).rules);
+        if rules.iter().any(|rule| rule.excludes(of)) {
+            return Ok(FALSE);
+        }
         let mut all = Vec::with_capacity(rules.len());
-        for rule in &rules {
+        for rule in rules.iter() {
             all.push(self.rule(rule, &rules, of)?);
         }
         let formula = self.formulas.and(all);
@@ -206,6 +211,19 @@ impl Core {
             all.push(self.formulas.atom(Atom::Members(rules.into())));
         }
         self.formulas.and(all)
+    }
+}
+
+impl Rule {
+    /// Whether no value of a type satisfies it, as far as that is plain.
+    fn excludes(&self, of: Type) -> bool {
+        match self {
+            Rule::Never => true,
+            Rule::Types { types, integer } => {
+                !types.contains(&of) && !(*integer && of == Type::Number)
+            }
+            _ => false,
+        }
     }
 }
 

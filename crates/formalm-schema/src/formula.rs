@@ -3,6 +3,8 @@
 //! A formula says what is still owed at one place of a value. Negations stand before leaves and
 //! before [`Form::One`] only; "exactly one" is a connective, so that `oneOf` stays linear.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::decimal::Decimal;
@@ -34,7 +36,7 @@ pub(crate) struct Which {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Atom {
     /// Members with such names satisfy such nodes.
-    Members(Box<[(Which, NodeId)]>),
+    Members(Arc<[(Which, NodeId)]>),
     /// These names are owed; sorted.
     Owed(Box<[NameId]>),
     /// At least so many more members.
@@ -42,7 +44,7 @@ pub(crate) enum Atom {
     /// Every name is in a language of texts.
     NamesIn(F),
     /// Items at `[from, to)` satisfy a node; so many items were read.
-    Items(Box<[(u32, u32, NodeId)]>, u32),
+    Items(Arc<[(u32, u32, NodeId)]>, u32),
     /// At least so many more items satisfy the node.
     Contains(u64, NodeId),
     /// At least so many more items.

@@ -52,12 +52,12 @@ pub(crate) enum Rule {
     Below(Decimal),
     Multiple(Decimal),
     Text(RegexId),
-    Members(Box<[(Which, NodeId)]>),
+    Members(Arc<[(Which, NodeId)]>),
     Required(Vec<NameId>),
     MinMembers(u64),
     MaxMembers(u64),
     Names(NodeId),
-    Items(Box<[(u32, u32, NodeId)]>),
+    Items(Arc<[(u32, u32, NodeId)]>),
     Contains {
         node: NodeId,
         min: u64,
@@ -82,12 +82,56 @@ pub(crate) enum Rule {
     RestOfItems(NodeId),
 }
 
+/// Where a node stands. Its JSON pointer is only written when somebody asks for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Spot {
+    /// Nowhere: it was made for other nodes.
+    #[default]
+    Nowhere,
+    /// At a reference, or the root.
+    Pointer(Box<str>),
+    /// In a part of another node.
+    Within(NodeId, &'static str, Part),
+}
+
+/// A part of a keyword's value.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Whole,
+    Item(usize),
+    Name(NameId),
+    Text(Box<str>),
+}
+
+impl Part {
+    /// The part as a JSON pointer has it, before what is special there is escaped.
+    pub(crate) fn text(&self, names: &Names) -> Option<String> {
+        match self {
+            Part::Whole => None,
+            Part::Item(number) => Some(number.to_string()),
+            Part::Name(name) => Some(names.get(*name).to_owned()),
+            Part::Text(text) => Some(text.to_string()),
+        }
+    }
+}
+
 /// A node: what it says and where it stands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
-    pub(crate) rules: Vec<Rule>,
-    /// JSON pointer, for messages.
-    pub(crate) place: String,
+    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) place: Spot,
+}
+
+impl Node {
+    /// A node that stands nowhere.
+    pub(crate) fn made(rules: Vec<Rule>) -> Node {
+        Node { rules: rules.into(), place: Spot::Nowhere }
+    }
+
+    /// Whether it stands somewhere in the schema.
+    pub(crate) fn is_written(&self) -> bool {
+        !matches!(self.place, Spot::Nowhere)
+    }
 }
 
 /// Everything read from a schema.
@@ -148,6 +192,26 @@ impl Schema {
         &self.nodes[id.0 as usize]
     }
 
+    /// The JSON pointer of a node; empty for those that were made.
+    pub(crate) fn place(&self, id: NodeId) -> String {
+        let (mut parts, mut at): (Vec<String>, NodeId) = (Vec::new(), id);
+        let mut pointer = loop {
+            match &self.node(at).place {
+                Spot::Nowhere => break String::new(),
+                Spot::Pointer(text) => break text.to_string(),
+                Spot::Within(above, keyword, part) => {
+                    parts.extend(part.text(&self.names));
+                    parts.push((*keyword).to_owned());
+                    at = *above;
+                }
+            }
+        };
+        for part in parts.iter().rev() {
+            push_part(&mut pointer, part);
+        }
+        pointer
+    }
+
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);
         NodeId((self.nodes.len() - 1) as u32)
@@ -193,7 +257,7 @@ impl Schema {
             return id;
         }
         let rules = vec![Rule::Values(values.to_vec())];
-        let id = self.add(Node { rules, place: String::new() });
+        let id = self.add(Node::made(rules));
         self.value_nodes.insert(values.to_vec(), id);
         id
     }
@@ -203,8 +267,14 @@ impl Schema {
         if let Some(&id) = self.any_nodes.get(&nodes) {
             return id;
         }
-        let id = self.add(Node { rules: vec![Rule::Any(nodes.clone())], place: String::new() });
+        let id = self.add(Node::made(vec![Rule::Any(nodes.clone())]));
         self.any_nodes.insert(nodes, id);
         id
     }
+}
+
+/// Adds a part to a JSON pointer.
+pub(crate) fn push_part(pointer: &mut String, part: &str) {
+    pointer.push('/');
+    pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
 }

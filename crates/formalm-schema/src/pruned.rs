@@ -41,13 +41,13 @@ impl Core {
     ) -> Result<(), Error> {
         let whole = self.child(id);
         let rules = self.schema.node(id).rules.clone();
-        if self.schema.node(id).place.is_empty() || !self.is_met(whole, taken)? {
+        if !self.schema.node(id).is_written() || !self.is_met(whole, taken)? {
             return Ok(());
         }
-        for rule in rules {
+        for rule in rules.iter() {
             match rule {
                 Rule::Any(list) | Rule::One(list) => {
-                    for one in list {
+                    for &one in list {
                         let part = self.child(one);
                         let both = self.formulas.both(whole, part);
                         let message = "nothing satisfies this alternative and what is beside it";
@@ -55,13 +55,13 @@ impl Core {
                     }
                 }
                 Rule::Members(members) => {
-                    for (which, node) in &members {
+                    for (which, node) in members.iter() {
                         let Some([name]) = which.names.as_deref() else { continue };
                         let rules = vec![
                             Rule::Types { types: vec![Type::Object], integer: false },
                             Rule::Required(vec![*name]),
                         ];
-                        let with = self.schema.add(Node { rules, place: String::new() });
+                        let with = self.schema.add(Node::made(rules));
                         let with = self.child(with);
                         let both = self.formulas.both(whole, with);
                         let message = "no instance has this member";
@@ -84,10 +84,10 @@ impl Core {
     ) -> Result<(), Error> {
         let node = self.schema.node(part);
         // `false` says so itself.
-        if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || node.place.is_empty() {
+        if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || !node.is_written() {
             return Ok(());
         }
-        let place = node.place.clone();
+        let place = self.schema.place(part);
         if !self.is_met(formula, taken)? {
             notes.push(Note { place, message: message.to_owned(), effect: Effect::Exact });
         }

@@ -62,9 +62,12 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
     for path in paths {
         for case in read(path).as_array().expect("a list of cases") {
             let options = Options { order: Order::Any, ..options };
+            let schema = &case["schema"];
+            // Without resources most schemas are read without a registry of identifiers.
+            let refers = schema.to_string().contains("://localhost:1234");
             let machine = SchemaAutomaton::new(
-                &Document::from(case["schema"].clone()),
-                &resources,
+                &Document::from(schema.clone()),
+                if refers { &resources } else { &[] },
                 options,
                 Limits::default(),
             );

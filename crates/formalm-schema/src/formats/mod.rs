@@ -3,7 +3,7 @@
 mod idna;
 mod leap;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use formalm_automata::syntax::{Dialect, Flags, PatternTexts, parse};
 use formalm_automata::{Error, Expression};
@@ -33,8 +33,15 @@ pub const NAMES: [&str; 19] = [
     "regex",
 ];
 
-/// The texts of a format; `None` if we do not know it.
+/// The texts of a format, made once for all schemas; `None` if we do not know it.
 pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
+    static MADE: [OnceLock<Option<Result<Expression, Error>>>; NAMES.len()] =
+        [const { OnceLock::new() }; NAMES.len()];
+    let at = NAMES.iter().position(|&one| one == name)?;
+    MADE[at].get_or_init(|| made(name)).clone()
+}
+
+fn made(name: &str) -> Option<Result<Expression, Error>> {
     let source = match name {
         "date" => date(),
         "time" => return Some(any_time()),

@@ -241,7 +241,7 @@ impl Core {
 
     fn declare(&self, node: NodeId, names: &mut Vec<NameId>, owed: &mut Vec<NameId>) {
         let rules = &self.schema.node(node).rules;
-        for rule in rules {
+        for rule in rules.iter() {
             match rule {
                 Rule::Members(list) => {
                     names.extend(
@@ -252,7 +252,7 @@ impl Core {
                 _ => {}
             }
         }
-        for rule in rules {
+        for rule in rules.iter() {
             match rule {
                 Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
                     nodes.iter().for_each(|&node| self.declare(node, names, owed));

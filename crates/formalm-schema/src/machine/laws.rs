@@ -121,9 +121,12 @@ proptest! {
         for (at, part) in parts.iter().enumerate() {
             let place = format!("#/anyOf/{}", at + 1);
             let grown = machine.lock();
-            let nodes = &grown.core.schema.nodes;
-            let node = nodes.iter().position(|one| one.place == place && !one.rules.is_empty());
-            asked.extend(node.map(|node| (NodeId(node as u32), part)));
+            let schema = &grown.core.schema;
+            let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
+            let node = nodes.find(|&id| {
+                schema.place(id) == place && !schema.node(id).rules.is_empty()
+            });
+            asked.extend(node.map(|node| (node, part)));
         }
         asked.sort_by_key(|one| one.0);
         asked.dedup_by_key(|one| one.0);

@@ -193,10 +193,11 @@ impl SchemaAutomaton {
     /// The JSON pointers of all subschemas that can be reached, each once.
     pub fn places(&self) -> Vec<String> {
         let grown = self.lock();
-        let nodes = grown.core.schema.nodes.iter();
-        let places: std::collections::BTreeSet<&str> =
-            nodes.map(|node| node.place.as_str()).filter(|place| !place.is_empty()).collect();
-        places.into_iter().map(str::to_owned).collect()
+        let schema = &grown.core.schema;
+        let nodes = (0..schema.nodes.len() as u32).map(NodeId);
+        let places: std::collections::BTreeSet<String> =
+            nodes.map(|id| schema.place(id)).filter(|place| !place.is_empty()).collect();
+        places.into_iter().collect()
     }
 
     /// Number of states built so far.

@@ -222,7 +222,7 @@ impl Grown {
         Ok(match atom {
             Atom::Members(rules) => {
                 let mut least = NEVER;
-                for (which, node) in &rules {
+                for (which, node) in rules.iter() {
                     let value = self.least_other(*node, search);
                     let name = self.shortest_known(which);
                     least = least.min(MEMBER - 1 + comma + colon + name + value);

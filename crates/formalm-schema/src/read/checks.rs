@@ -27,7 +27,7 @@ pub(super) fn in_place(schema: &Schema) -> Result<(), Error> {
                     }
                     1 => {
                         let message = "a schema refers to itself without going into the value";
-                        return Err(refuse(&schema.node(id).place, message, None));
+                        return Err(refuse(&schema.place(id), message, None));
                     }
                     _ => deepen(&mut depths, &path, id)?,
                 }

@@ -1,9 +1,10 @@
 //! The keyword `format`.
 
-use formalm_automata::Error;
 use serde_json::Value as Json;
 
-use super::{Fields, Place, Reader};
+use super::fields::{Fault, Fields};
+use super::words::Keyword;
+use super::{Place, Reader};
 use crate::formats;
 use crate::node::Rule;
 use crate::options::Formats;
@@ -11,11 +12,11 @@ use crate::options::Formats;
 impl<'r> Reader<'r> {
     pub(super) fn format(
         &mut self,
-        map: &Fields,
+        fields: &Fields<'_>,
         at: &Place<'r>,
         rules: &mut Vec<Rule>,
-    ) -> Result<(), Error> {
-        let Some(Json::String(name)) = map.get("format") else { return Ok(()) };
+    ) -> Result<(), Fault> {
+        let Some(Json::String(name)) = fields.get(Keyword::Format) else { return Ok(()) };
         let key = format!("f{name}");
         let is_known = formats::NAMES.contains(&name.as_str());
         if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
@@ -24,12 +25,12 @@ impl<'r> Reader<'r> {
                 Formats::NONE => "formats are annotations".to_owned(),
                 _ => format!("the format {name:?} is an annotation"),
             };
-            self.note(&at.below(&["format"]).pointer, message);
+            self.note(at, &["format"], message);
             return Ok(());
         }
         if name == "idn-hostname" {
             let message = "letters of host names are those of Unicode 14: later ones are refused";
-            self.note(&at.below(&["format"]).pointer, message);
+            self.note(at, &["format"], message);
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             rules.push(Rule::Text(id));
@@ -42,7 +43,7 @@ impl<'r> Reader<'r> {
             }
             None => {
                 let message = format!("the format {name:?} is not enforced");
-                self.note(&at.below(&["format"]).pointer, message);
+                self.note(at, &["format"], message);
             }
         }
         Ok(())

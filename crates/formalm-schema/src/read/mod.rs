@@ -3,23 +3,32 @@
 //! Every subschema that can be reached becomes a [`Node`] once for each of its surroundings: base
 //! URI and, where dynamic references occur, the resources entered on the way.
 
+#[cfg(test)]
+mod agreement;
+mod applicators;
 mod checks;
 mod fields;
 mod format;
 mod identity;
 mod keywords;
+mod plain;
+mod references;
 mod resources;
 mod unread;
+mod words;
 
 use formalm_automata::{Error, Resource as Limited};
-use referencing::{Draft, Resolver, Vocabulary};
+use referencing::Draft;
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::document::Document;
-use crate::node::{Effect, Node, NodeId, Note, Rule, Schema};
+use crate::node::{Effect, Node, NodeId, Note, Part, Rule, Schema, Spot, push_part};
 use crate::options::Options;
-use resources::{ROOT, draft_of, missing, registry};
+use fields::{Fault, Fields, wrong};
+use references::Base;
+use resources::{draft_of, registry};
+use words::Keyword;
 
 /// What to do about a reference that leads nowhere.
 const HINT: &str = "pass what a schema refers to as resources, by URI";
@@ -39,17 +48,16 @@ pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<
 
 /// A schema that is still to be read, and where it stands.
 struct Pending<'r> {
-    id: NodeId,
     json: &'r Json,
     at: Place<'r>,
 }
 
 /// The surroundings of a subschema.
 #[derive(Clone)]
-pub(super) struct Place<'r> {
-    resolver: Resolver<'r>,
+struct Place<'r> {
+    base: Base<'r>,
     draft: Draft,
-    pointer: String,
+    node: NodeId,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -59,8 +67,8 @@ struct Key {
     scope: Vec<String>,
 }
 
-pub(super) struct Reader<'r> {
-    pub(super) schema: Schema,
+struct Reader<'r> {
+    schema: Schema,
     options: Options,
     ids: FxHashMap<Key, NodeId>,
     pending: Vec<Pending<'r>>,
@@ -73,6 +81,15 @@ pub(crate) fn read(
     resources: &[(String, Document)],
     options: Options,
 ) -> Result<Schema, Error> {
+    if resources.is_empty()
+        && let Some(draft) = plain::draft(&schema.0)
+    {
+        let mut reader = Reader::new(Schema::default(), options, false);
+        if reader.read(&schema.0, Base::Document(&schema.0), draft).is_ok() {
+            return Ok(reader.schema);
+        }
+        // What is wrong is told below.
+    }
     read_beside(Schema::default(), schema, resources, options)
 }
 
@@ -86,22 +103,10 @@ pub(crate) fn read_beside(
     let json = &schema.0;
     let (registry, base, draft) = registry(json, resources)?;
     let base = referencing::uri::from_str(&base).map_err(|error| refuse("", error, Some(HINT)))?;
-    let mut reader = Reader {
-        schema: before,
-        options,
-        ids: FxHashMap::default(),
-        pending: Vec::new(),
-        dynamic: mentions_dynamic(json)
-            || resources.iter().any(|(_, one)| mentions_dynamic(&one.0)),
-    };
-    let place = Place { resolver: registry.resolver(base), draft, pointer: "#".to_owned() };
-    let root = reader.enter_here(json, place)?;
-    reader.schema.root = Some(root);
-    while let Some(Pending { id, json, at }) = reader.pending.pop() {
-        let rules = reader.rules(json, &at)?;
-        reader.schema.nodes[id.0 as usize] = Node { rules, place: at.pointer };
-    }
-    checks::in_place(&reader.schema)?;
+    let dynamic =
+        mentions_dynamic(json) || resources.iter().any(|(_, one)| mentions_dynamic(&one.0));
+    let mut reader = Reader::new(before, options, dynamic);
+    reader.read(json, Base::Resources(registry.resolver(base)), draft)?;
     Ok(reader.schema)
 }
 
@@ -122,17 +127,7 @@ fn mentions_dynamic(json: &Json) -> bool {
     false
 }
 
-impl<'r> Place<'r> {
-    /// The place of a part.
-    pub(super) fn below(&self, parts: &[&str]) -> Place<'r> {
-        let mut pointer = self.pointer.clone();
-        for part in parts {
-            pointer.push('/');
-            pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
-        }
-        Place { pointer, ..self.clone() }
-    }
-
+impl Place<'_> {
     fn is_legacy(&self) -> bool {
         matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
     }
@@ -143,164 +138,141 @@ impl<'r> Place<'r> {
 }
 
 impl<'r> Reader<'r> {
-    pub(super) fn note(&mut self, place: &str, message: impl Into<String>) {
-        self.tell(place, message, Effect::Exact);
+    fn new(before: Schema, options: Options, dynamic: bool) -> Reader<'r> {
+        let (ids, pending) = (FxHashMap::default(), Vec::new());
+        Reader { schema: before, options, ids, pending, dynamic }
+    }
+
+    fn read(&mut self, json: &'r Json, base: Base<'r>, draft: Draft) -> Result<(), Error> {
+        let spot = Spot::Pointer("#".into());
+        let root = self.enter_here(json, base, draft, spot).map_err(|fault| match fault {
+            Fault::Part { message, hint, .. } => refuse("#", message, hint.as_deref()),
+            Fault::Other(error) => error,
+        })?;
+        self.schema.root = Some(root);
+        while let Some(Pending { json, at }) = self.pending.pop() {
+            let rules = self.rules(json, &at).map_err(|fault| self.refused(&at, fault))?;
+            self.schema.nodes[at.node.0 as usize].rules = rules.into();
+        }
+        checks::in_place(&self.schema)
+    }
+
+    fn refused(&self, at: &Place<'_>, fault: Fault) -> Error {
+        match fault {
+            Fault::Part { parts, message, hint } => {
+                let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+                refuse(&self.pointer(at, &parts), message, hint.as_deref())
+            }
+            Fault::Other(error) => error,
+        }
+    }
+
+    /// The JSON pointer of a part of a place.
+    fn pointer(&self, at: &Place<'_>, parts: &[&str]) -> String {
+        let mut pointer = self.schema.place(at.node);
+        for part in parts {
+            push_part(&mut pointer, part);
+        }
+        pointer
+    }
+
+    fn note(&mut self, at: &Place<'_>, parts: &[&str], message: impl Into<String>) {
+        self.tell(at, parts, message, Effect::Exact);
     }
 
     /// The same of what may not be exact.
-    pub(super) fn tell(&mut self, place: &str, message: impl Into<String>, effect: Effect) {
-        let note = Note { place: place.to_owned(), message: message.into(), effect };
+    fn tell(&mut self, at: &Place<'_>, parts: &[&str], message: impl Into<String>, effect: Effect) {
+        let note = Note { place: self.pointer(at, parts), message: message.into(), effect };
         self.schema.notes.push(note);
     }
 
     /// The node of a part of a schema, which is read later.
-    pub(super) fn enter(&mut self, json: &'r Json, mut at: Place<'r>) -> Result<NodeId, Error> {
-        at.resolver = at
-            .resolver
-            .in_subresource(at.draft.create_resource_ref(json))
-            .map_err(|error| refuse(&at.pointer, error, None))?;
-        self.enter_here(json, at)
+    fn enter(
+        &mut self,
+        json: &'r Json,
+        at: &Place<'r>,
+        keyword: Keyword,
+        part: Part,
+    ) -> Result<NodeId, Fault> {
+        let entered = match at.base.below(json, at.draft) {
+            Ok(base) => {
+                let spot = Spot::Within(at.node, keyword.name(), part.clone());
+                self.enter_here(json, base, at.draft, spot)
+            }
+            Err(error) => Err(wrong(&[], error)),
+        };
+        entered.map_err(|fault| match fault {
+            Fault::Part { message, hint, .. } => {
+                let part = part.text(&self.schema.names);
+                let parts = [keyword.name().to_owned()].into_iter().chain(part).collect();
+                Fault::Part { parts, message, hint }
+            }
+            other => other,
+        })
     }
 
-    /// The same where the resolver stands at the schema already: at the root, behind a reference.
-    fn enter_here(&mut self, json: &'r Json, mut at: Place<'r>) -> Result<NodeId, Error> {
+    /// The same where the base is that of the schema already: at the root, behind a reference.
+    fn enter_here(
+        &mut self,
+        json: &'r Json,
+        base: Base<'r>,
+        mut draft: Draft,
+        spot: Spot,
+    ) -> Result<NodeId, Fault> {
         if !json.is_object() && !json.is_boolean() {
-            return Err(refuse(&at.pointer, "a schema is an object, true or false", None));
+            return Err(wrong(&[], "a schema is an object, true or false"));
         }
         if let Some(uri) = json.get("$schema").and_then(Json::as_str) {
             let detected = draft_of(uri);
             if detected != Draft::Unknown {
-                at.draft = detected;
+                draft = detected;
             }
         }
-        let scope = if self.dynamic {
-            let mut scope: Vec<String> = Vec::new();
-            for uri in &at.resolver.dynamic_scope() {
-                // Of a resource entered twice, the outermost entrance is what counts.
-                scope.retain(|one| one != uri.as_str());
-                scope.push(uri.as_str().to_owned());
-            }
-            scope
-        } else {
-            Vec::new()
-        };
-        let base = at.resolver.base_uri().as_str().to_owned();
-        let key = Key { json: std::ptr::from_ref(json) as usize, base, scope };
+        let (uri, scope) = base.names(self.dynamic);
+        let key = Key { json: std::ptr::from_ref(json) as usize, base: uri, scope };
         if let Some(&id) = self.ids.get(&key) {
             return Ok(id);
         }
         if self.schema.nodes.len() >= MAX_NODES {
-            return Err(Error::Limit {
+            return Err(Fault::Other(Error::Limit {
                 resource: Limited::Terms,
                 needed: MAX_NODES as u64 + 1,
                 allowed: MAX_NODES as u64,
-            });
+            }));
         }
-        let id = self.schema.add(Node::default());
-        self.ids.insert(key, id);
-        self.pending.push(Pending { id, json, at });
-        Ok(id)
+        let node = self.schema.add(Node { rules: [].into(), place: spot });
+        self.ids.insert(key, node);
+        self.pending.push(Pending { json, at: Place { base, draft, node } });
+        Ok(node)
     }
 
-    fn rules(&mut self, json: &'r Json, at: &Place<'r>) -> Result<Vec<Rule>, Error> {
+    fn rules(&mut self, json: &'r Json, at: &Place<'r>) -> Result<Vec<Rule>, Fault> {
         let Json::Object(map) = json else {
             return Ok(if json == &Json::Bool(false) { vec![Rule::Never] } else { Vec::new() });
         };
-        self.identity(map, at)?;
-        self.tell_of_unread(map, at);
+        let fields = &Fields::of(map);
+        self.identity(fields, at)?;
+        self.tell_of_unread(fields, at);
         let mut rules = Vec::new();
-        if let Some(reference) = map.get("$ref").filter(|one| one.is_string() || !at.is_legacy()) {
-            let target = self.reference(reference, "$ref", at)?;
-            rules.push(Rule::All(vec![target]));
-            if at.is_legacy() {
-                return Ok(rules);
-            }
+        if self.references(fields, at, &mut rules)? {
+            return Ok(rules);
         }
-        if let Some(reference) = map.get("$dynamicRef").filter(|_| !at.before_2020()) {
-            let target = self.reference(reference, "$dynamicRef", at)?;
-            rules.push(Rule::All(vec![target]));
-        }
-        if map.contains_key("$recursiveRef") && at.draft == Draft::Draft201909 {
-            let found = at.resolver.lookup_recursive_ref();
-            let found = found.map_err(|error| refuse(&at.pointer, error, None))?;
-            rules.push(Rule::All(vec![self.resolved(found, "$recursiveRef", at)?]));
-        }
-        let validates = at.draft != Draft::Unknown || {
-            let known = at.resolver.find_vocabularies(at.draft, json);
-            known.contains(&Vocabulary::Validation)
-        };
-        self.keywords(map, at, validates, &mut rules)?;
+        let validates = at.draft != Draft::Unknown || at.base.validates(at.draft, json);
+        self.keywords(fields, at, validates, &mut rules)?;
         Ok(rules)
     }
 
-    fn reference(
-        &mut self,
-        reference: &'r Json,
-        keyword: &str,
-        at: &Place<'r>,
-    ) -> Result<NodeId, Error> {
-        let here = at.below(&[keyword]);
-        let Json::String(text) = reference else {
-            return Err(refuse(&here.pointer, format!("{keyword} is a text"), None));
-        };
-        let document = text.split('#').next().unwrap_or_default();
-        let absent = |found: &referencing::Resolved<'_>| found.contents().is_null();
-        if !document.is_empty() && at.resolver.lookup(document).as_ref().is_ok_and(absent) {
-            return Err(refuse(&here.pointer, missing(document), Some(HINT)));
-        }
-        let found = match at.resolver.lookup(text) {
-            Ok(found) => found,
-            Err(error) => match self.below_root(text, at) {
-                Some(found) => {
-                    let message = format!("{text} is read from the root of the document");
-                    self.note(&here.pointer, message);
-                    found
-                }
-                None => return Err(refuse(&here.pointer, error, Some(HINT))),
-            },
-        };
-        self.resolved(found, text, at)
-    }
-
-    /// Pointers below an embedded identifier often mean the whole document.
-    fn below_root(&self, text: &str, at: &Place<'r>) -> Option<referencing::Resolved<'r>> {
-        let fragment = text.strip_prefix('#')?;
-        at.resolver.lookup(&format!("{ROOT}#{fragment}")).ok()
-    }
-
-    fn resolved(
-        &mut self,
-        found: referencing::Resolved<'r>,
-        text: &str,
-        at: &Place<'r>,
-    ) -> Result<NodeId, Error> {
-        let (json, resolver, draft) = found.into_inner();
-        let same = resolver.base_uri() == at.resolver.base_uri();
-        let draft = if draft == Draft::Unknown || same { at.draft } else { draft };
-        let recursive = text == "$recursiveRef" && resolver.base_uri().as_str().starts_with(ROOT);
-        let pointer = match text {
-            "#" => text.to_owned(),
-            _ if recursive => "#".to_owned(),
-            "$recursiveRef" => format!("{}#", resolver.base_uri()),
-            _ if text.starts_with("#/") => text.to_owned(),
-            _ => format!("{text}#"),
-        };
-        self.enter_here(json, Place { resolver, draft, pointer })
-    }
-
     /// The nodes of a list of subschemas.
-    pub(super) fn enter_all(
+    fn enter_all(
         &mut self,
         list: &'r [Json],
-        keyword: &str,
+        keyword: Keyword,
         at: &Place<'r>,
-    ) -> Result<Vec<NodeId>, Error> {
+    ) -> Result<Vec<NodeId>, Fault> {
         let mut nodes = Vec::with_capacity(list.len());
         for (index, json) in list.iter().enumerate() {
-            nodes.push(self.enter(json, at.below(&[keyword, &index.to_string()]))?);
+            nodes.push(self.enter(json, at, keyword, Part::Item(index))?);
         }
         Ok(nodes)
     }
 }
-
-pub(super) type Fields = Map<String, Json>;

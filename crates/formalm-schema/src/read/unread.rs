@@ -3,65 +3,12 @@
 use referencing::Draft;
 use serde_json::Value as Json;
 
-use super::{Fields, Place, Reader};
+use super::fields::Fields;
+use super::words::{Keyword, Use};
+use super::{Place, Reader};
 
-/// Keywords that assert or apply something, and the drafts that have them.
-const KEYWORDS: [(&str, Draft, Draft); 47] = {
-    use Draft::{Draft4 as D4, Draft6 as D6, Draft7 as D7, Draft201909 as D19, Draft202012 as D20};
-    [
-        ("type", D4, D20),
-        ("enum", D4, D20),
-        ("const", D6, D20),
-        ("multipleOf", D4, D20),
-        ("maximum", D4, D20),
-        ("exclusiveMaximum", D4, D20),
-        ("minimum", D4, D20),
-        ("exclusiveMinimum", D4, D20),
-        ("maxLength", D4, D20),
-        ("minLength", D4, D20),
-        ("pattern", D4, D20),
-        ("format", D4, D20),
-        ("maxItems", D4, D20),
-        ("minItems", D4, D20),
-        ("uniqueItems", D4, D20),
-        ("maxContains", D19, D20),
-        ("minContains", D19, D20),
-        ("maxProperties", D4, D20),
-        ("minProperties", D4, D20),
-        ("required", D4, D20),
-        ("dependentRequired", D19, D20),
-        ("dependentSchemas", D19, D20),
-        // Later drafts dropped it; it is read in all of them.
-        ("dependencies", D4, D20),
-        ("properties", D4, D20),
-        ("patternProperties", D4, D20),
-        ("additionalProperties", D4, D20),
-        ("propertyNames", D6, D20),
-        ("unevaluatedProperties", D19, D20),
-        ("items", D4, D20),
-        ("prefixItems", D20, D20),
-        ("additionalItems", D4, D20),
-        ("contains", D6, D20),
-        ("unevaluatedItems", D19, D20),
-        ("allOf", D4, D20),
-        ("anyOf", D4, D20),
-        ("oneOf", D4, D20),
-        ("not", D4, D20),
-        ("if", D7, D20),
-        ("then", D7, D20),
-        ("else", D7, D20),
-        ("$ref", D4, D20),
-        ("$dynamicRef", D20, D20),
-        ("$recursiveRef", D19, D19),
-        ("$id", D6, D20),
-        ("$anchor", D19, D20),
-        ("$dynamicAnchor", D20, D20),
-        ("$recursiveAnchor", D19, D19),
-    ]
-};
-
-/// Keywords that are of use to readers of a schema or name its parts.
-const SILENT: [&str; 19] = [
+/// Keywords that are of use to readers of a schema.
+const SILENT: [&str; 14] = [
     "title",
     "description",
     "default",
@@ -74,11 +21,6 @@ const SILENT: [&str; 19] = [
     "contentEncoding",
     "contentMediaType",
     "contentSchema",
-    "$schema",
-    "id",
-    "$defs",
-    "definitions",
-    "$vocabulary",
     "media",
     "links",
 ];
@@ -92,69 +34,69 @@ const FOREIGN: [(&str, &str); 5] = [
     ("optional", "leave the name out of required"),
 ];
 
-/// Keywords that only add to another.
-const COMPANIONS: [(&str, &str); 4] =
-    [("then", "if"), ("else", "if"), ("minContains", "contains"), ("maxContains", "contains")];
-
-/// Keywords that only add to another where they are a truth value.
-const EXCLUSIVE: [(&str, &str); 2] =
-    [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")];
-
 impl Reader<'_> {
     /// Tells of the keywords of a schema that say nothing.
-    pub(super) fn tell_of_unread(&mut self, map: &Fields, at: &Place<'_>) {
-        let ignores_siblings = at.is_legacy() && map.get("$ref").is_some_and(Json::is_string);
-        for (keyword, json) in map {
-            let known = KEYWORDS.iter().find(|one| one.0 == keyword);
-            if keyword == "$ref" && known.is_some() || SILENT.contains(&keyword.as_str()) {
-                continue;
-            }
-            // Schemas for readers of all drafts have both.
-            if keyword == "$id" && map.get("id") == Some(json) {
-                continue;
-            }
-            let message = match known {
+    pub(super) fn tell_of_unread(&mut self, fields: &Fields<'_>, at: &Place<'_>) {
+        let has_reference = fields.get(Keyword::Ref).is_some_and(Json::is_string);
+        let ignores_siblings = at.is_legacy() && has_reference;
+        for (keyword, json) in fields.map {
+            let message = match Keyword::of(keyword).map(|known| (known, known.used())) {
+                Some((Keyword::Ref, _) | (_, Use::Names)) => None,
+                // Schemas for readers of all drafts have both.
+                Some((Keyword::DollarId, _)) if fields.get(Keyword::Id) == Some(json) => None,
                 Some(_) if ignores_siblings => {
-                    format!("beside $ref {} reads no {keyword}", name(at.draft))
+                    Some(format!("beside $ref {} reads no {keyword}", name(at.draft)))
                 }
-                Some(&(_, first, last)) => {
+                Some((known, Use::Says(first, last))) => {
                     if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
-                        match (lacks(map, keyword), as_elsewhere(keyword, json, at.draft)) {
-                            (Some(other), _) => format!("{keyword} says nothing without {other}"),
-                            (_, Some(drafts)) => format!("{keyword} is read as in {drafts}"),
-                            (None, None) => continue,
+                        match (lacks(fields, known), as_elsewhere(known, json, at.draft)) {
+                            (Some(other), _) => {
+                                Some(format!("{keyword} says nothing without {other}"))
+                            }
+                            (_, Some(drafts)) => Some(format!("{keyword} is read as in {drafts}")),
+                            (None, None) => None,
                         }
                     } else {
-                        format!("{keyword} says nothing in {}", name(at.draft))
+                        Some(format!("{keyword} says nothing in {}", name(at.draft)))
                     }
                 }
-                None => match unknown(keyword, json) {
-                    Some(message) => message,
-                    None => continue,
-                },
+                None => unknown(keyword, json),
             };
-            self.note(&at.below(&[keyword]).pointer, message);
+            if let Some(message) = message {
+                self.note(at, &[keyword], message);
+            }
         }
     }
 }
 
 /// What a keyword needs beside it.
-fn lacks(map: &Fields, keyword: &str) -> Option<&'static str> {
-    if keyword == "additionalItems" && !matches!(map.get("items"), Some(Json::Array(_))) {
-        return Some("a list of items");
-    }
-    let truth = map.get(keyword).is_some_and(Json::is_boolean);
-    let companions = COMPANIONS.iter().chain(EXCLUSIVE.iter().filter(|_| truth));
-    let (_, other) = companions.into_iter().find(|one| one.0 == keyword)?;
-    (!map.contains_key(*other)).then_some(other)
+fn lacks(fields: &Fields<'_>, keyword: Keyword) -> Option<&'static str> {
+    let other = match keyword {
+        Keyword::AdditionalItems if !matches!(fields.get(Keyword::Items), Some(Json::Array(_))) => {
+            return Some("a list of items");
+        }
+        Keyword::Then | Keyword::Else => Keyword::If,
+        Keyword::MinContains | Keyword::MaxContains => Keyword::Contains,
+        // A truth value only adds to the bound.
+        Keyword::ExclusiveMinimum if fields.get(keyword).is_some_and(Json::is_boolean) => {
+            Keyword::Minimum
+        }
+        Keyword::ExclusiveMaximum if fields.get(keyword).is_some_and(Json::is_boolean) => {
+            Keyword::Maximum
+        }
+        _ => return None,
+    };
+    (!fields.has(other)).then_some(other.name())
 }
 
 /// The drafts by whose rule a keyword is read, if its value has a type of other drafts.
-fn as_elsewhere(keyword: &str, json: &Json, draft: Draft) -> Option<&'static str> {
-    let exclusive = EXCLUSIVE.iter().any(|one| one.0 == keyword);
+fn as_elsewhere(keyword: Keyword, json: &Json, draft: Draft) -> Option<&'static str> {
+    if !matches!(keyword, Keyword::ExclusiveMinimum | Keyword::ExclusiveMaximum) {
+        return None;
+    }
     match json {
-        Json::Bool(_) if exclusive && draft != Draft::Draft4 => Some("draft 4"),
-        Json::Number(_) if exclusive && draft == Draft::Draft4 => Some("drafts from 6 on"),
+        Json::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
+        Json::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
         _ => None,
     }
 }
@@ -165,11 +107,11 @@ fn unknown(keyword: &str, json: &Json) -> Option<String> {
         let asserts = json != &Json::Bool(false);
         return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
     }
-    if keyword.len() < 4 {
+    if keyword.len() < 4 || SILENT.contains(&keyword) {
         return None;
     }
-    let known = KEYWORDS.iter().map(|one| one.0).chain(["$defs"]);
-    let near = known.filter(|known| may_be_near(keyword, known));
+    let sorts = sorts(keyword);
+    let near = WORDS.iter().filter(|word| may_be_near(sorts, word.1)).map(|word| word.0);
     let lower = keyword.to_ascii_lowercase();
     let far = |known: &str| distance(&lower, &known.to_ascii_lowercase());
     let (far, meant) = near.map(|known| (far(known), known)).min()?;
@@ -180,13 +122,45 @@ fn unknown(keyword: &str, json: &Json) -> Option<String> {
     Some(format!("{keyword} is no keyword: {meant} may be meant"))
 }
 
-/// Whether two words may be as near as what is meant: a change adds one sort of letters at most,
-/// and takes one away.
-fn may_be_near(one: &str, other: &str) -> bool {
-    let sorts = |word: &str| {
-        word.bytes().fold(0u32, |set, byte| set | 1 << (byte.to_ascii_lowercase() & 31))
-    };
-    (sorts(one) ^ sorts(other)).count_ones() <= 4
+/// The keywords that may be meant, with their sorts of letters.
+const WORDS: [(&str, u32); MEANT] = {
+    let mut words = [("$defs", sorts("$defs")); MEANT];
+    let (mut at, mut to) = (0, 1);
+    while at < Keyword::ALL.len() {
+        if matches!(Keyword::ALL[at].used(), Use::Says(..)) {
+            let name = Keyword::ALL[at].name();
+            words[to] = (name, sorts(name));
+            to += 1;
+        }
+        at += 1;
+    }
+    words
+};
+
+/// Keywords that say something, and one that is often misspelled.
+const MEANT: usize = {
+    let (mut count, mut at) = (1, 0);
+    while at < Keyword::ALL.len() {
+        count += matches!(Keyword::ALL[at].used(), Use::Says(..)) as usize;
+        at += 1;
+    }
+    count
+};
+
+/// The sorts of letters in a word, as bits.
+const fn sorts(word: &str) -> u32 {
+    let (word, mut set, mut at) = (word.as_bytes(), 0, 0);
+    while at < word.len() {
+        set |= 1 << (word[at].to_ascii_lowercase() & 31);
+        at += 1;
+    }
+    set
+}
+
+/// Whether two words may be as near as what is meant, by their sorts of letters: a change adds one
+/// at most, and takes one away.
+fn may_be_near(one: u32, other: u32) -> bool {
+    (one ^ other).count_ones() <= 4
 }
 
 /// Letters to insert, delete or replace, neighbours swapped counting once.

@@ -1,5 +1,7 @@
 //! The theory of arrays: which conjunctions of statements some items satisfy.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
@@ -8,7 +10,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::NodeId;
 use crate::value::ValueId;
 
-type Ranges = Box<[(u32, u32, NodeId)]>;
+type Ranges = Arc<[(u32, u32, NodeId)]>;
 
 /// A conjunction of statements about the rest of an array.
 #[derive(Default)]

@@ -111,7 +111,7 @@ impl Core {
                 Atom::Owed(owed) => names.extend(&owed),
                 Atom::NamesIn(language) => tests.push(language),
                 Atom::Members(rules) => {
-                    for (which, _) in &rules {
+                    for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten());
                         names.extend(&which.others);
                         for &regex in which.found.iter().chain(&which.missing) {

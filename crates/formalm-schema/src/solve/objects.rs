@@ -1,6 +1,7 @@
 //! The theory of objects: which conjunctions of statements some members satisfy.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use formalm_automata::Error;
 
@@ -13,7 +14,7 @@ use crate::node::NodeId;
 #[derive(Clone)]
 enum Duty {
     /// To break one of these rules.
-    Member(Box<[(Which, NodeId)]>),
+    Member(Arc<[(Which, NodeId)]>),
     /// To have a name that is not in this language.
     Name(F),
 }
@@ -21,7 +22,7 @@ enum Duty {
 /// A conjunction of statements about the rest of an object.
 #[derive(Default)]
 struct Plan {
-    rules: Vec<Box<[(Which, NodeId)]>>,
+    rules: Vec<Arc<[(Which, NodeId)]>>,
     names_in: Vec<F>,
     owed: Vec<NameId>,
     /// Of each list a name that is left out.
@@ -104,7 +105,7 @@ impl Core {
                 Duty::Name(names) => tests.push(*names),
             }
         }
-        for (which, _) in plan.rules.iter().chain(broken).flatten() {
+        for (which, _) in plan.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
             plan.mentioned.extend(which.names.iter().flatten());
             plan.mentioned.extend(&which.others);
             for &regex in which.found.iter().chain(&which.missing) {

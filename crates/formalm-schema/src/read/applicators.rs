@@ -1,0 +1,98 @@
+//! Keywords that apply schemas to the value itself, or to some of its items.
+
+use referencing::Draft;
+use serde_json::Value as Json;
+
+use super::fields::{Fault, Fields, wrong};
+use super::words::Keyword;
+use super::{Place, Reader};
+use crate::node::{Part, Rule};
+
+impl<'r> Reader<'r> {
+    pub(super) fn contains(
+        &mut self,
+        fields: &Fields<'r>,
+        at: &Place<'r>,
+        rules: &mut Vec<Rule>,
+    ) -> Result<(), Fault> {
+        let Some(json) = fields.get(Keyword::Contains).filter(|_| at.draft != Draft::Draft4) else {
+            return Ok(());
+        };
+        let node = self.enter(json, at, Keyword::Contains, Part::Whole)?;
+        let (mut min, mut max) = (1, None);
+        if !at.is_legacy() {
+            min = fields.count(Keyword::MinContains)?.unwrap_or(1);
+            max = fields.count(Keyword::MaxContains)?;
+        }
+        rules.push(Rule::Contains { node, min, max, marks: !at.before_2020() });
+        Ok(())
+    }
+
+    pub(super) fn applicators(
+        &mut self,
+        fields: &Fields<'r>,
+        at: &Place<'r>,
+        rules: &mut Vec<Rule>,
+    ) -> Result<(), Fault> {
+        if let Some(all) = fields.list(Keyword::AllOf)? {
+            rules.push(Rule::All(self.enter_all(all, Keyword::AllOf, at)?));
+        }
+        if let Some(all) = fields.list(Keyword::AnyOf)? {
+            rules.push(Rule::Any(self.enter_all(all, Keyword::AnyOf, at)?));
+        }
+        if let Some(all) = fields.list(Keyword::OneOf)? {
+            rules.push(Rule::One(self.enter_all(all, Keyword::OneOf, at)?));
+        }
+        if let Some(json) = fields.get(Keyword::Not) {
+            rules.push(Rule::Not(self.enter(json, at, Keyword::Not, Part::Whole)?));
+        }
+        let conditions = !matches!(at.draft, Draft::Draft4 | Draft::Draft6);
+        if let Some(json) = fields.get(Keyword::If).filter(|_| conditions) {
+            let condition = self.enter(json, at, Keyword::If, Part::Whole)?;
+            let mut branch = |keyword: Keyword| {
+                let json = fields.get(keyword);
+                json.map(|json| self.enter(json, at, keyword, Part::Whole)).transpose()
+            };
+            let (then, other) = (branch(Keyword::Then)?, branch(Keyword::Else)?);
+            rules.push(Rule::If { condition, then, other });
+        }
+        Ok(())
+    }
+
+    pub(super) fn dependencies(
+        &mut self,
+        fields: &Fields<'r>,
+        at: &Place<'r>,
+        rules: &mut Vec<Rule>,
+    ) -> Result<(), Fault> {
+        for keyword in
+            [Keyword::Dependencies, Keyword::DependentRequired, Keyword::DependentSchemas]
+        {
+            if keyword != Keyword::Dependencies && at.is_legacy() {
+                continue;
+            }
+            for (name, json) in fields.object(keyword)?.into_iter().flatten() {
+                let parts = [keyword.name(), name];
+                let id = self.schema.names.intern(name);
+                match json {
+                    Json::Array(list) if keyword != Keyword::DependentSchemas => {
+                        let names = self.names(list, &parts)?;
+                        rules.push(Rule::NamesWith(id, names));
+                    }
+                    Json::String(_) if keyword == Keyword::Dependencies => {
+                        let names = self.names(std::slice::from_ref(json), &parts)?;
+                        rules.push(Rule::NamesWith(id, names));
+                    }
+                    _ if keyword == Keyword::DependentRequired => {
+                        return Err(wrong(&parts, "names are a list"));
+                    }
+                    _ => {
+                        let node = self.enter(json, at, keyword, Part::Name(id))?;
+                        rules.push(Rule::SchemaWith(id, node));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
