@@ -160,13 +160,12 @@ class Trees:
     def start(self) -> int: ...
 
 @final
-class JsonSchema:
-    """The text of a schema and how its members are written; no machine yet."""
+class SchemaOptions:
+    """How the members of a schema are written, and what of it is enforced."""
 
     def __new__(
         cls,
-        text: str,
-        resources: Sequence[tuple[str, str]],
+        *,
         order: str,
         blanks: int,
         layout: tuple[str | None, str, str, str] | None,
@@ -176,6 +175,14 @@ class JsonSchema:
         takes_more: bool,
         depth: int | None,
         approximate: bool,
+    ) -> SchemaOptions: ...
+
+@final
+class JsonSchema:
+    """The text of a schema and how its members are written; no machine yet."""
+
+    def __new__(
+        cls, text: str, resources: Sequence[tuple[str, str]], options: SchemaOptions
     ) -> JsonSchema: ...
     def difference(self, other: JsonSchema) -> tuple[Automaton | None, list[tuple[str, str, str]]]:
         """The machine of the instances that are none of another schema, None if there are none;
@@ -360,8 +367,7 @@ class Constraint:
         cls,
         automaton: Automaton,
         vocabulary: Vocabulary,
-        *,
-        memory_limit_bytes: int = ...,
+        memory_limit_bytes: int | None = None,
         width: int | None = None,
         encoder: Encoder | None = None,
         begins: bool = True,

@@ -98,19 +98,14 @@ class Constraint:
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
                 raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
         self.language = as_language(language)
-        check_marks(self.language, vocabulary)
+        if self.language._parts:
+            check_marks(self.language, vocabulary)
         self.vocabulary = vocabulary
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self._automaton(state_limit)
-        limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
         encoder = vocabulary.encoder() if tokenization == "canonical" else None
         self.core = _core.Constraint(
-            automaton,
-            vocabulary.core,
-            width=width,
-            encoder=encoder,
-            begins=self._begins,
-            **limit,
+            automaton, vocabulary.core, memory_limit_bytes, width, encoder, self._begins
         )
 
     def _automaton(self, state_limit: int | None) -> _core.Automaton:
@@ -177,7 +172,7 @@ class Constraint:
             If no member goes on after them in canonical tokens; :func:`~formalm.continuation`
             gives tokens back until one does.
         """
-        ids = token_ids(after)
+        ids = [] if type(after) is tuple and not after else token_ids(after)
         if not ids and self._begins:
             return Matcher(self, self.core.matcher())
         self._check_range(ids)

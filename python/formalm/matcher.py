@@ -102,10 +102,12 @@ class Matcher:
     def __init__(self, constraint: Constraint, core: _core.Matcher) -> None:
         self.constraint = constraint
         self.core = core
+        # Bound once: a wrapper's own call would cost a tenth of a mask.
+        self.fill_bitmask = core.fill_bitmask
+        self.advance = core.advance
 
     def __getattr__(self, name: str) -> Any:
-        # Asked for what is not there yet. A call is bound once, as a wrapper's own call would cost
-        # a tenth of a mask, and not before, as most matchers need few of them.
+        # The other calls are bound when they are first asked for: most matchers need few of them.
         if name not in CALLS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         call = getattr(self.core, name)

@@ -41,16 +41,17 @@ impl Constraint {
 #[pymethods]
 impl Constraint {
     #[new]
-    #[pyo3(signature = (automaton, vocabulary, *, memory_limit_bytes=MEMORY_LIMIT_BYTES, width=None, encoder=None, begins=true))]
+    #[pyo3(signature = (automaton, vocabulary, memory_limit_bytes=None, width=None, encoder=None, begins=true))]
     fn new(
         py: Python<'_>,
         automaton: &Automaton,
         vocabulary: &Vocabulary,
-        memory_limit_bytes: usize,
+        memory_limit_bytes: Option<usize>,
         width: Option<usize>,
         encoder: Option<&Encoder>,
         begins: bool,
     ) -> PyResult<Constraint> {
+        let memory_limit_bytes = memory_limit_bytes.unwrap_or(MEMORY_LIMIT_BYTES);
         let size = vocabulary.inner.len();
         let width = width.unwrap_or(size);
         if width < size {

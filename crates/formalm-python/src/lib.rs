@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::parser::Parser;
     #[pymodule_export]
-    use super::schema::JsonSchema;
+    use super::schema::{JsonSchema, SchemaOptions};
     #[pymodule_export]
     use super::trees::Trees;
     #[pymodule_export]

@@ -75,15 +75,19 @@ fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> Py
     })
 }
 
+/// How the members of schemas are written, and what of them is enforced.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct SchemaOptions {
+    options: Options,
+}
+
 #[pymethods]
-impl JsonSchema {
+impl SchemaOptions {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
-    #[pyo3(signature = (text, resources, order, blanks, layout, numbers, escapes, formats, takes_more, depth, approximate))]
+    #[pyo3(signature = (*, order, blanks, layout, numbers, escapes, formats, takes_more, depth, approximate))]
     fn new(
         py: Python<'_>,
-        text: &str,
-        resources: Vec<(String, String)>,
         order: &str,
         blanks: u8,
         layout: Option<(Option<String>, String, String, String)>,
@@ -93,7 +97,7 @@ impl JsonSchema {
         takes_more: bool,
         depth: Option<u32>,
         approximate: bool,
-    ) -> PyResult<JsonSchema> {
+    ) -> PyResult<SchemaOptions> {
         let order = match order {
             "schema" => Order::Schema,
             "any" => Order::Any,
@@ -143,13 +147,26 @@ impl JsonSchema {
             depth,
             approximate,
         };
+        Ok(SchemaOptions { options })
+    }
+}
+
+#[pymethods]
+impl JsonSchema {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        resources: Vec<(String, String)>,
+        options: &SchemaOptions,
+    ) -> PyResult<JsonSchema> {
         let read = |text: &str| {
             Document::read(text).map_err(|error| errors::failure(py, &error, Some(text)))
         };
         let schema = read(text)?;
         let resources: PyResult<Vec<(String, Document)>> =
             resources.into_iter().map(|(uri, text)| Ok((uri, read(&text)?))).collect();
-        Ok(JsonSchema { schema, resources: resources?, options })
+        Ok(JsonSchema { schema, resources: resources?, options: options.options })
     }
 
     /// The machine of the instances that are none of another schema, none if there are none; and

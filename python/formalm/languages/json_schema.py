@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.errors import LanguageError, TokenError
 from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson, whole_json
 from formalm.languages.schema_comparison import SchemaQuestions
 from formalm.languages.schema_notes import SchemaNote, SchemaPath, paths_of
-from formalm.languages.schema_options import (
-    OPTIONS,
-    blanks_between,
-    changed,
-    check_flag,
-    check_text,
-    enforced_formats,
-)
+from formalm.languages.schema_options import OPTIONS, changed, checked_options, known_options
 from formalm.languages.schema_text import resource_texts, schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
@@ -124,27 +117,19 @@ class JsonSchema(SchemaQuestions, Language):
         approximate: bool = False,
         resources: Mapping[str, object] | None = None,
     ) -> None:
-        most, layout = blanks_between(blanks, indent, separators)
-        if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
-            raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
-        check_flag("additional_properties", additional_properties)
-        check_flag("approximate", approximate)
-        check_text("order", order)
-        check_text("numbers", numbers)
-        check_text("escapes", escapes)
-        enforced = enforced_formats(formats)
+        written: tuple[Any, ...] = (
+            *(order, blanks, indent, separators, numbers, escapes),
+            *(formats, additional_properties, max_depth, approximate),
+        )
+        try:
+            options, core = known_options(*written)
+        except TypeError:
+            # A list among them cannot be looked up.
+            options, core = checked_options(*written)
         text = schema if type(schema) is str else schema_text(schema)
         others = () if resources is None else resource_texts(resources)
-        separators = None if separators is None else (separators[0], separators[1])
-        super().__init__(
-            *(text, order, blanks, indent, separators, numbers, escapes),
-            *(enforced, additional_properties, max_depth, approximate, others),
-        )
-        names = None if enforced is True else list(enforced or ())
-        self._schema = _core.JsonSchema(
-            *(text, others, order, most, layout, numbers, escapes),
-            *(names, additional_properties, max_depth, approximate),
-        )
+        super().__init__(text, options, others)
+        self._schema = _core.JsonSchema(text, others, core)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _again, self._arguments
@@ -157,12 +142,12 @@ class JsonSchema(SchemaQuestions, Language):
     @property
     def options(self) -> dict[str, Any]:
         """The options by name, resources aside."""
-        return dict(zip(OPTIONS, self._arguments[1:], strict=False))
+        return dict(zip(OPTIONS, self._arguments[1], strict=True))  # type: ignore[call-overload]
 
     @property
     def resources(self) -> dict[str, str]:
         """The schemas that this one may refer to, by URI, as JSON texts."""
-        return dict(self._arguments[len(OPTIONS) + 1])  # type: ignore[call-overload, no-any-return]
+        return dict(self._arguments[2])  # type: ignore[call-overload, no-any-return]
 
     def varied(self, schema: object = None, **options: Any) -> JsonSchema:
         """The schema, or another one with its resources, with some options changed."""
@@ -266,9 +251,6 @@ class JsonSchema(SchemaQuestions, Language):
         return f"JsonSchema({', '.join(parts)})"
 
 
-def _again(text: str, *options: Any) -> JsonSchema:
+def _again(text: str, options: Iterable[Any], resources: Iterable[tuple[str, str]]) -> JsonSchema:
     """A schema from its description, for pickles and copies."""
-    *options_by_name, resources = options
-    return JsonSchema(
-        text, resources=dict(resources), **dict(zip(OPTIONS, options_by_name, strict=True))
-    )
+    return JsonSchema(text, resources=dict(resources), **dict(zip(OPTIONS, options, strict=True)))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
+from formalm import _core
 from formalm.errors import ArgumentError
 
-__all__ = [
-    "OPTIONS",
-    "blanks_between",
-    "changed",
-    "check_flag",
-    "check_text",
-    "enforced_formats",
-]
+__all__ = ["OPTIONS", "changed", "checked_options", "known_options"]
 
 MAX_BLANKS = 255
 
@@ -101,13 +96,45 @@ def enforced_formats(formats: object) -> bool | tuple[str, ...]:
     return tuple(sorted(set(names))) or False
 
 
-def check_flag(name: str, value: object) -> None:
-    """Refuse what is no truth value."""
-    if type(value) is not bool:
-        raise ArgumentError(f"{name} is True or False, not {value!r}")
+def checked_options(
+    order: object,
+    blanks: object,
+    indent: object,
+    separators: Any,
+    numbers: object,
+    escapes: object,
+    formats: object,
+    additional_properties: object,
+    max_depth: object,
+    approximate: object,
+) -> tuple[tuple[Any, ...], _core.SchemaOptions]:
+    """Options as a language keeps them, in the order of `OPTIONS`, and as the core has them."""
+    most, layout = blanks_between(blanks, indent, separators)
+    if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
+        raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
+    flags = (("additional_properties", additional_properties), ("approximate", approximate))
+    for name, flag in flags:
+        if type(flag) is not bool:
+            raise ArgumentError(f"{name} is True or False, not {flag!r}")
+    enforced = enforced_formats(formats)
+    texts = (("order", order), ("numbers", numbers), ("escapes", escapes))
+    for name, value in texts:
+        if not isinstance(value, str):
+            raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
+    core = _core.SchemaOptions(
+        **dict(texts),  # type: ignore[arg-type]
+        blanks=most,
+        layout=layout,
+        formats=None if enforced is True else list(enforced or ()),
+        takes_more=bool(additional_properties),
+        depth=max_depth,
+        approximate=bool(approximate),
+    )
+    separators = None if separators is None else (separators[0], separators[1])
+    gaps = (blanks, indent, separators)
+    kept = (enforced, additional_properties, max_depth, approximate)
+    return (order, *gaps, numbers, escapes, *kept), core
 
 
-def check_text(name: str, value: object) -> None:
-    """Refuse what is no text."""
-    if not isinstance(value, str):
-        raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
+#: The same, looked up where they were checked before: schemas of one program have few options.
+known_options = lru_cache(maxsize=64, typed=True)(checked_options)
