@@ -1,9 +1,12 @@
 //! The text of a schema, parsed.
 
+use std::sync::OnceLock;
+
 use formalm_automata::{Error, Resource, Span};
 use serde_json::Value as Json;
 
 use crate::nested::{self, nesting};
+use crate::tree::Tree;
 
 /// Arrays and objects within each other.
 const MAX_NESTING: u64 = 500;
@@ -13,7 +16,12 @@ const USUAL_NESTING: u64 = 100;
 
 /// A parsed JSON text: numbers keep their digits, members their order.
 #[derive(Clone, Debug)]
-pub struct Document(pub(crate) Json);
+pub struct Document {
+    /// The text as a table, where it was read so.
+    pub(crate) tree: Option<Tree>,
+    /// As the usual reader has it: what was not read as a table, and what is asked for so.
+    value: OnceLock<Json>,
+}
 
 impl Document {
     /// Reads a text.
@@ -22,21 +30,37 @@ impl Document {
     ///
     /// [`Error::Language`] if it is no JSON; [`Error::Limit`] if it is nested too deeply.
     pub fn read(text: &str) -> Result<Document, Error> {
-        let needed = nesting(text);
-        if needed > MAX_NESTING {
-            let resource = Resource::Nesting;
-            return Err(Error::Limit { resource, needed, allowed: MAX_NESTING });
+        match Tree::read(text) {
+            Some(tree) => Ok(Document { tree: Some(tree), value: OnceLock::new() }),
+            None => parsed(text).map(Document::from),
         }
-        if needed > USUAL_NESTING {
-            let read = nested::read(text).map(Document);
-            return read.map_err(|at| no_json(text[..at].chars().count(), ""));
-        }
-        serde_json::from_str(text).map(Document).map_err(|error| {
-            let lines = text.lines().take(error.line().saturating_sub(1));
-            let before: usize = lines.map(|line| line.chars().count() + 1).sum();
-            no_json(before + error.column().saturating_sub(1), &format!(": {error}"))
-        })
     }
+
+    /// The document as the usual reader has it.
+    pub(crate) fn value(&self) -> Result<&Json, Error> {
+        if let Some(value) = self.value.get() {
+            return Ok(value);
+        }
+        let value = parsed(self.tree.as_ref().map_or("", Tree::source))?;
+        Ok(self.value.get_or_init(|| value))
+    }
+}
+
+/// A text as the usual reader has it.
+fn parsed(text: &str) -> Result<Json, Error> {
+    let needed = nesting(text);
+    if needed > MAX_NESTING {
+        let resource = Resource::Nesting;
+        return Err(Error::Limit { resource, needed, allowed: MAX_NESTING });
+    }
+    if needed > USUAL_NESTING {
+        return nested::read(text).map_err(|at| no_json(text[..at].chars().count(), ""));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let lines = text.lines().take(error.line().saturating_sub(1));
+        let before: usize = lines.map(|line| line.chars().count() + 1).sum();
+        no_json(before + error.column().saturating_sub(1), &format!(": {error}"))
+    })
 }
 
 fn no_json(start: usize, why: &str) -> Error {
@@ -46,6 +70,6 @@ fn no_json(start: usize, why: &str) -> Error {
 
 impl From<Json> for Document {
     fn from(json: Json) -> Document {
-        Document(json)
+        Document { tree: None, value: OnceLock::from(json) }
     }
 }

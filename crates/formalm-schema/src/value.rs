@@ -1,10 +1,10 @@
 //! JSON values up to JSON Schema's equality: `1` is `1.0`, and members have no order.
 
 use rustc_hash::FxHashMap;
-use serde_json::Value as Json;
 
 use crate::decimal::Decimal;
 use crate::names::{NameId, Names};
+use crate::tree::{Shape, Source};
 
 /// An interned value: equal ids are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,20 +48,20 @@ impl Values {
     }
 
     /// The id of a parsed value; `None` if a number in it has too many digits.
-    pub(crate) fn read(&mut self, json: &Json, names: &mut Names) -> Option<ValueId> {
-        let value = match json {
-            Json::Null => Value::Null,
-            Json::Bool(truth) => Value::Bool(*truth),
-            Json::Number(number) => Value::Number(Decimal::parse(number.as_str())?),
-            Json::String(text) => Value::String(text.clone()),
-            Json::Array(items) => {
+    pub(crate) fn read<'r>(&mut self, json: impl Source<'r>, names: &mut Names) -> Option<ValueId> {
+        let value = match json.shape() {
+            Shape::Null => Value::Null,
+            Shape::Bool(truth) => Value::Bool(truth),
+            Shape::Number(number) => Value::Number(Decimal::parse(number)?),
+            Shape::Text(text) => Value::String(text.to_owned()),
+            Shape::Array => {
                 let items: Option<Vec<_>> =
-                    items.iter().map(|item| self.read(item, names)).collect();
+                    json.parts().map(|(_, item)| self.read(item, names)).collect();
                 Value::Array(items?.into())
             }
-            Json::Object(members) => {
-                let mut list = Vec::with_capacity(members.len());
-                for (name, member) in members {
+            Shape::Object => {
+                let mut list = Vec::new();
+                for (name, member) in json.parts() {
                     list.push((names.intern(name), self.read(member, names)?));
                 }
                 list.sort_unstable();

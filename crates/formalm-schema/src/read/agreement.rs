@@ -21,10 +21,14 @@ fn told(read: Result<Schema, formalm_automata::Error>) -> Result<String, String>
 
 /// Whether a document is plain; it is read alike in any case.
 fn agrees(schema: &Json) -> bool {
-    let document = Document::from(schema.clone());
     let options = Options::default();
-    let with_registry = read_beside(Schema::default(), &document, &[], options);
-    assert_eq!(told(read(&document, &[], options)), told(with_registry), "{schema}");
+    let from_value = Document::from(schema.clone());
+    let from_text = Document::read(&schema.to_string()).expect("a text of JSON");
+    let with_registry = told(read_beside(Schema::default(), &from_value, &[], options));
+    for document in [from_value, from_text] {
+        assert_eq!(told(read(&document, &[], options)), with_registry, "{schema}");
+        assert_eq!(told(read_beside(Schema::default(), &document, &[], options)), with_registry);
+    }
     plain::draft(schema).is_some()
 }
 

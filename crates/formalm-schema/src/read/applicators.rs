@@ -1,18 +1,18 @@
 //! Keywords that apply schemas to the value itself, or to some of its items.
 
 use referencing::Draft;
-use serde_json::Value as Json;
 
 use super::fields::{Fault, Fields, wrong};
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::node::{Part, Rule};
+use crate::tree::{Shape, Source};
 
-impl<'r> Reader<'r> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     pub(super) fn contains(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         let Some(json) = fields.get(Keyword::Contains).filter(|_| at.draft != Draft::Draft4) else {
@@ -30,8 +30,8 @@ impl<'r> Reader<'r> {
 
     pub(super) fn applicators(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         if let Some(all) = fields.list(Keyword::AllOf)? {
@@ -61,8 +61,8 @@ impl<'r> Reader<'r> {
 
     pub(super) fn dependencies(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         for keyword in
@@ -71,16 +71,16 @@ impl<'r> Reader<'r> {
             if keyword != Keyword::Dependencies && at.is_legacy() {
                 continue;
             }
-            for (name, json) in fields.object(keyword)?.into_iter().flatten() {
+            for (name, json) in fields.object(keyword)?.into_iter().flat_map(J::parts) {
                 let parts = [keyword.name(), name];
                 let id = self.schema.names.intern(name);
-                match json {
-                    Json::Array(list) if keyword != Keyword::DependentSchemas => {
-                        let names = self.names(list, &parts)?;
+                match json.shape() {
+                    Shape::Array if keyword != Keyword::DependentSchemas => {
+                        let names = self.names(json.parts().map(|part| part.1), &parts)?;
                         rules.push(Rule::NamesWith(id, names));
                     }
-                    Json::String(_) if keyword == Keyword::Dependencies => {
-                        let names = self.names(std::slice::from_ref(json), &parts)?;
+                    Shape::Text(_) if keyword == Keyword::Dependencies => {
+                        let names = self.names([json].into_iter(), &parts)?;
                         rules.push(Rule::NamesWith(id, names));
                     }
                     _ if keyword == Keyword::DependentRequired => {

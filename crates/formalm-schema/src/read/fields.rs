@@ -2,12 +2,12 @@
 
 use formalm_automata::Error;
 use num_traits::ToPrimitive;
-use serde_json::{Map, Value as Json};
 
 use super::Reader;
 use super::words::Keyword;
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::names::NameId;
+use crate::tree::{Shape, Source};
 
 /// What is wrong with a schema: at which part of it, or something larger.
 pub(super) enum Fault {
@@ -28,23 +28,23 @@ pub(super) fn wrong(parts: &[&str], message: impl std::fmt::Display) -> Fault {
 }
 
 /// The members of a schema by keyword.
-pub(super) struct Fields<'r> {
-    pub(super) map: &'r Map<String, Json>,
-    values: [Option<&'r Json>; Keyword::ALL.len()],
+pub(super) struct Fields<J> {
+    pub(super) schema: J,
+    values: [Option<J>; Keyword::ALL.len()],
 }
 
-impl<'r> Fields<'r> {
-    pub(super) fn of(map: &'r Map<String, Json>) -> Fields<'r> {
+impl<'r, J: Source<'r>> Fields<J> {
+    pub(super) fn of(schema: J) -> Fields<J> {
         let mut values = [None; Keyword::ALL.len()];
-        for (name, json) in map {
+        for (name, json) in schema.parts() {
             if let Some(keyword) = Keyword::of(name) {
                 values[keyword as usize] = Some(json);
             }
         }
-        Fields { map, values }
+        Fields { schema, values }
     }
 
-    pub(super) fn get(&self, keyword: Keyword) -> Option<&'r Json> {
+    pub(super) fn get(&self, keyword: Keyword) -> Option<J> {
         self.values[keyword as usize]
     }
 
@@ -55,9 +55,9 @@ impl<'r> Fields<'r> {
     /// The value of a keyword as an exact number.
     pub(super) fn number(&self, keyword: Keyword) -> Result<Option<Decimal>, Fault> {
         let name = keyword.name();
-        match self.get(keyword) {
+        match self.get(keyword).map(J::shape) {
             None => Ok(None),
-            Some(Json::Number(number)) => match Decimal::parse(number.as_str()) {
+            Some(Shape::Number(number)) => match Decimal::parse(number) {
                 Some(decimal) => Ok(Some(decimal)),
                 None => {
                     let message = format!("a number has more than {MAX_DIGITS} digits");
@@ -78,47 +78,51 @@ impl<'r> Fields<'r> {
         Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(u64::MAX / 4)))
     }
 
-    pub(super) fn list(&self, keyword: Keyword) -> Result<Option<&'r [Json]>, Fault> {
+    pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
         match self.get(keyword) {
-            None => Ok(None),
-            Some(Json::Array(list)) => Ok(Some(list)),
-            Some(_) => Err(wrong(&[keyword.name()], format!("{} is a list", keyword.name()))),
+            Some(json) if !json.is_array() => {
+                Err(wrong(&[keyword.name()], format!("{} is a list", keyword.name())))
+            }
+            list => Ok(list),
         }
     }
 
-    pub(super) fn object(&self, keyword: Keyword) -> Result<Option<&'r Map<String, Json>>, Fault> {
+    pub(super) fn object(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
         match self.get(keyword) {
-            None => Ok(None),
-            Some(Json::Object(object)) => Ok(Some(object)),
-            Some(_) => Err(wrong(&[keyword.name()], format!("{} is an object", keyword.name()))),
+            Some(json) if !json.is_object() => {
+                Err(wrong(&[keyword.name()], format!("{} is an object", keyword.name())))
+            }
+            object => Ok(object),
         }
     }
 
     pub(super) fn text(&self, keyword: Keyword) -> Result<Option<&'r str>, Fault> {
-        match self.get(keyword) {
-            None => Ok(None),
-            Some(Json::String(text)) => Ok(Some(text)),
-            Some(_) => Err(wrong(&[keyword.name()], format!("{} is a text", keyword.name()))),
+        match self.get(keyword).map(J::text) {
+            Some(None) => Err(wrong(&[keyword.name()], format!("{} is a text", keyword.name()))),
+            text => Ok(text.flatten()),
         }
     }
 
     pub(super) fn truth(&self, keyword: Keyword) -> Result<bool, Fault> {
-        match self.get(keyword) {
-            None => Ok(false),
-            Some(Json::Bool(truth)) => Ok(*truth),
-            Some(_) => {
+        match self.get(keyword).map(J::truth) {
+            Some(None) => {
                 Err(wrong(&[keyword.name()], format!("{} is true or false", keyword.name())))
             }
+            truth => Ok(truth.flatten() == Some(true)),
         }
     }
 }
 
-impl Reader<'_> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     /// A list of names.
-    pub(super) fn names(&mut self, list: &[Json], parts: &[&str]) -> Result<Vec<NameId>, Fault> {
-        let mut names = Vec::with_capacity(list.len());
+    pub(super) fn names(
+        &mut self,
+        list: impl Iterator<Item = J>,
+        parts: &[&str],
+    ) -> Result<Vec<NameId>, Fault> {
+        let mut names = Vec::new();
         for one in list {
-            let Json::String(name) = one else {
+            let Some(name) = one.text() else {
                 return Err(wrong(parts, "names of members are texts"));
             };
             names.push(self.schema.names.intern(name));

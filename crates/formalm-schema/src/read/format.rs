@@ -1,24 +1,23 @@
 //! The keyword `format`.
 
-use serde_json::Value as Json;
-
 use super::fields::{Fault, Fields};
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::formats;
 use crate::node::Rule;
 use crate::options::Formats;
+use crate::tree::Source;
 
-impl<'r> Reader<'r> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     pub(super) fn format(
         &mut self,
-        fields: &Fields<'_>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
-        let Some(Json::String(name)) = fields.get(Keyword::Format) else { return Ok(()) };
+        let Some(name) = fields.get(Keyword::Format).and_then(J::text) else { return Ok(()) };
         let key = format!("f{name}");
-        let is_known = formats::NAMES.contains(&name.as_str());
+        let is_known = formats::NAMES.contains(&name);
         if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
         {
             let message = match self.options.formats {

@@ -7,6 +7,7 @@ use super::resources::draft_of;
 use super::unread::name;
 use super::words::Keyword;
 use super::{Place, Reader};
+use crate::tree::Source;
 
 /// Keywords that are texts, and the drafts that have them.
 const TEXTS: [(Keyword, Draft, Draft); 5] = {
@@ -20,9 +21,9 @@ const TEXTS: [(Keyword, Draft, Draft); 5] = {
     ]
 };
 
-impl Reader<'_> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     /// Refuses what names nothing, and tells of a draft that is read as another.
-    pub(super) fn identity(&mut self, fields: &Fields<'_>, at: &Place<'_>) -> Result<(), Fault> {
+    pub(super) fn identity(&mut self, fields: &Fields<J>, at: &Place<'r, J>) -> Result<(), Fault> {
         for (keyword, first, last) in TEXTS {
             if first <= at.draft && at.draft <= last {
                 fields.text(keyword)?;

@@ -3,7 +3,6 @@
 use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{Error, Expression, Resource};
 use referencing::Draft;
-use serde_json::Value as Json;
 
 use super::fields::{Fault, Fields, wrong};
 use super::words::Keyword;
@@ -11,15 +10,16 @@ use super::{Place, Reader};
 use crate::formula::Which;
 use crate::node::{Effect, Node, NodeId, Part, RegexId, Rule, Type};
 use crate::pattern;
+use crate::tree::Source;
 
 /// Characters counted in a text.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
 
-impl<'r> Reader<'r> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     pub(super) fn keywords(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         validates: bool,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
@@ -51,18 +51,16 @@ impl<'r> Reader<'r> {
 
     fn types(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         let Some(json) = fields.get(Keyword::Type) else { return Ok(()) };
-        let named = match json {
-            Json::Array(list) => list.as_slice(),
-            one => std::slice::from_ref(one),
-        };
+        let list = json.parts().filter(|_| json.is_array()).map(|part| part.1);
+        let named = list.chain((!json.is_array()).then_some(json));
         let (mut types, mut integer) = (Vec::new(), false);
         for one in named {
-            types.push(match one.as_str() {
+            types.push(match one.text() {
                 Some("null") => Type::Null,
                 Some("boolean") => Type::Bool,
                 Some("string") => Type::String,
@@ -74,7 +72,8 @@ impl<'r> Reader<'r> {
                     continue;
                 }
                 _ => {
-                    let message = format!("there is no type {one}");
+                    let shown = one.value().map(ToString::to_string).unwrap_or_default();
+                    let message = format!("there is no type {shown}");
                     return Err(wrong(&["type"], message));
                 }
             });
@@ -89,18 +88,19 @@ impl<'r> Reader<'r> {
 
     fn values(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         let constant = fields.get(Keyword::Const).filter(|_| at.draft != Draft::Draft4);
         let lists = [
-            fields.list(Keyword::Enum)?.map(|all| (all, "enum")),
-            constant.map(|one| (std::slice::from_ref(one), "const")),
+            fields.list(Keyword::Enum)?.map(|all| (all, true, "enum")),
+            constant.map(|one| (one, false, "const")),
         ];
-        for (all, keyword) in lists.into_iter().flatten() {
-            let mut ids = Vec::with_capacity(all.len());
-            for json in all {
+        for (json, is_list, keyword) in lists.into_iter().flatten() {
+            let mut ids = Vec::new();
+            let all = json.parts().filter(|_| is_list).map(|part| part.1);
+            for json in all.chain((!is_list).then_some(json)) {
                 let schema = &mut self.schema;
                 let id = schema
                     .values
@@ -115,13 +115,13 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    fn numbers(&mut self, fields: &Fields<'r>, rules: &mut Vec<Rule>) -> Result<(), Fault> {
+    fn numbers(&mut self, fields: &Fields<J>, rules: &mut Vec<Rule>) -> Result<(), Fault> {
         for (bound, exclusive, lower) in [
             (Keyword::Minimum, Keyword::ExclusiveMinimum, true),
             (Keyword::Maximum, Keyword::ExclusiveMaximum, false),
         ] {
             // Draft 4 says by a truth value whether the bound itself is left out.
-            let strict = matches!(fields.get(exclusive), Some(Json::Bool(true)));
+            let strict = fields.get(exclusive).and_then(J::truth) == Some(true);
             if let Some(number) = fields.number(bound)? {
                 rules.push(match (lower, strict) {
                     (true, false) => Rule::Least(number),
@@ -130,7 +130,7 @@ impl<'r> Reader<'r> {
                     (false, true) => Rule::Below(number),
                 });
             }
-            if !matches!(fields.get(exclusive), Some(Json::Bool(_)))
+            if fields.get(exclusive).and_then(J::truth).is_none()
                 && let Some(number) = fields.number(exclusive)?
             {
                 rules.push(if lower { Rule::Above(number) } else { Rule::Below(number) });
@@ -147,8 +147,8 @@ impl<'r> Reader<'r> {
 
     fn texts(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         let min = fields.count(Keyword::MinLength)?.unwrap_or(0);
@@ -179,7 +179,12 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    fn pattern(&mut self, source: &str, at: &Place<'r>, parts: &[&str]) -> Result<RegexId, Fault> {
+    fn pattern(
+        &mut self,
+        source: &str,
+        at: &Place<'r, J>,
+        parts: &[&str],
+    ) -> Result<RegexId, Fault> {
         let key = format!("p{source}");
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             return Ok(id);
@@ -211,9 +216,9 @@ impl<'r> Reader<'r> {
         })
     }
 
-    fn counts(&mut self, fields: &Fields<'r>, rules: &mut Vec<Rule>) -> Result<(), Fault> {
-        if let Some(json) = fields.list(Keyword::Required)? {
-            let names = self.names(json, &["required"])?;
+    fn counts(&mut self, fields: &Fields<J>, rules: &mut Vec<Rule>) -> Result<(), Fault> {
+        if let Some(list) = fields.list(Keyword::Required)? {
+            let names = self.names(list.parts().map(|part| part.1), &["required"])?;
             rules.push(Rule::Required(names));
         }
         if let Some(min) = fields.count(Keyword::MinProperties)? {
@@ -236,13 +241,13 @@ impl<'r> Reader<'r> {
 
     fn members(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
         let mut members: Vec<(Which, NodeId)> = Vec::new();
         let mut declared = Vec::new();
-        for (name, json) in fields.object(Keyword::Properties)?.into_iter().flatten() {
+        for (name, json) in fields.object(Keyword::Properties)?.into_iter().flat_map(J::parts) {
             let id = self.schema.names.intern(name);
             declared.push(id);
             let which = Which {
@@ -255,13 +260,15 @@ impl<'r> Reader<'r> {
         }
         declared.sort_unstable();
         let mut patterns = Vec::new();
-        for (source, json) in fields.object(Keyword::PatternProperties)?.into_iter().flatten() {
+        for (source, json) in
+            fields.object(Keyword::PatternProperties)?.into_iter().flat_map(J::parts)
+        {
             let id = self.pattern(source, at, &["patternProperties", source])?;
             patterns.push(id);
             let found: &[RegexId] = if self.schema.takes_all(id) { &[] } else { &[id] };
             let found = found.into();
             let which = Which { names: None, others: [].into(), found, missing: [].into() };
-            let part = Part::Text(source.as_str().into());
+            let part = Part::Text(source.into());
             members.push((which, self.enter(json, at, Keyword::PatternProperties, part)?));
         }
         patterns.sort_unstable();
@@ -299,11 +306,11 @@ impl<'r> Reader<'r> {
 
     fn items(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), Fault> {
-        let old_form = matches!(fields.get(Keyword::Items), Some(Json::Array(_)));
+        let old_form = fields.get(Keyword::Items).is_some_and(J::is_array);
         let (prefix, rest) = match (at.before_2020(), old_form) {
             (false, false) => (Some(Keyword::PrefixItems), Keyword::Items),
             (true, false) => (None, Keyword::Items),
@@ -317,10 +324,10 @@ impl<'r> Reader<'r> {
         if let Some(prefix) = prefix
             && let Some(all) = fields.list(prefix)?
         {
-            for (index, node) in self.enter_all(all, prefix, at)?.into_iter().enumerate() {
-                ranges.push((index as u32, index as u32 + 1, node));
+            for node in self.enter_all(all, prefix, at)? {
+                ranges.push((first, first + 1, node));
+                first += 1;
             }
-            first = all.len() as u32;
         }
         if let Some(json) = fields.get(rest) {
             ranges.push((first, u32::MAX, self.enter(json, at, rest, Part::Whole)?));

@@ -25,6 +25,7 @@ use serde_json::Value as Json;
 use crate::document::Document;
 use crate::node::{Effect, Node, NodeId, Note, Part, Rule, Schema, Spot, push_part};
 use crate::options::Options;
+use crate::tree::Source;
 use fields::{Fault, Fields, wrong};
 use references::Base;
 use resources::{draft_of, registry};
@@ -47,15 +48,15 @@ pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<
 }
 
 /// A schema that is still to be read, and where it stands.
-struct Pending<'r> {
-    json: &'r Json,
-    at: Place<'r>,
+struct Pending<'r, J> {
+    json: J,
+    at: Place<'r, J>,
 }
 
 /// The surroundings of a subschema.
 #[derive(Clone)]
-struct Place<'r> {
-    base: Base<'r>,
+struct Place<'r, J> {
+    base: Base<'r, J>,
     draft: Draft,
     node: NodeId,
 }
@@ -67,11 +68,11 @@ struct Key {
     scope: Vec<String>,
 }
 
-struct Reader<'r> {
+struct Reader<'r, J> {
     schema: Schema,
     options: Options,
     ids: FxHashMap<Key, NodeId>,
-    pending: Vec<Pending<'r>>,
+    pending: Vec<Pending<'r, J>>,
     dynamic: bool,
 }
 
@@ -81,16 +82,24 @@ pub(crate) fn read(
     resources: &[(String, Document)],
     options: Options,
 ) -> Result<Schema, Error> {
-    if resources.is_empty()
-        && let Some(draft) = plain::draft(&schema.0)
-    {
-        let mut reader = Reader::new(Schema::default(), options, false);
-        if reader.read(&schema.0, Base::Document(&schema.0), draft).is_ok() {
-            return Ok(reader.schema);
+    if resources.is_empty() {
+        let read = match &schema.tree {
+            Some(tree) => read_plain(tree.root(), options),
+            None => read_plain(schema.value()?, options),
+        };
+        if let Some(schema) = read {
+            return Ok(schema);
         }
-        // What is wrong is told below.
     }
     read_beside(Schema::default(), schema, resources, options)
+}
+
+/// Reads a plain document; `None` if it is not plain, or something is wrong with it.
+fn read_plain<'r>(json: impl Source<'r>, options: Options) -> Option<Schema> {
+    let draft = plain::draft(json)?;
+    let mut reader = Reader::new(Schema::default(), options, false);
+    reader.read(json, Base::Document(json), draft).ok()?;
+    Some(reader.schema)
 }
 
 /// The same beside what was read before: nodes are added, and the root is that of this text.
@@ -100,11 +109,13 @@ pub(crate) fn read_beside(
     resources: &[(String, Document)],
     options: Options,
 ) -> Result<Schema, Error> {
-    let json = &schema.0;
-    let (registry, base, draft) = registry(json, resources)?;
+    let json = schema.value()?;
+    let others: Result<Vec<(&str, &Json)>, Error> =
+        resources.iter().map(|(uri, one)| Ok((uri.as_str(), one.value()?))).collect();
+    let others = others?;
+    let (registry, base, draft) = registry(json, &others)?;
     let base = referencing::uri::from_str(&base).map_err(|error| refuse("", error, Some(HINT)))?;
-    let dynamic =
-        mentions_dynamic(json) || resources.iter().any(|(_, one)| mentions_dynamic(&one.0));
+    let dynamic = mentions_dynamic(json) || others.iter().any(|(_, one)| mentions_dynamic(one));
     let mut reader = Reader::new(before, options, dynamic);
     reader.read(json, Base::Resources(registry.resolver(base)), draft)?;
     Ok(reader.schema)
@@ -127,7 +138,7 @@ fn mentions_dynamic(json: &Json) -> bool {
     false
 }
 
-impl Place<'_> {
+impl<J> Place<'_, J> {
     fn is_legacy(&self) -> bool {
         matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
     }
@@ -137,13 +148,13 @@ impl Place<'_> {
     }
 }
 
-impl<'r> Reader<'r> {
-    fn new(before: Schema, options: Options, dynamic: bool) -> Reader<'r> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
+    fn new(before: Schema, options: Options, dynamic: bool) -> Reader<'r, J> {
         let (ids, pending) = (FxHashMap::default(), Vec::new());
         Reader { schema: before, options, ids, pending, dynamic }
     }
 
-    fn read(&mut self, json: &'r Json, base: Base<'r>, draft: Draft) -> Result<(), Error> {
+    fn read(&mut self, json: J, base: Base<'r, J>, draft: Draft) -> Result<(), Error> {
         let spot = Spot::Pointer("#".into());
         let root = self.enter_here(json, base, draft, spot).map_err(|fault| match fault {
             Fault::Part { message, hint, .. } => refuse("#", message, hint.as_deref()),
@@ -157,7 +168,7 @@ impl<'r> Reader<'r> {
         checks::in_place(&self.schema)
     }
 
-    fn refused(&self, at: &Place<'_>, fault: Fault) -> Error {
+    fn refused(&self, at: &Place<'r, J>, fault: Fault) -> Error {
         match fault {
             Fault::Part { parts, message, hint } => {
                 let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -168,7 +179,7 @@ impl<'r> Reader<'r> {
     }
 
     /// The JSON pointer of a part of a place.
-    fn pointer(&self, at: &Place<'_>, parts: &[&str]) -> String {
+    fn pointer(&self, at: &Place<'r, J>, parts: &[&str]) -> String {
         let mut pointer = self.schema.place(at.node);
         for part in parts {
             push_part(&mut pointer, part);
@@ -176,12 +187,18 @@ impl<'r> Reader<'r> {
         pointer
     }
 
-    fn note(&mut self, at: &Place<'_>, parts: &[&str], message: impl Into<String>) {
+    fn note(&mut self, at: &Place<'r, J>, parts: &[&str], message: impl Into<String>) {
         self.tell(at, parts, message, Effect::Exact);
     }
 
     /// The same of what may not be exact.
-    fn tell(&mut self, at: &Place<'_>, parts: &[&str], message: impl Into<String>, effect: Effect) {
+    fn tell(
+        &mut self,
+        at: &Place<'r, J>,
+        parts: &[&str],
+        message: impl Into<String>,
+        effect: Effect,
+    ) {
         let note = Note { place: self.pointer(at, parts), message: message.into(), effect };
         self.schema.notes.push(note);
     }
@@ -189,8 +206,8 @@ impl<'r> Reader<'r> {
     /// The node of a part of a schema, which is read later.
     fn enter(
         &mut self,
-        json: &'r Json,
-        at: &Place<'r>,
+        json: J,
+        at: &Place<'r, J>,
         keyword: Keyword,
         part: Part,
     ) -> Result<NodeId, Fault> {
@@ -214,22 +231,22 @@ impl<'r> Reader<'r> {
     /// The same where the base is that of the schema already: at the root, behind a reference.
     fn enter_here(
         &mut self,
-        json: &'r Json,
-        base: Base<'r>,
+        json: J,
+        base: Base<'r, J>,
         mut draft: Draft,
         spot: Spot,
     ) -> Result<NodeId, Fault> {
-        if !json.is_object() && !json.is_boolean() {
+        if !json.is_object() && json.truth().is_none() {
             return Err(wrong(&[], "a schema is an object, true or false"));
         }
-        if let Some(uri) = json.get("$schema").and_then(Json::as_str) {
+        if let Some(uri) = json.get("$schema").and_then(J::text) {
             let detected = draft_of(uri);
             if detected != Draft::Unknown {
                 draft = detected;
             }
         }
         let (uri, scope) = base.names(self.dynamic);
-        let key = Key { json: std::ptr::from_ref(json) as usize, base: uri, scope };
+        let key = Key { json: json.number(), base: uri, scope };
         if let Some(&id) = self.ids.get(&key) {
             return Ok(id);
         }
@@ -246,11 +263,12 @@ impl<'r> Reader<'r> {
         Ok(node)
     }
 
-    fn rules(&mut self, json: &'r Json, at: &Place<'r>) -> Result<Vec<Rule>, Fault> {
-        let Json::Object(map) = json else {
-            return Ok(if json == &Json::Bool(false) { vec![Rule::Never] } else { Vec::new() });
-        };
-        let fields = &Fields::of(map);
+    fn rules(&mut self, json: J, at: &Place<'r, J>) -> Result<Vec<Rule>, Fault> {
+        if !json.is_object() {
+            let never = json.truth() == Some(false);
+            return Ok(if never { vec![Rule::Never] } else { Vec::new() });
+        }
+        let fields = &Fields::of(json);
         self.identity(fields, at)?;
         self.tell_of_unread(fields, at);
         let mut rules = Vec::new();
@@ -265,12 +283,12 @@ impl<'r> Reader<'r> {
     /// The nodes of a list of subschemas.
     fn enter_all(
         &mut self,
-        list: &'r [Json],
+        list: J,
         keyword: Keyword,
-        at: &Place<'r>,
+        at: &Place<'r, J>,
     ) -> Result<Vec<NodeId>, Fault> {
-        let mut nodes = Vec::with_capacity(list.len());
-        for (index, json) in list.iter().enumerate() {
+        let mut nodes = Vec::new();
+        for (index, (_, json)) in list.parts().enumerate() {
             nodes.push(self.enter(json, at, keyword, Part::Item(index))?);
         }
         Ok(nodes)

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use referencing::Draft;
-use serde_json::Value as Json;
+
+use crate::tree::{Shape, Source};
 
 /// Where the keywords of all drafts are described.
 const HOME: &str = "json-schema.org/draft";
@@ -23,13 +24,13 @@ const NAMING: [&str; 6] = [
 
 /// The draft of a plain document: its references are pointers from its root, nothing but its root
 /// says a draft or has an identifier, and these are nothing special.
-pub(super) fn draft(document: &Json) -> Option<Draft> {
-    let draft = match document.get("$schema").map(Json::as_str) {
+pub(super) fn draft<'r>(document: impl Source<'r>) -> Option<Draft> {
+    let draft = match document.get("$schema") {
         None => Draft::default(),
-        Some(uri) => known(uri?)?,
+        Some(uri) => known(uri.text()?)?,
     };
     let identifier = draft.id_keyword();
-    if let Some(Json::String(uri)) = document.get(identifier)
+    if let Some(uri) = document.get(identifier).and_then(Source::text)
         && !is_usual(uri)
     {
         return None;
@@ -37,38 +38,23 @@ pub(super) fn draft(document: &Json) -> Option<Draft> {
     let mut rest = vec![document];
     let mut is_root = true;
     while let Some(json) = rest.pop() {
-        match json {
-            Json::Array(list) => rest.extend(list.iter().filter(|one| is_nested(one))),
-            Json::Object(map) => {
-                for (name, value) in map {
-                    if let Json::String(text) = value {
-                        let plain = match name.as_str() {
-                            "$ref" => is_pointer(text),
-                            "$schema" | "$id" => is_root,
-                            "id" => is_root || identifier != "id",
-                            _ => true,
-                        };
-                        if !plain {
-                            return None;
-                        }
-                    }
-                    if name.starts_with('$') && NAMING.contains(&name.as_str()) {
-                        return None;
-                    }
-                    if is_nested(value) {
-                        rest.push(value);
-                    }
-                }
+        for (name, value) in json.parts() {
+            let plain = match (name, value.shape()) {
+                ("$ref", Shape::Text(text)) => is_pointer(text),
+                ("$schema" | "$id", Shape::Text(_)) => is_root,
+                ("id", Shape::Text(_)) => is_root || identifier != "id",
+                _ => !(name.starts_with('$') && NAMING.contains(&name)),
+            };
+            if !plain {
+                return None;
             }
-            _ => {}
+            if value.is_array() || value.is_object() {
+                rest.push(value);
+            }
         }
         is_root = false;
     }
     Some(draft)
-}
-
-fn is_nested(json: &Json) -> bool {
-    matches!(json, Json::Array(_) | Json::Object(_))
 }
 
 /// The draft of a meta-schema's URI that is written as usual.
@@ -94,14 +80,14 @@ fn is_pointer(reference: &str) -> bool {
 }
 
 /// What a pointer from the root leads to.
-pub(super) fn pointed<'r>(document: &'r Json, reference: &str) -> Option<&'r Json> {
+pub(super) fn pointed<'r, J: Source<'r>>(document: J, reference: &str) -> Option<J> {
     let pointer = reference.strip_prefix('#')?;
     if pointer.is_empty() {
         return Some(document);
     }
-    pointer.strip_prefix('/')?.split('/').try_fold(document, |json, part| match json {
-        Json::Array(list) => list.get(part.parse::<usize>().ok()?),
-        Json::Object(map) => map.get(&*unescaped(part)),
+    pointer.strip_prefix('/')?.split('/').try_fold(document, |json, part| match json.shape() {
+        Shape::Array => json.parts().nth(part.parse::<usize>().ok()?).map(|part| part.1),
+        Shape::Object => json.get(&unescaped(part)),
         _ => None,
     })
 }

@@ -8,21 +8,23 @@ use super::resources::{ROOT, missing};
 use super::words::Keyword;
 use super::{HINT, Place, Reader, plain, refuse};
 use crate::node::{NodeId, Rule, Spot};
+use crate::tree::Source;
 
 /// What the references of a place start from.
 #[derive(Clone)]
-pub(super) enum Base<'r> {
+pub(super) enum Base<'r, J> {
     /// A plain document, by its root.
-    Document(&'r Json),
+    Document(J),
     Resources(Resolver<'r>),
 }
 
-impl<'r> Base<'r> {
+impl<'r, J: Source<'r>> Base<'r, J> {
     /// The base of a part.
-    pub(super) fn below(&self, json: &Json, draft: Draft) -> Result<Base<'r>, referencing::Error> {
+    pub(super) fn below(&self, json: J, draft: Draft) -> Result<Base<'r, J>, referencing::Error> {
         match self {
-            Base::Document(root) => Ok(Base::Document(root)),
+            Base::Document(root) => Ok(Base::Document(*root)),
             Base::Resources(resolver) => {
+                let json = json.value().unwrap_or(&Json::Null);
                 resolver.in_subresource(draft.create_resource_ref(json)).map(Base::Resources)
             }
         }
@@ -43,26 +45,27 @@ impl<'r> Base<'r> {
     }
 
     /// Whether a schema of a draft of its own has the vocabulary of assertions.
-    pub(super) fn validates(&self, draft: Draft, json: &Json) -> bool {
+    pub(super) fn validates(&self, draft: Draft, json: J) -> bool {
         match self {
             Base::Document(_) => true,
             Base::Resources(resolver) => {
+                let json = json.value().unwrap_or(&Json::Null);
                 resolver.find_vocabularies(draft, json).contains(&Vocabulary::Validation)
             }
         }
     }
 }
 
-impl<'r> Reader<'r> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     /// The rules of a schema's references; whether nothing beside them is read.
     pub(super) fn references(
         &mut self,
-        fields: &Fields<'r>,
-        at: &Place<'r>,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<bool, Fault> {
         let reference = fields.get(Keyword::Ref);
-        if let Some(reference) = reference.filter(|one| one.is_string() || !at.is_legacy()) {
+        if let Some(reference) = reference.filter(|one| one.text().is_some() || !at.is_legacy()) {
             let target = self.reference(reference, Keyword::Ref, at)?;
             rules.push(Rule::All(vec![target]));
             if at.is_legacy() {
@@ -87,7 +90,7 @@ impl<'r> Reader<'r> {
 
     fn nowhere(
         &self,
-        at: &Place<'_>,
+        at: &Place<'r, J>,
         keyword: Option<Keyword>,
         message: impl std::fmt::Display,
         hint: Option<&str>,
@@ -98,21 +101,21 @@ impl<'r> Reader<'r> {
 
     fn reference(
         &mut self,
-        reference: &'r Json,
+        reference: J,
         keyword: Keyword,
-        at: &Place<'r>,
+        at: &Place<'r, J>,
     ) -> Result<NodeId, Fault> {
-        let Json::String(text) = reference else {
+        let Some(text) = reference.text() else {
             let message = format!("{} is a text", keyword.name());
             return Err(self.nowhere(at, Some(keyword), message, None));
         };
         let resolver = match &at.base {
             Base::Document(root) => {
-                let Some(json) = plain::pointed(root, text) else {
+                let Some(json) = plain::pointed(*root, text) else {
                     let message = format!("{text} leads nowhere");
                     return Err(self.nowhere(at, Some(keyword), message, None));
                 };
-                let spot = Spot::Pointer(text.as_str().into());
+                let spot = Spot::Pointer(text.into());
                 return self.enter_referred(json, at.base.clone(), at.draft, spot);
             }
             Base::Resources(resolver) => resolver,
@@ -141,9 +144,12 @@ impl<'r> Reader<'r> {
         found: referencing::Resolved<'r>,
         from: &Resolver<'r>,
         text: &str,
-        at: &Place<'r>,
+        at: &Place<'r, J>,
     ) -> Result<NodeId, Fault> {
         let (json, resolver, draft) = found.into_inner();
+        let Some(json) = J::of_value(json) else {
+            return Err(self.nowhere(at, None, "a schema of another kind", None));
+        };
         let same = resolver.base_uri() == from.base_uri();
         let draft = if draft == Draft::Unknown || same { at.draft } else { draft };
         let recursive = text == "$recursiveRef" && resolver.base_uri().as_str().starts_with(ROOT);
@@ -160,8 +166,8 @@ impl<'r> Reader<'r> {
     /// Enters what a reference leads to: what is wrong with it is so there.
     fn enter_referred(
         &mut self,
-        json: &'r Json,
-        base: Base<'r>,
+        json: J,
+        base: Base<'r, J>,
         draft: Draft,
         spot: Spot,
     ) -> Result<NodeId, Fault> {

@@ -10,7 +10,6 @@ use referencing::{Draft, Registry};
 use serde_json::Value as Json;
 
 use super::{HINT, refuse};
-use crate::document::Document;
 
 /// The URI of schemas that have none.
 pub(super) const ROOT: &str = "json-schema:///";
@@ -36,7 +35,7 @@ pub(super) fn missing(uri: &str) -> String {
 /// All that references may lead to, with the URI and the draft of the schema itself.
 pub(super) fn registry<'r>(
     json: &'r Json,
-    resources: &'r [(String, Document)],
+    resources: &[(&str, &'r Json)],
 ) -> Result<(Registry<'r>, String, Draft), Error> {
     let draft = known_draft(json, resources, Draft::default());
     let base = json.get(draft.id_keyword()).and_then(Json::as_str);
@@ -57,7 +56,7 @@ pub(super) fn registry<'r>(
     let mut builder = Registry::new().draft(draft).retriever(NoRetrieval(asked.clone()));
     // A resource that does not say its draft has that of the schema that refers to it.
     let usual = if draft == Draft::Unknown { Draft::default() } else { draft };
-    for (uri, Document(resource)) in resources {
+    for &(uri, resource) in resources {
         let draft = known_draft(resource, resources, usual);
         let draft = if draft == Draft::Unknown { Draft::default() } else { draft };
         builder = builder
@@ -94,7 +93,7 @@ pub(super) fn draft_of(uri: &str) -> Draft {
 }
 
 /// The draft of a document, `usual` if it names none; a meta-schema nobody knows leaves the newest.
-fn known_draft(json: &Json, resources: &[(String, Document)], usual: Draft) -> Draft {
+fn known_draft(json: &Json, resources: &[(&str, &Json)], usual: Draft) -> Draft {
     let Some(named) = json.get("$schema").and_then(Json::as_str) else { return usual };
     match draft_of(named) {
         Draft::Unknown => {

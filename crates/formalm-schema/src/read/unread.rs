@@ -1,11 +1,11 @@
 //! Keywords that say nothing: those of other drafts, misspelled ones, and those that need another.
 
 use referencing::Draft;
-use serde_json::Value as Json;
 
 use super::fields::Fields;
 use super::words::{Keyword, Use};
 use super::{Place, Reader};
+use crate::tree::{Shape, Source};
 
 /// Keywords that are of use to readers of a schema.
 const SILENT: [&str; 14] = [
@@ -34,22 +34,22 @@ const FOREIGN: [(&str, &str); 5] = [
     ("optional", "leave the name out of required"),
 ];
 
-impl Reader<'_> {
+impl<'r, J: Source<'r>> Reader<'r, J> {
     /// Tells of the keywords of a schema that say nothing.
-    pub(super) fn tell_of_unread(&mut self, fields: &Fields<'_>, at: &Place<'_>) {
-        let has_reference = fields.get(Keyword::Ref).is_some_and(Json::is_string);
+    pub(super) fn tell_of_unread(&mut self, fields: &Fields<J>, at: &Place<'r, J>) {
+        let has_reference = fields.get(Keyword::Ref).and_then(J::text).is_some();
         let ignores_siblings = at.is_legacy() && has_reference;
-        for (keyword, json) in fields.map {
+        for (keyword, json) in fields.schema.parts() {
             let message = match Keyword::of(keyword).map(|known| (known, known.used())) {
                 Some((Keyword::Ref, _) | (_, Use::Names)) => None,
                 // Schemas for readers of all drafts have both.
-                Some((Keyword::DollarId, _)) if fields.get(Keyword::Id) == Some(json) => None,
+                Some((Keyword::DollarId, _)) if is_same(fields.get(Keyword::Id), json) => None,
                 Some(_) if ignores_siblings => {
                     Some(format!("beside $ref {} reads no {keyword}", name(at.draft)))
                 }
                 Some((known, Use::Says(first, last))) => {
                     if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
-                        match (lacks(fields, known), as_elsewhere(known, json, at.draft)) {
+                        match (lacks(fields, known), as_elsewhere(known, json.shape(), at.draft)) {
                             (Some(other), _) => {
                                 Some(format!("{keyword} says nothing without {other}"))
                             }
@@ -60,7 +60,7 @@ impl Reader<'_> {
                         Some(format!("{keyword} says nothing in {}", name(at.draft)))
                     }
                 }
-                None => unknown(keyword, json),
+                None => unknown(keyword, json.shape()),
             };
             if let Some(message) = message {
                 self.note(at, &[keyword], message);
@@ -69,19 +69,27 @@ impl Reader<'_> {
     }
 }
 
+/// Whether an identifier of one draft is that of another.
+fn is_same<'r, J: Source<'r>>(one: Option<J>, other: J) -> bool {
+    one.is_some_and(|one| match (one.value(), other.value()) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.text().is_some() && one.text() == other.text(),
+    })
+}
+
 /// What a keyword needs beside it.
-fn lacks(fields: &Fields<'_>, keyword: Keyword) -> Option<&'static str> {
+fn lacks<'r, J: Source<'r>>(fields: &Fields<J>, keyword: Keyword) -> Option<&'static str> {
     let other = match keyword {
-        Keyword::AdditionalItems if !matches!(fields.get(Keyword::Items), Some(Json::Array(_))) => {
+        Keyword::AdditionalItems if !fields.get(Keyword::Items).is_some_and(J::is_array) => {
             return Some("a list of items");
         }
         Keyword::Then | Keyword::Else => Keyword::If,
         Keyword::MinContains | Keyword::MaxContains => Keyword::Contains,
         // A truth value only adds to the bound.
-        Keyword::ExclusiveMinimum if fields.get(keyword).is_some_and(Json::is_boolean) => {
+        Keyword::ExclusiveMinimum if fields.get(keyword).and_then(J::truth).is_some() => {
             Keyword::Minimum
         }
-        Keyword::ExclusiveMaximum if fields.get(keyword).is_some_and(Json::is_boolean) => {
+        Keyword::ExclusiveMaximum if fields.get(keyword).and_then(J::truth).is_some() => {
             Keyword::Maximum
         }
         _ => return None,
@@ -90,21 +98,21 @@ fn lacks(fields: &Fields<'_>, keyword: Keyword) -> Option<&'static str> {
 }
 
 /// The drafts by whose rule a keyword is read, if its value has a type of other drafts.
-fn as_elsewhere(keyword: Keyword, json: &Json, draft: Draft) -> Option<&'static str> {
+fn as_elsewhere(keyword: Keyword, shape: Shape<'_>, draft: Draft) -> Option<&'static str> {
     if !matches!(keyword, Keyword::ExclusiveMinimum | Keyword::ExclusiveMaximum) {
         return None;
     }
-    match json {
-        Json::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
-        Json::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
+    match shape {
+        Shape::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
+        Shape::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
         _ => None,
     }
 }
 
 /// What an unknown keyword may have meant; nothing is said of others, which are annotations.
-fn unknown(keyword: &str, json: &Json) -> Option<String> {
+fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
     if let Some((_, instead)) = FOREIGN.iter().find(|one| one.0 == keyword) {
-        let asserts = json != &Json::Bool(false);
+        let asserts = shape != Shape::Bool(false);
         return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
     }
     if keyword.len() < 4 || SILENT.contains(&keyword) {
@@ -200,11 +208,11 @@ pub(super) fn name(draft: Draft) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::{distance, unknown};
-    use serde_json::Value as Json;
+    use crate::tree::Shape;
 
     #[test]
     fn near_keywords_are_meant() {
-        let meant = |keyword: &str| unknown(keyword, &Json::Null).is_some();
+        let meant = |keyword: &str| unknown(keyword, Shape::Null).is_some();
         for keyword in ["minlength", "propertes", "aditionalProperties", "requried", "oneof"] {
             assert!(meant(keyword), "{keyword}");
         }
