@@ -23,6 +23,7 @@ mod pattern;
 mod pruned;
 mod read;
 mod solve;
+mod source;
 mod tree;
 mod unevaluated;
 mod value;

@@ -1,5 +1,7 @@
 //! Names of object members, interned.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 /// An interned name.
@@ -11,8 +13,8 @@ pub(crate) const PLACEHOLDER: NameId = NameId(0);
 
 #[derive(Debug)]
 pub(crate) struct Names {
-    list: Vec<Box<str>>,
-    ids: FxHashMap<Box<str>, NameId>,
+    list: Vec<Arc<str>>,
+    ids: FxHashMap<Arc<str>, NameId>,
 }
 
 impl Default for Names {
@@ -35,8 +37,9 @@ impl Names {
             return id;
         }
         let id = NameId(self.list.len() as u32);
-        self.list.push(name.into());
-        self.ids.insert(name.into(), id);
+        let name: Arc<str> = name.into();
+        self.list.push(Arc::clone(&name));
+        self.ids.insert(name, id);
         id
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::decimal::Decimal;
 use crate::names::{NameId, Names};
-use crate::tree::{Shape, Source};
+use crate::source::{Shape, Source};
 
 /// An interned value: equal ids are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use super::fields::{Fault, Fields, wrong};
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::node::{Part, Rule};
-use crate::tree::{Shape, Source};
+use crate::source::{Shape, Source};
 
 impl<'r, J: Source<'r>> Reader<'r, J> {
     pub(super) fn contains(

@@ -7,7 +7,7 @@ use super::Reader;
 use super::words::Keyword;
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::names::NameId;
-use crate::tree::{Shape, Source};
+use crate::source::{Shape, Source};
 
 /// What is wrong with a schema: at which part of it, or something larger.
 pub(super) enum Fault {
@@ -31,21 +31,39 @@ pub(super) fn wrong(parts: &[&str], message: impl std::fmt::Display) -> Fault {
 pub(super) struct Fields<J> {
     pub(super) schema: J,
     values: [Option<J>; Keyword::ALL.len()],
+    /// The keywords that are there, as bits.
+    given: u64,
+}
+
+/// Keywords as bits.
+pub(super) const fn bits(keywords: &[Keyword]) -> u64 {
+    let (mut bits, mut at) = (0, 0);
+    while at < keywords.len() {
+        bits |= 1 << keywords[at] as u64;
+        at += 1;
+    }
+    bits
 }
 
 impl<'r, J: Source<'r>> Fields<J> {
     pub(super) fn of(schema: J) -> Fields<J> {
-        let mut values = [None; Keyword::ALL.len()];
+        let (mut values, mut given) = ([None; Keyword::ALL.len()], 0);
         for (name, json) in schema.parts() {
             if let Some(keyword) = Keyword::of(name) {
                 values[keyword as usize] = Some(json);
+                given |= bits(&[keyword]);
             }
         }
-        Fields { schema, values }
+        Fields { schema, values, given }
     }
 
     pub(super) fn get(&self, keyword: Keyword) -> Option<J> {
         self.values[keyword as usize]
+    }
+
+    /// Whether one of these is there.
+    pub(super) fn has_any(&self, keywords: u64) -> bool {
+        self.given & keywords != 0
     }
 
     pub(super) fn has(&self, keyword: Keyword) -> bool {

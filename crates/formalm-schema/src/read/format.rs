@@ -6,7 +6,7 @@ use super::{Place, Reader};
 use crate::formats;
 use crate::node::Rule;
 use crate::options::Formats;
-use crate::tree::Source;
+use crate::source::Source;
 
 impl<'r, J: Source<'r>> Reader<'r, J> {
     pub(super) fn format(

@@ -7,7 +7,7 @@ use super::resources::draft_of;
 use super::unread::name;
 use super::words::Keyword;
 use super::{Place, Reader};
-use crate::tree::Source;
+use crate::source::Source;
 
 /// Keywords that are texts, and the drafts that have them.
 const TEXTS: [(Keyword, Draft, Draft); 5] = {

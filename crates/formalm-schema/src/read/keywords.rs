@@ -4,13 +4,51 @@ use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{Error, Expression, Resource};
 use referencing::Draft;
 
-use super::fields::{Fault, Fields, wrong};
+use super::fields::{Fault, Fields, bits, wrong};
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::formula::Which;
 use crate::node::{Effect, Node, NodeId, Part, RegexId, Rule, Type};
 use crate::pattern;
-use crate::tree::Source;
+use crate::source::Source;
+
+/// Keywords that are read together.
+const NUMBERS: u64 = bits(&[
+    Keyword::Minimum,
+    Keyword::Maximum,
+    Keyword::ExclusiveMinimum,
+    Keyword::ExclusiveMaximum,
+    Keyword::MultipleOf,
+]);
+const TEXTS: u64 = bits(&[Keyword::MinLength, Keyword::MaxLength, Keyword::Pattern]);
+const COUNTS: u64 = bits(&[
+    Keyword::Required,
+    Keyword::MinProperties,
+    Keyword::MaxProperties,
+    Keyword::MinItems,
+    Keyword::MaxItems,
+    Keyword::UniqueItems,
+]);
+const ITEMS: u64 = bits(&[
+    Keyword::Items,
+    Keyword::PrefixItems,
+    Keyword::AdditionalItems,
+    Keyword::Contains,
+    Keyword::MinContains,
+    Keyword::MaxContains,
+]);
+const APPLICATORS: u64 = bits(&[
+    Keyword::AllOf,
+    Keyword::AnyOf,
+    Keyword::OneOf,
+    Keyword::Not,
+    Keyword::If,
+    Keyword::Then,
+    Keyword::Else,
+    Keyword::Dependencies,
+    Keyword::DependentRequired,
+    Keyword::DependentSchemas,
+]);
 
 /// Characters counted in a text.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
@@ -26,16 +64,26 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         if validates {
             self.types(fields, at, rules)?;
             self.values(fields, at, rules)?;
-            self.numbers(fields, rules)?;
-            self.texts(fields, at, rules)?;
-            self.counts(fields, rules)?;
+            if fields.has_any(NUMBERS) {
+                self.numbers(fields, rules)?;
+            }
+            if fields.has_any(TEXTS) {
+                self.texts(fields, at, rules)?;
+            }
+            if fields.has_any(COUNTS) {
+                self.counts(fields, rules)?;
+            }
         }
         self.format(fields, at, rules)?;
         self.members(fields, at, rules)?;
-        self.items(fields, at, rules)?;
-        self.contains(fields, at, rules)?;
-        self.applicators(fields, at, rules)?;
-        self.dependencies(fields, at, rules)?;
+        if fields.has_any(ITEMS) {
+            self.items(fields, at, rules)?;
+            self.contains(fields, at, rules)?;
+        }
+        if fields.has_any(APPLICATORS) {
+            self.applicators(fields, at, rules)?;
+            self.dependencies(fields, at, rules)?;
+        }
         if !at.is_legacy() {
             if let Some(json) = fields.get(Keyword::UnevaluatedProperties) {
                 let node = self.enter(json, at, Keyword::UnevaluatedProperties, Part::Whole)?;

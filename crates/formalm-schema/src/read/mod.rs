@@ -25,7 +25,7 @@ use serde_json::Value as Json;
 use crate::document::Document;
 use crate::node::{Effect, Node, NodeId, Note, Part, Rule, Schema, Spot, push_part};
 use crate::options::Options;
-use crate::tree::Source;
+use crate::source::Source;
 use fields::{Fault, Fields, wrong};
 use references::Base;
 use resources::{draft_of, registry};
@@ -239,7 +239,9 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         if !json.is_object() && json.truth().is_none() {
             return Err(wrong(&[], "a schema is an object, true or false"));
         }
-        if let Some(uri) = json.get("$schema").and_then(J::text) {
+        if matches!(base, Base::Resources(_))
+            && let Some(uri) = json.get("$schema").and_then(J::text)
+        {
             let detected = draft_of(uri);
             if detected != Draft::Unknown {
                 draft = detected;
@@ -271,7 +273,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         let fields = &Fields::of(json);
         self.identity(fields, at)?;
         self.tell_of_unread(fields, at);
-        let mut rules = Vec::new();
+        let mut rules = Vec::with_capacity(4);
         if self.references(fields, at, &mut rules)? {
             return Ok(rules);
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use referencing::Draft;
 
-use crate::tree::{Shape, Source};
+use crate::source::{Shape, Source};
 
 /// Where the keywords of all drafts are described.
 const HOME: &str = "json-schema.org/draft";

@@ -8,7 +8,7 @@ use super::resources::{ROOT, missing};
 use super::words::Keyword;
 use super::{HINT, Place, Reader, plain, refuse};
 use crate::node::{NodeId, Rule, Spot};
-use crate::tree::Source;
+use crate::source::Source;
 
 /// What the references of a place start from.
 #[derive(Clone)]

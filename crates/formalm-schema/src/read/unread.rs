@@ -5,7 +5,7 @@ use referencing::Draft;
 use super::fields::Fields;
 use super::words::{Keyword, Use};
 use super::{Place, Reader};
-use crate::tree::{Shape, Source};
+use crate::source::{Shape, Source};
 
 /// Keywords that are of use to readers of a schema.
 const SILENT: [&str; 14] = [
@@ -119,16 +119,23 @@ fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
         return None;
     }
     let sorts = sorts(keyword);
-    let near = WORDS.iter().filter(|word| may_be_near(sorts, word.1)).map(|word| word.0);
+    let length = keyword.chars().count();
+    let near = WORDS.iter().filter(|(word, others)| {
+        may_be_near(sorts, *others) && word.len().abs_diff(length) <= FARTHEST
+    });
+    let near = near.map(|word| word.0);
     let lower = keyword.to_ascii_lowercase();
     let far = |known: &str| distance(&lower, &known.to_ascii_lowercase());
     let (far, meant) = near.map(|known| (far(known), known)).min()?;
-    let most = if meant.len() < 6 { 1 } else { 2 };
+    let most = if meant.len() < 6 { 1 } else { FARTHEST };
     if far > most {
         return None;
     }
     Some(format!("{keyword} is no keyword: {meant} may be meant"))
 }
+
+/// Changes between a keyword and what may have been meant.
+const FARTHEST: usize = 2;
 
 /// The keywords that may be meant, with their sorts of letters.
 const WORDS: [(&str, u32); MEANT] = {
@@ -208,7 +215,7 @@ pub(super) fn name(draft: Draft) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::{distance, unknown};
-    use crate::tree::Shape;
+    use crate::source::Shape;
 
     #[test]
     fn near_keywords_are_meant() {
