@@ -220,7 +220,7 @@ impl Rule {
         match self {
             Rule::Never => true,
             Rule::Types { types, integer } => {
-                !types.contains(&of) && !(*integer && of == Type::Number)
+                !(types.contains(&of) || *integer && of == Type::Number)
             }
             _ => false,
         }
