@@ -11,24 +11,23 @@ use crate::value::{Value, ValueId};
 impl Core {
     /// What a value of a type has to be to satisfy a node.
     pub(crate) fn expand(&mut self, node: NodeId, of: Type) -> Result<F, Error> {
-        if let Some(&known) = self.expanded.get(&(node, of)) {
+        let node = self.schema.same(node);
+        let key = (node, of, self.tells_apart);
+        if let Some(&known) = self.expanded.get(&key) {
             return Ok(known);
         }
         let rules = self.schema.node(node).rules.clone();
-        let mut all = Vec::with_capacity(rules.len());
-        for rule in &rules {
-            all.push(self.rule(rule, &rules, of)?);
-        }
-        let formula = self.formulas.and(all);
-        self.expanded.insert((node, of), formula);
+        let formula = self.rules(&rules, of)?;
+        self.expanded.insert(key, formula);
         Ok(formula)
     }
 
-    fn expand_all(&mut self, nodes: &[NodeId], of: Type) -> Result<Vec<F>, Error> {
+    pub(crate) fn expand_all(&mut self, nodes: &[NodeId], of: Type) -> Result<Vec<F>, Error> {
         nodes.iter().map(|&node| self.expand(node, of)).collect()
     }
 
-    fn rule(&mut self, rule: &Rule, siblings: &[Rule], of: Type) -> Result<F, Error> {
+    /// What a rule says of a value of a type; `oneOf` and `if` are [`Core::rules`]' own.
+    pub(crate) fn rule(&mut self, rule: &Rule, siblings: &[Rule], of: Type) -> Result<F, Error> {
         Ok(match rule {
             Rule::Never => FALSE,
             Rule::Types { types, integer } => match of {
@@ -39,30 +38,13 @@ impl Core {
                 _ => FALSE,
             },
             Rule::Values(values) => self.one_of(values, of),
-            Rule::All(nodes) => {
-                let list = self.expand_all(nodes, of)?;
-                self.formulas.and(list)
-            }
             Rule::Any(nodes) => {
                 let list = self.expand_all(nodes, of)?;
                 self.formulas.or(list)
             }
-            Rule::One(nodes) => {
-                let list = self.expand_all(nodes, of)?;
-                self.formulas.one(list)
-            }
             Rule::Not(node) => {
                 let inner = self.expand(*node, of)?;
                 self.formulas.not(inner)
-            }
-            Rule::If { condition, then, other } => {
-                let holds = self.expand(*condition, of)?;
-                let fails = self.formulas.not(holds);
-                let then = then.map_or(Ok(TRUE), |node| self.expand(node, of))?;
-                let other = other.map_or(Ok(TRUE), |node| self.expand(node, of))?;
-                let (then, other) =
-                    (self.formulas.or(vec![fails, then]), self.formulas.or(vec![holds, other]));
-                self.formulas.both(then, other)
             }
             _ => match of {
                 Type::Number => self.number_rule(rule),

@@ -290,7 +290,8 @@ impl Formulas {
         list.iter().map(|&one| self.replace(one, seen, leaf)).collect()
     }
 
-    /// The formula with nodes that the child was asked about replaced by formulas.
+    /// The formula with nodes that the child was asked about replaced by formulas. The nodes are
+    /// sorted.
     pub(crate) fn answer(&mut self, id: F, asked: &[NodeId], answers: &[F]) -> F {
         if asked.is_empty() || !self.has_child(id) {
             return id;
@@ -298,9 +299,7 @@ impl Formulas {
         let replaced: Result<F, std::convert::Infallible> =
             self.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
-                    Form::Child(node) => {
-                        asked.iter().position(|one| one == node).map_or(leaf, |at| answers[at])
-                    }
+                    Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
                     _ => leaf,
                 })
             });

@@ -3,6 +3,7 @@
 //! Every subschema that can be reached becomes a [`Node`] once for each of its surroundings: base
 //! URI and, where dynamic references occur, the resources entered on the way.
 
+mod alike;
 mod checks;
 mod fields;
 mod format;
@@ -102,6 +103,7 @@ pub(crate) fn read_beside(
         reader.schema.nodes[id.0 as usize] = Node { rules, place: at.pointer };
     }
     checks::in_place(&reader.schema)?;
+    reader.schema.same = alike::alike(&reader.schema);
     Ok(reader.schema)
 }
 

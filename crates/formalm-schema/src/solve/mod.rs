@@ -5,6 +5,7 @@
 //! question met again while it is open is answered *no*, because a finite value cannot need
 //! itself. Such a *no* is tentative until the open question it leaned on is answered.
 
+mod apart;
 mod arrays;
 mod distinct;
 mod fresh;
@@ -14,6 +15,7 @@ mod numbers;
 mod objects;
 mod open;
 mod project;
+mod spans;
 mod texts;
 
 use formalm_automata::{Error, Resource};
