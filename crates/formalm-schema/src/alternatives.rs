@@ -5,6 +5,7 @@
 //! are decided one by one; what "exactly one" or a chain says of the others is a search.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
@@ -236,7 +237,7 @@ impl Core {
         let mut names = Vec::new();
         for part in self.formulas.conjuncts(context) {
             if let Form::Atom(Atom::Owed(owed)) = self.formulas.get(part) {
-                names.extend(owed);
+                names.extend(owed.iter());
             }
         }
         names
@@ -288,7 +289,7 @@ impl Core {
                     let is_left = which.names.as_ref().is_none_or(|names| !names.is_empty());
                     is_left.then_some((which, *node))
                 });
-                let rules: Box<[_]> = rules.collect();
+                let rules: Arc<[_]> = rules.collect();
                 if rules.is_empty() { TRUE } else { core.formulas.atom(Atom::Members(rules)) }
             }
             atom => core.formulas.atom(atom),
@@ -339,7 +340,7 @@ fn families(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<Chain> {
         let mut names = Vec::new();
         for part in formulas.conjuncts(condition) {
             match formulas.get(part) {
-                Form::Atom(Atom::Owed(owed)) => names.extend(owed),
+                Form::Atom(Atom::Owed(owed)) => names.extend(owed.iter()),
                 Form::Atom(Atom::Members(rules)) => {
                     names.extend(
                         rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),

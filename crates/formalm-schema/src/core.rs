@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
 use crate::names::NameId;
-use crate::node::{NodeId, RegexId, Schema, Type};
+use crate::node::{NodeId, RegexId, Rule, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
 use crate::solve::{Answers, Listed};
@@ -239,8 +239,10 @@ impl Core {
 
     /// The statement that the child at hand satisfies a node.
     pub(crate) fn child(&mut self, node: NodeId) -> F {
-        if self.schema.node(node).rules.is_empty() {
-            return TRUE;
+        match &self.schema.node(node).rules[..] {
+            [] => return TRUE,
+            [Rule::Never] => return FALSE,
+            _ => {}
         }
         self.formulas.child(self.schema.same(node))
     }

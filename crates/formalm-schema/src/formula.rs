@@ -3,6 +3,8 @@
 //! A formula says what is still owed at one place of a value. Negations stand before leaves and
 //! before [`Form::One`] only; "exactly one" is a connective, so that `oneOf` stays linear.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::decimal::Decimal;
@@ -34,23 +36,23 @@ pub(crate) struct Which {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Atom {
     /// Members with such names satisfy such nodes.
-    Members(Box<[(Which, NodeId)]>),
+    Members(Arc<[(Which, NodeId)]>),
     /// These names are owed; sorted.
-    Owed(Box<[NameId]>),
+    Owed(Arc<[NameId]>),
     /// At least so many more members.
     MoreMembers(u64),
     /// Every name is in a language of texts.
     NamesIn(F),
     /// Items at `[from, to)` satisfy a node; so many items were read.
-    Items(Box<[(u32, u32, NodeId)]>, u32),
+    Items(Arc<[(u32, u32, NodeId)]>, u32),
     /// At least so many more items satisfy the node.
     Contains(u64, NodeId),
     /// At least so many more items.
     MoreItems(u64),
     /// No two items are equal, and none equals those seen; sorted.
-    Unique(Box<[ValueId]>),
+    Unique(Arc<[ValueId]>),
     /// The same while an item is being read that counts as seen.
-    UniqueWith(Box<[ValueId]>),
+    UniqueWith(Arc<[ValueId]>),
     /// The text is in a language.
     In(RegexId),
     /// At least this number.
@@ -75,9 +77,9 @@ pub(crate) enum Form {
     Child(NodeId),
     Atom(Atom),
     Not(F),
-    And(Box<[F]>),
-    Or(Box<[F]>),
-    One(Box<[F]>),
+    And(Arc<[F]>),
+    Or(Arc<[F]>),
+    One(Arc<[F]>),
 }
 
 #[derive(Debug)]
@@ -264,30 +266,40 @@ impl Formulas {
                 let inner = self.replace(inner, seen, leaf)?;
                 self.not(inner)
             }
-            Form::And(list) => {
-                let list = self.replace_all(&list, seen, leaf)?;
-                self.and(list)
-            }
-            Form::Or(list) => {
-                let list = self.replace_all(&list, seen, leaf)?;
-                self.or(list)
-            }
+            Form::And(list) => match self.replace_unless(&list, Some(FALSE), seen, leaf)? {
+                Some(list) => self.and(list),
+                None => FALSE,
+            },
+            Form::Or(list) => match self.replace_unless(&list, Some(TRUE), seen, leaf)? {
+                Some(list) => self.or(list),
+                None => TRUE,
+            },
             Form::One(list) => {
-                let list = self.replace_all(&list, seen, leaf)?;
-                self.one(list)
+                let list = self.replace_unless(&list, None, seen, leaf)?;
+                self.one(list.unwrap_or_default())
             }
         };
         seen.insert(id, new);
         Ok(new)
     }
 
-    fn replace_all<X>(
+    /// Formulas with every leaf replaced; `None` as soon as one becomes what decides them all.
+    fn replace_unless<X>(
         &mut self,
         list: &[F],
+        decides: Option<F>,
         seen: &mut FxHashMap<F, F>,
         leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
-    ) -> Result<Vec<F>, X> {
-        list.iter().map(|&one| self.replace(one, seen, leaf)).collect()
+    ) -> Result<Option<Vec<F>>, X> {
+        let mut new = Vec::with_capacity(list.len());
+        for &one in list {
+            let one = self.replace(one, seen, leaf)?;
+            if Some(one) == decides {
+                return Ok(None);
+            }
+            new.push(one);
+        }
+        Ok(Some(new))
     }
 
     /// The formula with nodes that the child was asked about replaced by formulas. The nodes are

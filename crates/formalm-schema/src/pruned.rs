@@ -55,7 +55,7 @@ impl Core {
                     }
                 }
                 Rule::Members(members) => {
-                    for (which, node) in &members {
+                    for (which, node) in members.iter() {
                         let Some([name]) = which.names.as_deref() else { continue };
                         let rules = vec![
                             Rule::Types { types: vec![Type::Object], integer: false },

@@ -7,6 +7,8 @@
 //!   one can tell. These tokens are asked of the state itself, see
 //!   [`formalm_automata::Keys::is_unsure`].
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 
 use super::frame::{AskedId, DONE, Frame, FrameId, NamingId, OwesId, Place, Reach};
@@ -219,7 +221,7 @@ impl Core {
         for &part in literals {
             match self.formulas.get(part) {
                 Form::Atom(Atom::Members(rules)) => {
-                    for (which, _) in rules {
+                    for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten().copied());
                         has_patterns |= !which.found.is_empty() || !which.missing.is_empty();
                     }
@@ -249,7 +251,7 @@ impl Core {
     /// Whether there is no end of values of a member.
     fn is_endless_member(
         &mut self,
-        lists: &[Box<[(Which, NodeId)]>],
+        lists: &[Arc<[(Which, NodeId)]>],
         name: NameId,
         depth: usize,
     ) -> Result<bool, Error> {
@@ -302,7 +304,7 @@ impl Core {
         Ok(false)
     }
 
-    fn value_in(&mut self, lists: &[Box<[(Which, NodeId)]>], name: NameId) -> Result<F, Error> {
+    fn value_in(&mut self, lists: &[Arc<[(Which, NodeId)]>], name: NameId) -> Result<F, Error> {
         let mut all = Vec::with_capacity(lists.len());
         for rules in lists {
             all.push(self.rules_at(rules, name)?);

@@ -104,7 +104,7 @@ impl Grown {
         for atom in atoms {
             match atom {
                 Atom::Members(rules) => {
-                    for (which, _) in &rules {
+                    for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten());
                         names.extend(&which.others);
                         for &regex in which.found.iter().chain(&which.missing) {
@@ -112,7 +112,7 @@ impl Grown {
                         }
                     }
                 }
-                Atom::Owed(list) => names.extend(&list),
+                Atom::Owed(list) => names.extend(list.iter()),
                 Atom::NamesIn(language) => tests.push(language),
                 _ => {}
             }

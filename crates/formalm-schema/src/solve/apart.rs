@@ -4,6 +4,7 @@
 //! such a member of its own. What is found here is certain; what is not found costs a search later.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -67,7 +68,7 @@ impl Joined {
 /// What a formula says of an object whatever else it says.
 struct Said {
     owed: Vec<NameId>,
-    members: Vec<Box<[(Which, NodeId)]>>,
+    members: Vec<Arc<[(Which, NodeId)]>>,
 }
 
 impl Core {
@@ -243,7 +244,7 @@ impl Core {
         let mut said = Said { owed: Vec::new(), members: Vec::new() };
         for part in self.formulas.conjuncts(id) {
             match self.formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) => said.owed.extend(names),
+                Form::Atom(Atom::Owed(names)) => said.owed.extend(names.iter()),
                 Form::Atom(Atom::Members(rules)) => said.members.push(rules.clone()),
                 _ => {}
             }

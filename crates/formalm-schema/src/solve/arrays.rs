@@ -1,5 +1,7 @@
 //! The theory of arrays: which conjunctions of statements some items satisfy.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
@@ -8,7 +10,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::NodeId;
 use crate::value::ValueId;
 
-type Ranges = Box<[(u32, u32, NodeId)]>;
+type Ranges = Arc<[(u32, u32, NodeId)]>;
 
 /// A conjunction of statements about the rest of an array.
 #[derive(Default)]
@@ -273,10 +275,10 @@ impl Plan {
                 self.budgets.push((count.saturating_sub(1), node));
             }
             (Atom::Unique(taken) | Atom::UniqueWith(taken), true) => {
-                self.distinct.get_or_insert_default().extend(&taken);
+                self.distinct.get_or_insert_default().extend(taken.iter());
             }
             (Atom::Unique(taken) | Atom::UniqueWith(taken), false) => {
-                self.repeats.get_or_insert_default().extend(&taken);
+                self.repeats.get_or_insert_default().extend(taken.iter());
             }
             _ => {}
         }

@@ -108,10 +108,10 @@ impl Core {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         for atom in self.atoms(formula) {
             match atom {
-                Atom::Owed(owed) => names.extend(&owed),
+                Atom::Owed(owed) => names.extend(owed.iter()),
                 Atom::NamesIn(language) => tests.push(language),
                 Atom::Members(rules) => {
-                    for (which, _) in &rules {
+                    for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten());
                         names.extend(&which.others);
                         for &regex in which.found.iter().chain(&which.missing) {

@@ -7,6 +7,7 @@
 
 mod apart;
 mod arrays;
+mod cells;
 mod distinct;
 mod fresh;
 mod implicants;
@@ -25,6 +26,7 @@ use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::Type;
 
+pub(crate) use cells::Cells;
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
 pub(crate) use fresh::{PLENTY, fresh_beginning};
 pub(crate) use listing::Listed;

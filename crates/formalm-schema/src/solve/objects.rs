@@ -1,6 +1,7 @@
 //! The theory of objects: which conjunctions of statements some members satisfy.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use formalm_automata::Error;
 
@@ -13,7 +14,7 @@ use crate::node::NodeId;
 #[derive(Clone)]
 enum Duty {
     /// To break one of these rules.
-    Member(Box<[(Which, NodeId)]>),
+    Member(Arc<[(Which, NodeId)]>),
     /// To have a name that is not in this language.
     Name(F),
 }
@@ -21,11 +22,11 @@ enum Duty {
 /// A conjunction of statements about the rest of an object.
 #[derive(Default)]
 struct Plan {
-    rules: Vec<Box<[(Which, NodeId)]>>,
+    rules: Vec<Arc<[(Which, NodeId)]>>,
     names_in: Vec<F>,
     owed: Vec<NameId>,
     /// Of each list a name that is left out.
-    left_out: Vec<Box<[NameId]>>,
+    left_out: Vec<Arc<[NameId]>>,
     least: u64,
     most: Option<u64>,
     duties: Vec<Duty>,
@@ -104,7 +105,7 @@ impl Core {
                 Duty::Name(names) => tests.push(*names),
             }
         }
-        for (which, _) in plan.rules.iter().chain(broken).flatten() {
+        for (which, _) in plan.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
             plan.mentioned.extend(which.names.iter().flatten());
             plan.mentioned.extend(&which.others);
             for &regex in which.found.iter().chain(&which.missing) {
@@ -128,7 +129,7 @@ impl Core {
         let Some(list) = plan.left_out.get(at) else {
             return self.owe(plan, absent, gone);
         };
-        for &name in list {
+        for &name in list.iter() {
             if plan.owed.contains(&name) {
                 continue;
             }
@@ -299,7 +300,7 @@ impl Plan {
             (Atom::NamesIn(names), true) => self.names_in.push(names),
             (Atom::NamesIn(names), false) => self.duties.push(Duty::Name(names)),
             (Atom::Owed(names), true) => {
-                self.owed.extend(&names);
+                self.owed.extend(names.iter());
                 self.owed.sort_unstable();
                 self.owed.dedup();
             }

@@ -44,7 +44,7 @@ pub(super) fn spans(formulas: &Formulas, id: F) -> Vec<Span> {
         },
         Form::And(list) => {
             let mut pieces = vec![Span::all()];
-            for &part in list {
+            for &part in list.iter() {
                 let more = spans(formulas, part);
                 if pieces.len().saturating_mul(more.len()) > MAX_PIECES {
                     continue;
