@@ -7,6 +7,8 @@ use crate::formula::{Atom, F, Form, Formulas};
 /// next, and so on.
 pub(crate) struct Cells {
     ends: Vec<Decimal>,
+    /// Whether the numbers looked at are whole; otherwise they are multiples of nothing.
+    integers: bool,
 }
 
 /// A set of cells.
@@ -15,7 +17,12 @@ type Set = Box<[u64]>;
 impl Cells {
     /// `ends` are ascending and distinct.
     pub(crate) fn new(ends: Vec<Decimal>) -> Cells {
-        Cells { ends }
+        Cells::of(ends, false)
+    }
+
+    /// The same for whole numbers or for all others, as far as formulas tell of multiples of one.
+    pub(crate) fn of(ends: Vec<Decimal>, integers: bool) -> Cells {
+        Cells { ends, integers }
     }
 
     fn count(&self) -> usize {
@@ -63,6 +70,7 @@ impl Cells {
                 Err(_) => none(),
             },
             Atom::Whole if whole => all,
+            Atom::Multiple(_) if self.integers => all,
             _ => none(),
         }
     }

@@ -18,12 +18,14 @@ mod open;
 mod project;
 mod spans;
 mod texts;
+mod truths;
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::names::NameId;
 use crate::node::Type;
 
 pub(crate) use cells::Cells;
@@ -45,6 +47,8 @@ pub(crate) struct Answers {
     tentative: Vec<F>,
     classes: FxHashMap<Vec<F>, Vec<TextId>>,
     numbers: FxHashMap<F, bool>,
+    /// Names of a class that are none of some others.
+    fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
     /// Languages of texts that have members enough.
     plenty: FxHashMap<TextId, bool>,
     /// Whether nothing is remembered of values.

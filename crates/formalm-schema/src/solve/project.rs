@@ -72,7 +72,10 @@ impl Core {
             pure.push(self.formulas.or(ways));
             return Ok(self.formulas.and(pure));
         }
-        let goal = self.split(mixed, must, rest, false)?;
+        let goal = match self.split_by_truths(mixed, must, rest, false)? {
+            Some(goal) => goal,
+            None => self.split(mixed, must, rest, false)?,
+        };
         pure.push(goal);
         Ok(self.formulas.and(pure))
     }
@@ -161,7 +164,10 @@ impl Core {
         match found {
             Some(found) => Ok(found),
             // Ways through the formula are many more than truths of a child.
-            None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+            None => match self.split_by_truths(mixed, pure, rest, true)? {
+                Some(found) => Ok(found == TRUE),
+                None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+            },
         }
     }
 }
