@@ -138,7 +138,11 @@ impl Core {
     fn one_of(&mut self, values: &[ValueId], of: Type) -> F {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
         for &id in values {
-            match (self.schema.values.get(id).clone(), of) {
+            let value = self.schema.values.get(id);
+            if value.of() != of {
+                continue;
+            }
+            match (value.clone(), of) {
                 (Value::Null, Type::Null) => return TRUE,
                 (Value::Bool(truth), Type::Bool) => {
                     let atom = self.formulas.atom(Atom::Truth);

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use crate::decimal::Decimal;
 use crate::names::{NameId, Names};
+use crate::node::Type;
 
 /// An interned value: equal ids are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,6 +21,19 @@ pub(crate) enum Value {
     Array(Box<[ValueId]>),
     /// Sorted by name.
     Object(Box<[(NameId, ValueId)]>),
+}
+
+impl Value {
+    pub(crate) fn of(&self) -> Type {
+        match self {
+            Value::Null => Type::Null,
+            Value::Bool(_) => Type::Bool,
+            Value::Number(_) => Type::Number,
+            Value::String(_) => Type::String,
+            Value::Array(_) => Type::Array,
+            Value::Object(_) => Type::Object,
+        }
+    }
 }
 
 #[derive(Debug, Default)]

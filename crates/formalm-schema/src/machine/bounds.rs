@@ -226,6 +226,30 @@ impl Bounds {
         }
     }
 
+    /// Whether a number that ends here is within the bounds; `None` if it is too long to tell.
+    pub(super) fn holds(&self, digits: &Digits) -> Option<bool> {
+        let side = self.side(digits);
+        let (first, end) = match digits.part {
+            Part::Zero => (0, self.one),
+            Part::Whole => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+                (whole * self.one, (whole + 1) * self.one)
+            }
+            Part::Fraction => self.span(digits)?,
+            _ => return None,
+        };
+        if self.whole && digits.part == Part::Fraction {
+            return Some(false);
+        }
+        // Beyond the last place that matters all numbers between two are alike.
+        let at = if digits.more { first + (end - first) / 2 } else { first };
+        if self.integer && (digits.more || at.rem_euclid(self.one) != 0) {
+            return Some(false);
+        }
+        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < at));
+        Some(side[from..].iter().take(2).any(|piece| piece.covers(at, (at, false))))
+    }
+
     /// What is to come, where the digits read so far do not matter for it.
     pub(super) fn shape(&self, digits: &Digits) -> Option<Shape> {
         let side = self.side(digits);

@@ -126,19 +126,23 @@ impl Core {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
-        for at in &edges {
-            let written = !whole || at.is_integer();
-            if written
-                && within.holds(at)
-                && self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole))
-            {
-                return Ok(Some(at.clone()));
-            }
-        }
         let split = self.multiples_apart(id, whole);
         let cells = split.as_ref().map(|(_, _, compared)| {
             Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
         });
+        for (place, at) in edges.iter().enumerate() {
+            let holds = || match (&cells, &split) {
+                (Some(cells), Some((units, avoided, _))) => {
+                    cells[2 * place + 1]
+                        && units.iter().all(|unit| at.is_multiple_of(unit))
+                        && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+                }
+                _ => self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole)),
+            };
+            if (!whole || at.is_integer()) && within.holds(at) && holds() {
+                return Ok(Some(at.clone()));
+            }
+        }
         let low_open = within.low.is_none();
         let high_open = within.high.is_none();
         for gap in 0..=edges.len() {
