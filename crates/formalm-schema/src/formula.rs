@@ -342,6 +342,15 @@ impl Formulas {
         nodes
     }
 
+    /// Whether a formula is an atom or a negated one.
+    pub(crate) fn is_literal(&self, id: F) -> bool {
+        match self.get(id) {
+            Form::Atom(_) => true,
+            Form::Not(inner) => matches!(self.get(*inner), Form::Atom(_)),
+            _ => false,
+        }
+    }
+
     /// Members of a conjunction.
     pub(crate) fn conjuncts(&self, id: F) -> Vec<F> {
         match self.get(id) {

@@ -48,6 +48,11 @@ impl Core {
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
         }
+        let parts = self.formulas.conjuncts(id);
+        if parts.iter().all(|&part| self.formulas.is_literal(part)) {
+            self.step()?;
+            return self.object_fits(&parts, gone);
+        }
         self.implicants(
             id,
             &mut |core, literals| core.object_may_fit(literals, gone),
@@ -78,7 +83,10 @@ impl Core {
     /// The same for a conjunction of atoms and negated atoms.
     pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
         let mut plan = self.plan(literals, gone);
-        self.prepare(&mut plan);
+        // Members that are owed say it all where no others are.
+        if !plan.duties.is_empty() || plan.least > plan.owed.len() as u64 {
+            self.prepare(&mut plan);
+        }
         self.leave_out(&plan, 0, &mut Vec::new(), gone)
     }
 

@@ -130,6 +130,19 @@ impl Core {
         Some(all.map(|text| asked.iter().map(|&one| holds(one, text)).collect()).collect())
     }
 
+    /// Whether a formula that listed texts decide holds for one of them, or for a text that is in
+    /// none of its lists.
+    pub(crate) fn holds_for_listed(&self, id: F, text: Option<&str>) -> bool {
+        self.formulas.holds(id, &mut |atom| match (atom, text) {
+            (Atom::In(regex), Some(text)) => self
+                .schema
+                .listed
+                .get(regex)
+                .is_some_and(|list| list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()),
+            _ => false,
+        })
+    }
+
     fn atoms_of_all(&self, asked: &[F], known: F) -> Vec<Atom> {
         let mut seen = BTreeSet::new();
         let all = asked.iter().chain([&known]).filter(|&&one| seen.insert(one));
