@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Error;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::spans::spans;
 use crate::core::Core;
@@ -138,7 +138,7 @@ impl Core {
         let listed: Vec<_> = list.iter().map(|&one| self.lists(one)).collect();
         let others: Vec<usize> = (0..list.len()).filter(|&at| listed[at].is_none()).collect();
         joined.join_all(others.iter().copied());
-        let mut first: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for (at, lists) in listed.iter().enumerate() {
             for text in lists.iter().flatten().flat_map(|texts| texts.iter()) {
                 joined.join(at, *first.entry(text).or_insert(at));
