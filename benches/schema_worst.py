@@ -72,6 +72,18 @@ def kinds(count: int, *, last: bool, closed: bool) -> dict[str, Any]:
     return {"oneOf": [one(number) for number in range(count)]}
 
 
+def conditions(count: int) -> dict[str, Any]:
+    """Return a chain of conditions on a constant member."""
+
+    def one(number: int) -> dict[str, Any]:
+        kind = {"properties": {"kind": {"const": f"k{number}"}}, "required": ["kind"]}
+        then = {"properties": {"p": {"maxLength": number + 5}}, "required": [f"q{number}"]}
+        return {"if": kind, "then": then}
+
+    kinds = {"kind": {"type": "string"}}
+    return {"type": "object", "properties": kinds, "allOf": [one(at) for at in range(count)]}
+
+
 def tools(count: int) -> dict[str, Any]:
     """Return alternatives like the calls of tools."""
     types = ("string", "integer", "boolean")
@@ -115,12 +127,21 @@ def cases() -> Iterator[tuple[str, object, list[str]]]:
     items = [compact(list(range(200))), compact([f"item {at}" for at in range(200)])]
     yield "200 distinct integers", {**unique, "items": {"type": "integer"}}, items[:1]
     yield "200 distinct strings", {**unique, "items": {"type": "string"}}, items[1:]
+    yield (
+        "1,000 distinct integers",
+        {**unique, "items": {"type": "integer"}},
+        [compact([*range(1000)])],
+    )
     member = compact({"prop3": {"f0": "x", "f1": "y"}, "prop40": {"f0": "abc"}})
     yield "5 MB", megabytes(5), [member]
     for last, where in ((False, "first"), (True, "last")):
         both = [{"kind": f"k{at}", "p0": 1 if at % 2 else "x"} for at in (0, 25, 49)]
         members = [compact(dict(reversed(one.items())) if last else one) for one in both]
         yield f"50 kinds, told {where}", kinds(50, last=last, closed=True), members
+    chosen = [{"kind": f"k{at}", "p": "abc", f"q{at}": True} for at in (0, 25, 49)]
+    yield "50 conditions, told first", conditions(50), [compact(one) for one in chosen]
+    turned = [compact(dict(reversed(one.items()))) for one in chosen]
+    yield "50 conditions, told last", conditions(50), turned
     overlapping: dict[str, object]
     overlapping = {"oneOf": [{"type": "object", "required": [f"r{at}"]} for at in range(50)]}
     yield "50 names, one of them", overlapping, [compact({"x": 1, "r25": 2, "y": "z"})]

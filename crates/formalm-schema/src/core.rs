@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
 use crate::names::NameId;
-use crate::node::{NodeId, RegexId, Schema, Type};
+use crate::node::{NodeId, RegexId, Rule, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
 use crate::solve::{Answers, Listed};
@@ -36,7 +36,10 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
-    pub(crate) expanded: FxHashMap<(NodeId, Type), F>,
+    /// Nodes as formulas; the last key is whether alternatives were left as they are.
+    pub(crate) expanded: FxHashMap<(NodeId, Type, bool), F>,
+    /// Whether alternatives are being told apart, for which parts are expanded as they are.
+    pub(crate) tells_apart: bool,
     /// Objects and arrays listed by formula and how many were asked for.
     pub(crate) listed: FxHashMap<(F, usize), Listed>,
     texts: Vec<Arc<Automaton>>,
@@ -59,6 +62,7 @@ impl Core {
             limits,
             answers: Answers::default(),
             expanded: FxHashMap::default(),
+            tells_apart: false,
             listed: FxHashMap::default(),
             texts: Vec::new(),
             text_formulas: Vec::new(),
@@ -235,10 +239,12 @@ impl Core {
 
     /// The statement that the child at hand satisfies a node.
     pub(crate) fn child(&mut self, node: NodeId) -> F {
-        if self.schema.node(node).rules.is_empty() {
-            return TRUE;
+        match &self.schema.node(node).rules[..] {
+            [] => return TRUE,
+            [Rule::Never] => return FALSE,
+            _ => {}
         }
-        self.formulas.child(node)
+        self.formulas.child(self.schema.same(node))
     }
 
     /// A formula over children as a formula over atoms of one type.

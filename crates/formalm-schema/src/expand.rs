@@ -13,27 +13,26 @@ use crate::value::{Value, ValueId};
 impl Core {
     /// What a value of a type has to be to satisfy a node.
     pub(crate) fn expand(&mut self, node: NodeId, of: Type) -> Result<F, Error> {
-        if let Some(&known) = self.expanded.get(&(node, of)) {
+        let node = self.schema.same(node);
+        let key = (node, of, self.tells_apart);
+        if let Some(&known) = self.expanded.get(&key) {
             return Ok(known);
         }
         let rules = Arc::clone(&self.schema.node(node).rules);
         if rules.iter().any(|rule| rule.excludes(of)) {
             return Ok(FALSE);
         }
-        let mut all = Vec::with_capacity(rules.len());
-        for rule in rules.iter() {
-            all.push(self.rule(rule, &rules, of)?);
-        }
-        let formula = self.formulas.and(all);
-        self.expanded.insert((node, of), formula);
+        let formula = self.rules(&rules, of)?;
+        self.expanded.insert(key, formula);
         Ok(formula)
     }
 
-    fn expand_all(&mut self, nodes: &[NodeId], of: Type) -> Result<Vec<F>, Error> {
+    pub(crate) fn expand_all(&mut self, nodes: &[NodeId], of: Type) -> Result<Vec<F>, Error> {
         nodes.iter().map(|&node| self.expand(node, of)).collect()
     }
 
-    fn rule(&mut self, rule: &Rule, siblings: &[Rule], of: Type) -> Result<F, Error> {
+    /// What a rule says of a value of a type; `oneOf` and `if` are [`Core::rules`]' own.
+    pub(crate) fn rule(&mut self, rule: &Rule, siblings: &[Rule], of: Type) -> Result<F, Error> {
         Ok(match rule {
             Rule::Never => FALSE,
             Rule::Types { types, integer } => match of {
@@ -44,30 +43,13 @@ impl Core {
                 _ => FALSE,
             },
             Rule::Values(values) => self.one_of(values, of),
-            Rule::All(nodes) => {
-                let list = self.expand_all(nodes, of)?;
-                self.formulas.and(list)
-            }
             Rule::Any(nodes) => {
                 let list = self.expand_all(nodes, of)?;
                 self.formulas.or(list)
             }
-            Rule::One(nodes) => {
-                let list = self.expand_all(nodes, of)?;
-                self.formulas.one(list)
-            }
             Rule::Not(node) => {
                 let inner = self.expand(*node, of)?;
                 self.formulas.not(inner)
-            }
-            Rule::If { condition, then, other } => {
-                let holds = self.expand(*condition, of)?;
-                let fails = self.formulas.not(holds);
-                let then = then.map_or(Ok(TRUE), |node| self.expand(node, of))?;
-                let other = other.map_or(Ok(TRUE), |node| self.expand(node, of))?;
-                let (then, other) =
-                    (self.formulas.or(vec![fails, then]), self.formulas.or(vec![holds, other]));
-                self.formulas.both(then, other)
             }
             _ => match of {
                 Type::Number => self.number_rule(rule),
@@ -161,7 +143,11 @@ impl Core {
     fn one_of(&mut self, values: &[ValueId], of: Type) -> F {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
         for &id in values {
-            match (self.schema.values.get(id).clone(), of) {
+            let value = self.schema.values.get(id);
+            if value.of() != of {
+                continue;
+            }
+            match (value.clone(), of) {
                 (Value::Null, Type::Null) => return TRUE,
                 (Value::Bool(truth), Type::Bool) => {
                     let atom = self.formulas.atom(Atom::Truth);

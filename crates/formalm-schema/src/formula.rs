@@ -38,7 +38,7 @@ pub(crate) enum Atom {
     /// Members with such names satisfy such nodes.
     Members(Arc<[(Which, NodeId)]>),
     /// These names are owed; sorted.
-    Owed(Box<[NameId]>),
+    Owed(Arc<[NameId]>),
     /// At least so many more members.
     MoreMembers(u64),
     /// Every name is in a language of texts.
@@ -50,9 +50,9 @@ pub(crate) enum Atom {
     /// At least so many more items.
     MoreItems(u64),
     /// No two items are equal, and none equals those seen; sorted.
-    Unique(Box<[ValueId]>),
+    Unique(Arc<[ValueId]>),
     /// The same while an item is being read that counts as seen.
-    UniqueWith(Box<[ValueId]>),
+    UniqueWith(Arc<[ValueId]>),
     /// The text is in a language.
     In(RegexId),
     /// At least this number.
@@ -77,9 +77,9 @@ pub(crate) enum Form {
     Child(NodeId),
     Atom(Atom),
     Not(F),
-    And(Box<[F]>),
-    Or(Box<[F]>),
-    One(Box<[F]>),
+    And(Arc<[F]>),
+    Or(Arc<[F]>),
+    One(Arc<[F]>),
 }
 
 #[derive(Debug)]
@@ -266,33 +266,44 @@ impl Formulas {
                 let inner = self.replace(inner, seen, leaf)?;
                 self.not(inner)
             }
-            Form::And(list) => {
-                let list = self.replace_all(&list, seen, leaf)?;
-                self.and(list)
-            }
-            Form::Or(list) => {
-                let list = self.replace_all(&list, seen, leaf)?;
-                self.or(list)
-            }
+            Form::And(list) => match self.replace_unless(&list, Some(FALSE), seen, leaf)? {
+                Some(list) => self.and(list),
+                None => FALSE,
+            },
+            Form::Or(list) => match self.replace_unless(&list, Some(TRUE), seen, leaf)? {
+                Some(list) => self.or(list),
+                None => TRUE,
+            },
             Form::One(list) => {
-                let list = self.replace_all(&list, seen, leaf)?;
-                self.one(list)
+                let list = self.replace_unless(&list, None, seen, leaf)?;
+                self.one(list.unwrap_or_default())
             }
         };
         seen.insert(id, new);
         Ok(new)
     }
 
-    fn replace_all<X>(
+    /// Formulas with every leaf replaced; `None` as soon as one becomes what decides them all.
+    fn replace_unless<X>(
         &mut self,
         list: &[F],
+        decides: Option<F>,
         seen: &mut FxHashMap<F, F>,
         leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
-    ) -> Result<Vec<F>, X> {
-        list.iter().map(|&one| self.replace(one, seen, leaf)).collect()
+    ) -> Result<Option<Vec<F>>, X> {
+        let mut new = Vec::with_capacity(list.len());
+        for &one in list {
+            let one = self.replace(one, seen, leaf)?;
+            if Some(one) == decides {
+                return Ok(None);
+            }
+            new.push(one);
+        }
+        Ok(Some(new))
     }
 
-    /// The formula with nodes that the child was asked about replaced by formulas.
+    /// The formula with nodes that the child was asked about replaced by formulas. The nodes are
+    /// sorted.
     pub(crate) fn answer(&mut self, id: F, asked: &[NodeId], answers: &[F]) -> F {
         if asked.is_empty() || !self.has_child(id) {
             return id;
@@ -300,9 +311,7 @@ impl Formulas {
         let replaced: Result<F, std::convert::Infallible> =
             self.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
-                    Form::Child(node) => {
-                        asked.iter().position(|one| one == node).map_or(leaf, |at| answers[at])
-                    }
+                    Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
                     _ => leaf,
                 })
             });
@@ -331,6 +340,15 @@ impl Formulas {
         }
         nodes.sort_unstable();
         nodes
+    }
+
+    /// Whether a formula is an atom or a negated one.
+    pub(crate) fn is_literal(&self, id: F) -> bool {
+        match self.get(id) {
+            Form::Atom(_) => true,
+            Form::Not(inner) => matches!(self.get(*inner), Form::Atom(_)),
+            _ => false,
+        }
     }
 
     /// Members of a conjunction.

@@ -6,6 +6,7 @@
 //! and tells the truths that were asked for when it closes. Whether a state can be completed is
 //! asked of a small search with a theory for each type ([`solve`]).
 
+mod alternatives;
 mod approximations;
 mod core;
 mod decimal;

@@ -36,7 +36,7 @@ impl Type {
 }
 
 /// One statement of a schema; all of a node's hold together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
     Never,
     Types {
@@ -139,6 +139,8 @@ impl Node {
 pub(crate) struct Schema {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: Option<NodeId>,
+    /// For each node that was read one that says the same, which may be itself.
+    pub(crate) same: Vec<NodeId>,
     pub(crate) names: Names,
     pub(crate) values: Values,
     pub(crate) regexes: Vec<Expression>,
@@ -210,6 +212,11 @@ impl Schema {
             push_part(&mut pointer, part);
         }
         pointer
+    }
+
+    /// The node that stands for all that say the same.
+    pub(crate) fn same(&self, id: NodeId) -> NodeId {
+        self.same.get(id.0 as usize).copied().unwrap_or(id)
     }
 
     pub(crate) fn add(&mut self, node: Node) -> NodeId {

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::decimal::Decimal;
 use crate::names::{NameId, Names};
+use crate::node::Type;
 use crate::source::{Shape, Source};
 
 /// An interned value: equal ids are equal values.
@@ -20,6 +21,19 @@ pub(crate) enum Value {
     Array(Box<[ValueId]>),
     /// Sorted by name.
     Object(Box<[(NameId, ValueId)]>),
+}
+
+impl Value {
+    pub(crate) fn of(&self) -> Type {
+        match self {
+            Value::Null => Type::Null,
+            Value::Bool(_) => Type::Bool,
+            Value::Number(_) => Type::Number,
+            Value::String(_) => Type::String,
+            Value::Array(_) => Type::Array,
+            Value::Object(_) => Type::Object,
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -7,13 +7,13 @@ use num_traits::ToPrimitive;
 use super::frame::{Digits, Part};
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, Form, Formulas};
-use crate::solve::holds_for;
+use crate::solve::{Cells, holds_for};
 
 /// Larger bounds, in units of the last place, are left to the search.
 const MOST: i128 = 10i128.pow(26);
 
 /// With more ends of pieces the search is left to decide.
-const MAX_ENDS: usize = 64;
+const MAX_ENDS: usize = 4_096;
 
 /// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
 /// Of whole numbers the ends are whole, and belong to them.
@@ -62,19 +62,15 @@ impl Bounds {
             }
         }
         let places = places + 1;
-        let holds = |value: &Decimal, point: bool| {
-            let compared = |atom: &Atom| match atom {
-                // Between two ends there are whole numbers and others, and none of those listed.
-                Atom::Equal(_) if !point => false,
-                atom => holds_for(atom, value, true),
-            };
+        let holds = |value: &Decimal| {
+            let compared = |atom: &Atom| holds_for(atom, value, true);
             rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
         };
         let units = |at: &Decimal| at.scaled(places).to_i128().filter(|at| at.abs() <= MOST);
         let mut pieces = Vec::new();
         match listed {
             Some(list) => {
-                for value in list.iter().filter(|value| holds(value, true)) {
+                for value in list.iter().filter(|value| holds(value)) {
                     pieces.push(Piece {
                         low: (units(value)?, false),
                         high: Some((units(value)?, false)),
@@ -87,25 +83,18 @@ impl Bounds {
                 for &part in &rest {
                     compared_with(formulas, part, &mut ends)?;
                 }
-                let mut ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
                 ends.sort_unstable();
                 ends.dedup();
-                let value = |at: i128| Decimal::new(at.into(), -i64::from(places));
-                let (first, last) = (ends.first().copied(), ends.last().copied());
-                // All numbers below the first end are alike, and so are those between two.
-                let mut gaps = vec![(None, first, first.map_or(0, |first| first - 1))];
-                gaps.extend(ends.windows(2).map(|two| (Some(two[0]), Some(two[1]), two[0] + 1)));
-                gaps.extend(last.map(|last| (Some(last), None, last + 1)));
+                let cells = Cells::new(ends.clone()).that_satisfy(formulas, &rest, false);
+                let ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
+                // All numbers before the first end are alike, and so are those between two.
+                let end = |at: usize| ends.get(at).copied();
                 let mut found: Vec<(Option<i128>, Option<i128>, bool)> = Vec::new();
-                for (at, &(low, high, inside)) in gaps.iter().enumerate() {
-                    if holds(&value(inside), false) {
-                        found.push((low, high, true));
-                    }
-                    if let Some(&end) = ends.get(at)
-                        && holds(&value(end), true)
-                    {
-                        found.push((Some(end), Some(end), false));
-                    }
+                for at in (0..cells.len()).filter(|&at| cells[at]) {
+                    found.push(match at % 2 {
+                        0 => ((at / 2).checked_sub(1).and_then(end), end(at / 2), true),
+                        _ => (end(at / 2), end(at / 2), false),
+                    });
                 }
                 let one = 10i128.checked_pow(places)?;
                 let (positive, negative) = (
@@ -235,6 +224,30 @@ impl Bounds {
             }
             Part::Exponent | Part::Sign | Part::Power => None,
         }
+    }
+
+    /// Whether a number that ends here is within the bounds; `None` if it is too long to tell.
+    pub(super) fn holds(&self, digits: &Digits) -> Option<bool> {
+        let side = self.side(digits);
+        let (first, end) = match digits.part {
+            Part::Zero => (0, self.one),
+            Part::Whole => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+                (whole * self.one, (whole + 1) * self.one)
+            }
+            Part::Fraction => self.span(digits)?,
+            _ => return None,
+        };
+        if self.whole && digits.part == Part::Fraction {
+            return Some(false);
+        }
+        // Beyond the last place that matters all numbers between two are alike.
+        let at = if digits.more { first + (end - first) / 2 } else { first };
+        if self.integer && (digits.more || at.rem_euclid(self.one) != 0) {
+            return Some(false);
+        }
+        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < at));
+        Some(side[from..].iter().take(2).any(|piece| piece.covers(at, (at, false))))
     }
 
     /// What is to come, where the digits read so far do not matter for it.

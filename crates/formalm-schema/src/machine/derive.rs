@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::frame::Owes;
 use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::{NodeId, Rule};
 use crate::solve::Rest;
@@ -31,8 +31,11 @@ impl Core {
             .formulas
             .iter()
             .map(|&id| {
+                // What holds in any case is kept as it is, which many states share.
+                let certain = self.formulas.conjuncts(id);
                 self.derived(id, &mut known, &|core, atom, leaf| {
-                    core.atom_after_name(atom, leaf, name)
+                    let is_certain = certain.binary_search(&leaf).is_ok();
+                    core.atom_after_name(atom, leaf, name, is_certain)
                 })
             })
             .collect();
@@ -71,14 +74,14 @@ impl Core {
                 let inner = all(self, &[inner])?[0];
                 self.formulas.not(inner)
             }
-            Form::And(list) => {
-                let list = all(self, &list)?;
-                self.formulas.and(list)
-            }
-            Form::Or(list) => {
-                let list = all(self, &list)?;
-                self.formulas.or(list)
-            }
+            Form::And(list) => match self.derived_unless(&list, FALSE, known, leaf)? {
+                Some(list) => self.formulas.and(list),
+                None => FALSE,
+            },
+            Form::Or(list) => match self.derived_unless(&list, TRUE, known, leaf)? {
+                Some(list) => self.formulas.or(list),
+                None => TRUE,
+            },
             Form::One(list) => {
                 let list = all(self, &list)?;
                 self.formulas.one(list)
@@ -89,11 +92,37 @@ impl Core {
         Ok(new)
     }
 
-    fn atom_after_name(&mut self, atom: Atom, leaf: F, name: NameId) -> Result<F, Error> {
+    /// Formulas with their atoms replaced; `None` as soon as one becomes what decides them all.
+    fn derived_unless(
+        &mut self,
+        list: &[F],
+        decides: F,
+        known: &mut FxHashMap<F, F>,
+        leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
+    ) -> Result<Option<Vec<F>>, Error> {
+        let mut new = Vec::with_capacity(list.len());
+        for &one in list {
+            let one = self.derived(one, known, leaf)?;
+            if one == decides {
+                return Ok(None);
+            }
+            new.push(one);
+        }
+        Ok(Some(new))
+    }
+
+    fn atom_after_name(
+        &mut self,
+        atom: Atom,
+        leaf: F,
+        name: NameId,
+        is_certain: bool,
+    ) -> Result<F, Error> {
         Ok(match atom {
             Atom::Members(rules) => {
                 let value = self.rules_at(&rules, name)?;
-                self.formulas.both(leaf, value)
+                let rest = if is_certain { leaf } else { self.members_but(&rules, leaf, name) };
+                self.formulas.both(rest, value)
             }
             Atom::Owed(names) => {
                 self.owed(names.iter().copied().filter(|&one| one != name).collect())
@@ -108,6 +137,25 @@ impl Core {
             }
             _ => leaf,
         })
+    }
+
+    /// What rules say of members other than one that came.
+    fn members_but(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
+        let speaks = |which: &Which| {
+            which.names.as_ref().is_some_and(|names| names.binary_search(&name).is_ok())
+        };
+        if !rules.iter().any(|(which, _)| speaks(which)) {
+            return leaf;
+        }
+        let mut left = Vec::with_capacity(rules.len());
+        for (which, node) in rules {
+            if !speaks(which) {
+                left.push((which.clone(), *node));
+            } else if which.names.as_ref().is_some_and(|names| names.len() > 1) {
+                left.push((which.without(name), *node));
+            }
+        }
+        if left.is_empty() { TRUE } else { self.formulas.atom(Atom::Members(left.into())) }
     }
 
     fn atom_after_item(&mut self, atom: Atom) -> F {

@@ -91,13 +91,15 @@ impl Keys for SchemaKeys {
 impl Grown {
     /// Whether names of all kinds are one class that may come.
     pub(super) fn takes_any(&self, classes: AskedId) -> bool {
-        let [Some((class, _))] = **self.parts.asked.get(classes.0) else { return false };
+        let [Some((class, _))] = *self.parts.asked.get(classes.0).machines else { return false };
         self.core.class_formula(class) == TRUE
     }
 
     /// Whether a name of which that is so may end here.
     pub(super) fn ends_any(&self, classes: AskedId) -> bool {
-        let [Some((class, state))] = **self.parts.asked.get(classes.0) else { return false };
+        let [Some((class, state))] = *self.parts.asked.get(classes.0).machines else {
+            return false;
+        };
         self.takes_any(classes) && self.core.text(class).is_accepting(state)
     }
 }

@@ -12,6 +12,7 @@ use super::frame::{
 };
 use super::frame::{Place, TruthsId};
 use super::numbers::Plan;
+use super::telling::{AskedTexts, Telling, Told};
 use crate::core::TextId;
 use crate::formula::F;
 use crate::names::NameId;
@@ -27,7 +28,8 @@ pub(super) struct Parts {
     pub(super) gone: Table<Box<[NameId]>>,
     pub(super) orders: Table<Vec<NameId>>,
     pub(super) truths: Table<Box<[bool]>>,
-    pub(super) asked: Table<Box<[Asked]>>,
+    pub(super) asked: Table<AskedTexts>,
+    pub(super) tellings: Vec<Telling>,
     pub(super) digits: Table<Digits>,
 }
 
@@ -39,12 +41,13 @@ impl Default for Parts {
             orders: Table::default(),
             truths: Table::default(),
             asked: Table::default(),
+            tellings: Vec::new(),
             digits: Table::default(),
         };
         parts.gone.intern([].into());
         parts.orders.intern(Vec::new());
         parts.truths.intern([].into());
-        parts.asked.intern([].into());
+        parts.asked.intern(AskedTexts::default());
         parts
     }
 }
@@ -71,8 +74,18 @@ impl Parts {
         DigitsId(self.digits.intern(digits))
     }
 
+    /// Interns machines of which each is a truth.
+    pub(super) fn machines(&mut self, machines: Box<[Asked]>) -> AskedId {
+        AskedId(self.asked.intern(AskedTexts { telling: None, machines }))
+    }
+
     pub(super) fn bytes(&self) -> usize {
-        self.owes.len() * 160
+        let told = self.tellings.iter().flat_map(|one| one.truths()).map(|truth| match truth {
+            Told::Machine(_) => 16,
+            Told::Number(truths) => truths.len(),
+        });
+        told.sum::<usize>()
+            + self.owes.len() * 160
             + self.gone.len() * 120
             + (self.asked.len() + self.digits.len()) * 150
             + self.orders.len() * 200

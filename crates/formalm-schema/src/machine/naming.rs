@@ -112,7 +112,7 @@ impl Grown {
                         }
                     }
                 }
-                Atom::Owed(list) => names.extend(&list),
+                Atom::Owed(list) => names.extend(list.iter()),
                 Atom::NamesIn(language) => tests.push(language),
                 _ => {}
             }
@@ -143,7 +143,7 @@ impl Grown {
         }
         let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
         let start: Box<[_]> = start.collect();
-        self.namings[id.0 as usize].start.classes = AskedId(self.parts.asked.intern(start));
+        self.namings[id.0 as usize].start.classes = self.parts.machines(start);
         self.namings[id.0 as usize].takes_all = classes.len() == all.len();
         let few = self.names_needed(id) <= PLENTY / 2;
         let mut plenty = Vec::with_capacity(classes.len());

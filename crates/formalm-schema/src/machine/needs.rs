@@ -10,6 +10,7 @@ use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::owed::{Child, NEVER};
+use super::telling::Told;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
 use crate::formula::F;
@@ -128,8 +129,17 @@ impl Grown {
                 let must = of((language, state))?;
                 let asked = self.parts.asked.get(asked.0).clone();
                 let mut truths = Vec::with_capacity(asked.len());
-                for one in asked {
+                for one in &asked.machines {
                     truths.push(one.map_or(Ok(NEVER), &mut of)?);
+                }
+                if let Some(telling) = asked.telling {
+                    // Which of the listed texts it will be is left open.
+                    let told = self.parts.tellings[telling as usize].truths();
+                    let told = told.iter().map(|told| match told {
+                        Told::Machine(at) => truths[*at],
+                        Told::Number(_) => must,
+                    });
+                    truths = told.collect();
                 }
                 match escape {
                     Escape::None => (must, truths, below),

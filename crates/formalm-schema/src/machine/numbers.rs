@@ -179,8 +179,14 @@ impl Grown {
         }
         let number = self.parts.digits.get(digits.0).clone();
         let owed = self.parts.owes.get(owes.0).clone();
-        let total = self.core.total(&owed);
-        let ends = self.core.number_ends(total, &number).then(|| {
+        let plan = self.number_plan(owes);
+        let bounds = plan.bounds.as_ref().filter(|_| !self.core.options.exponents);
+        let within = bounds.and_then(|bounds| bounds.holds(&number));
+        let ends = match within {
+            Some(within) => within,
+            None => self.core.number_ends(plan.total, &number),
+        };
+        let ends = ends.then(|| {
             let all = owed.formulas.iter().skip(1);
             let truths: Vec<bool> = all.map(|&id| self.core.number_ends(id, &number)).collect();
             self.parts.truths(&truths)
@@ -351,7 +357,12 @@ mod tests {
             if !found || length == 3 {
                 continue;
             }
-            let mut futures = vec![core.number_ends(total, &digits)];
+            let ends = core.number_ends(total, &digits);
+            assert!(
+                bounds.holds(&digits).is_none_or(|holds| holds == ends),
+                "{digits:?} {bounds:?}"
+            );
+            let mut futures = vec![ends];
             for byte in *b"0123456789." {
                 let next = digits
                     .part_after(byte, free)

@@ -86,7 +86,7 @@ impl Grown {
             Form::Child(node) => costs.of(node),
             Form::And(list) => {
                 let (mut here, mut behind, mut least) = (costs.child.must, Vec::new(), 0);
-                for part in list {
+                for part in list.iter().copied() {
                     match self.core.formulas.get(part) {
                         Form::Child(node) => here = here.max(costs.of(*node)),
                         _ if !self.core.formulas.has_child(part) => behind.push(part),
@@ -97,7 +97,7 @@ impl Grown {
             }
             Form::Or(list) | Form::One(list) => {
                 let mut least = NEVER;
-                for part in list {
+                for part in list.iter().copied() {
                     least = least.min(self.least_of(part, costs, search)?);
                 }
                 least
@@ -122,7 +122,7 @@ impl Grown {
             Form::Atom(_) => self.rest_of_all(&[id], search)?,
             Form::Or(list) | Form::One(list) => {
                 let mut least = NEVER;
-                for part in list {
+                for part in list.iter().copied() {
                     least = least.min(self.rest(part, search)?);
                 }
                 least
@@ -143,7 +143,7 @@ impl Grown {
             match self.core.formulas.get(part).clone() {
                 Form::Atom(Atom::Owed(names)) => {
                     let mut all = 0;
-                    for &name in &names {
+                    for &name in names.iter() {
                         all += MEMBER - 1 + comma + colon + self.core.schema.names.get(name).len();
                         all += self.least_member(parts, name, search)?;
                     }

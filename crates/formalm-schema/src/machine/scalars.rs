@@ -127,12 +127,8 @@ impl Grown {
 
     fn open_text(&mut self, owes: &Owes, total: F) -> Result<Option<Opened>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
-        let mut asked = Vec::with_capacity(owes.formulas.len() - 1);
-        for &id in owes.formulas.iter().skip(1) {
-            let asked_language = if id == FALSE { None } else { self.core.language(id)? };
-            asked.push(asked_language.map(|one| (one, self.core.text(one).start())));
-        }
-        let asked = AskedId(self.parts.asked.intern(asked.into()));
+        let asked = self.asked_texts(&owes.formulas[1..])?;
+        let asked = AskedId(self.parts.asked.intern(asked));
         Ok(Some(Opened::Text(language, asked)))
     }
 
@@ -152,9 +148,13 @@ impl Grown {
             NOT_ASKED => NO_TRUTHS,
             asked => {
                 let accepts = |&(text, state)| self.core.text(text).is_accepting(state);
-                let asked = self.parts.asked.get(asked.0).iter();
-                let truths: Vec<bool> =
-                    asked.map(|one| one.as_ref().is_some_and(accepts)).collect();
+                let asked = self.parts.asked.get(asked.0);
+                let said: Vec<bool> =
+                    asked.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
+                let truths = match asked.telling {
+                    None => said,
+                    Some(telling) => self.parts.tellings[telling as usize].tell(&said),
+                };
                 self.parts.truths(&truths)
             }
         };
@@ -198,13 +198,13 @@ impl Grown {
             return Ok(asked);
         }
         let before = self.parts.asked.get(asked.0);
-        if let [Some((text, state))] = **before
+        if let [Some((text, state))] = *before.machines
             && self.core.text(text).walk(state, read)? == Ok(state)
         {
             return Ok(asked);
         }
         let mut after = before.clone();
-        for one in &mut after {
+        for one in &mut after.machines {
             if let Some((text, state)) = *one {
                 *one = self.core.text(text).walk(state, read)?.ok().map(|state| (text, state));
             }

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod agreement;
+mod alike;
 mod applicators;
 mod checks;
 mod fields;
@@ -165,7 +166,9 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             let rules = self.rules(json, &at).map_err(|fault| self.refused(&at, fault))?;
             self.schema.nodes[at.node.0 as usize].rules = rules.into();
         }
-        checks::in_place(&self.schema)
+        checks::in_place(&self.schema)?;
+        self.schema.same = alike::alike(&self.schema);
+        Ok(())
     }
 
     fn refused(&self, at: &Place<'r, J>, fault: Fault) -> Error {

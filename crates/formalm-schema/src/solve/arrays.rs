@@ -275,10 +275,10 @@ impl Plan {
                 self.budgets.push((count.saturating_sub(1), node));
             }
             (Atom::Unique(taken) | Atom::UniqueWith(taken), true) => {
-                self.distinct.get_or_insert_default().extend(&taken);
+                self.distinct.get_or_insert_default().extend(taken.iter());
             }
             (Atom::Unique(taken) | Atom::UniqueWith(taken), false) => {
-                self.repeats.get_or_insert_default().extend(&taken);
+                self.repeats.get_or_insert_default().extend(taken.iter());
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Whether items can be distinct: a matching of items with values.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, TRUE};
@@ -23,8 +24,14 @@ impl Core {
     ) -> Result<bool, Error> {
         let mut scarce: Vec<Vec<ValueId>> = Vec::new();
         let enough = items.len().min(MAX_LISTED);
+        let mut known: FxHashMap<F, Listed> = FxHashMap::default();
         for &item in items {
-            let Listed::All(values) = self.list_values(item, enough, taken)? else { continue };
+            let listed = match known.get(&item) {
+                Some(listed) => listed.clone(),
+                None => self.list_values(item, enough, taken)?,
+            };
+            known.insert(item, listed.clone());
+            let Listed::All(values) = listed else { continue };
             if values.is_empty() {
                 return Ok(false);
             }

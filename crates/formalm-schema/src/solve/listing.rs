@@ -108,7 +108,7 @@ impl Core {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         for atom in self.atoms(formula) {
             match atom {
-                Atom::Owed(owed) => names.extend(&owed),
+                Atom::Owed(owed) => names.extend(owed.iter()),
                 Atom::NamesIn(language) => tests.push(language),
                 Atom::Members(rules) => {
                     for (which, _) in rules.iter() {

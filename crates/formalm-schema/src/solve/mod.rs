@@ -5,7 +5,9 @@
 //! question met again while it is open is answered *no*, because a finite value cannot need
 //! itself. Such a *no* is tentative until the open question it leaned on is answered.
 
+mod apart;
 mod arrays;
+mod cells;
 mod distinct;
 mod fresh;
 mod implicants;
@@ -14,15 +16,19 @@ mod numbers;
 mod objects;
 mod open;
 mod project;
+mod spans;
 mod texts;
+mod truths;
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::names::NameId;
 use crate::node::Type;
 
+pub(crate) use cells::Cells;
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
 pub(crate) use fresh::{PLENTY, fresh_beginning};
 pub(crate) use listing::Listed;
@@ -41,6 +47,8 @@ pub(crate) struct Answers {
     tentative: Vec<F>,
     classes: FxHashMap<Vec<F>, Vec<TextId>>,
     numbers: FxHashMap<F, bool>,
+    /// Names of a class that are none of some others.
+    fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
     /// Languages of texts that have members enough.
     plenty: FxHashMap<TextId, bool>,
     /// Whether nothing is remembered of values.

@@ -11,6 +11,7 @@ use num_integer::Integer;
 use num_traits::One;
 use rustc_hash::FxHashMap;
 
+use super::cells::Cells;
 use crate::core::Core;
 use crate::decimal::{Decimal, power};
 use crate::formula::{Atom, F, FALSE, Form};
@@ -116,9 +117,7 @@ impl Core {
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
         let mut edges: Vec<Decimal> = Vec::new();
-        let atoms = self.atoms(id);
-        let compares = !atoms.iter().any(|atom| matches!(atom, Atom::Multiple(_)));
-        for atom in atoms {
+        for atom in self.atoms(id) {
             if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
                 edges.push(at);
             }
@@ -127,12 +126,20 @@ impl Core {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
-        for at in &edges {
-            let written = !whole || at.is_integer();
-            if written
-                && within.holds(at)
-                && self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole))
-            {
+        let split = self.multiples_apart(id, whole);
+        let cells = split.as_ref().map(|(_, _, compared)| {
+            Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
+        });
+        for (place, at) in edges.iter().enumerate() {
+            let holds = || match (&cells, &split) {
+                (Some(cells), Some((units, avoided, _))) => {
+                    cells[2 * place + 1]
+                        && units.iter().all(|unit| at.is_multiple_of(unit))
+                        && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+                }
+                _ => self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole)),
+            };
+            if (!whole || at.is_integer()) && within.holds(at) && holds() {
                 return Ok(Some(at.clone()));
             }
         }
@@ -144,21 +151,46 @@ impl Core {
             if (low.is_none() && !low_open) || (high.is_none() && !high_open) {
                 continue;
             }
-            if compares {
-                // All numbers between two bounds are alike.
-                if self.formulas.holds(id, &mut |atom| holds_between(atom, low, whole)) {
-                    let units = if whole { vec![Decimal::integer(1)] } else { Vec::new() };
-                    if let Some(found) = multiple_between(&units, &[], low, high)? {
-                        return Ok(Some(found));
-                    }
+            let found = match (&cells, &split) {
+                // All numbers between two bounds are alike but for multiples.
+                (Some(cells), Some((units, avoided, _))) if cells[2 * gap] => {
+                    multiple_between(units, avoided, low, high)?
                 }
-                continue;
-            }
-            if let Some(found) = self.number_between(id, low, high, whole)? {
-                return Ok(Some(found));
+                (Some(_), _) => None,
+                (None, _) => self.number_between(id, low, high, whole)?,
+            };
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
+    }
+
+    /// Multiples that a formula asks for and those that it excludes, and what else it says, where
+    /// that is nothing of multiples.
+    fn multiples_apart(&self, id: F, whole: bool) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {
+        let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            let (form, positive) = match self.formulas.get(part) {
+                Form::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match form {
+                Form::Atom(Atom::Multiple(unit)) if positive => units.push(unit.clone()),
+                Form::Atom(Atom::Multiple(unit)) => avoided.push(unit.clone()),
+                _ => {
+                    let atoms = self.atoms(part);
+                    if atoms.iter().any(|atom| matches!(atom, Atom::Multiple(_))) {
+                        return None;
+                    }
+                    compared.push(part);
+                }
+            }
+        }
+        if whole {
+            units.push(Decimal::integer(1));
+        }
+        Some((units, avoided, compared))
     }
 
     /// A number strictly between two neighbouring bounds of the formula.

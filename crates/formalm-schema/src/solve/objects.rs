@@ -10,6 +10,9 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::{NameId, PLACEHOLDER};
 use crate::node::NodeId;
 
+/// Names made up that are remembered.
+const MAX_FRESH: usize = 10_000;
+
 /// Something that one member at least has to be.
 #[derive(Clone)]
 enum Duty {
@@ -26,7 +29,7 @@ struct Plan {
     names_in: Vec<F>,
     owed: Vec<NameId>,
     /// Of each list a name that is left out.
-    left_out: Vec<Box<[NameId]>>,
+    left_out: Vec<Arc<[NameId]>>,
     least: u64,
     most: Option<u64>,
     duties: Vec<Duty>,
@@ -44,6 +47,11 @@ impl Core {
     pub(crate) fn some_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
+        }
+        let parts = self.formulas.conjuncts(id);
+        if parts.iter().all(|&part| self.formulas.is_literal(part)) {
+            self.step()?;
+            return self.object_fits(&parts, gone);
         }
         self.implicants(
             id,
@@ -75,7 +83,10 @@ impl Core {
     /// The same for a conjunction of atoms and negated atoms.
     pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
         let mut plan = self.plan(literals, gone);
-        self.prepare(&mut plan);
+        // Members that are owed say it all where no others are.
+        if !plan.duties.is_empty() || plan.least > plan.owed.len() as u64 {
+            self.prepare(&mut plan);
+        }
         self.leave_out(&plan, 0, &mut Vec::new(), gone)
     }
 
@@ -129,7 +140,7 @@ impl Core {
         let Some(list) = plan.left_out.get(at) else {
             return self.owe(plan, absent, gone);
         };
-        for &name in list {
+        for &name in list.iter() {
             if plan.owed.contains(&name) {
                 continue;
             }
@@ -200,17 +211,29 @@ impl Core {
         let Some(duty) = plan.duties.get(at) else { return self.fill(plan, members, unusable) };
         let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
         let mut candidates: Vec<NameId> = members.keys().copied().collect();
+        let mut classes = Vec::new();
         if room {
             candidates.extend(
                 plan.mentioned
                     .iter()
                     .filter(|name| !members.contains_key(name) && !unusable.contains(name)),
             );
-            for class in self.classes(&plan.tests)? {
-                candidates.extend(self.fresh_name(plan, class, members, unusable)?);
-            }
+            classes = self.classes(&plan.tests)?;
         }
-        for name in candidates {
+        let mut classes = classes.into_iter();
+        candidates.reverse();
+        loop {
+            // A name that is not mentioned is made up only where no other will do.
+            let name = match candidates.pop() {
+                Some(name) => name,
+                None => {
+                    let Some(class) = classes.next() else { break };
+                    let Some(name) = self.fresh_name(plan, class, members, unusable)? else {
+                        continue;
+                    };
+                    name
+                }
+            };
             let broken = match duty {
                 Duty::Member(rules) => {
                     let kept = self.rules_at(rules, name)?;
@@ -285,10 +308,20 @@ impl Core {
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
         let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
-        let taken = taken.filter(|&&name| name != PLACEHOLDER);
-        let taken: Vec<&str> = taken.map(|&name| self.schema.names.get(name)).collect();
-        let text = self.fresh_text(class, &taken)?;
-        Ok(text.map(|text| self.schema.names.intern(&text)))
+        let mut taken: Vec<NameId> = taken.copied().filter(|&name| name != PLACEHOLDER).collect();
+        taken.sort_unstable();
+        taken.dedup();
+        if let Some(&known) = self.answers.fresh.get(&(class, taken.clone())) {
+            return Ok(known);
+        }
+        let texts: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
+        let text = self.fresh_text(class, &texts)?;
+        let name = text.map(|text| self.schema.names.intern(&text));
+        if self.answers.fresh.len() >= MAX_FRESH {
+            self.answers.fresh.clear();
+        }
+        self.answers.fresh.insert((class, taken), name);
+        Ok(name)
     }
 }
 
@@ -300,7 +333,7 @@ impl Plan {
             (Atom::NamesIn(names), true) => self.names_in.push(names),
             (Atom::NamesIn(names), false) => self.duties.push(Duty::Name(names)),
             (Atom::Owed(names), true) => {
-                self.owed.extend(&names);
+                self.owed.extend(names.iter());
                 self.owed.sort_unstable();
                 self.owed.dedup();
             }

@@ -1,5 +1,7 @@
 //! What the world outside asks of a child.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 
 use crate::core::Core;
@@ -61,17 +63,31 @@ impl Core {
             }
             return Ok(self.formulas.and(pure));
         }
-        if let Form::Or(list) = self.formulas.get(mixed).clone() {
+        if let Some((list, beside)) = self.one_choice(mixed) {
             let mut ways = Vec::with_capacity(list.len());
-            for &one in &list {
-                ways.push(self.project(one, must, rest)?);
+            for &one in list.iter() {
+                let all = self.formulas.both(one, beside);
+                ways.push(self.project(all, must, rest)?);
             }
             pure.push(self.formulas.or(ways));
             return Ok(self.formulas.and(pure));
         }
-        let goal = self.split(mixed, must, rest, false)?;
+        let goal = match self.split_by_truths(mixed, must, rest, false)? {
+            Some(goal) => goal,
+            None => self.split(mixed, must, rest, false)?,
+        };
         pure.push(goal);
         Ok(self.formulas.and(pure))
+    }
+
+    /// The alternatives of a formula that speaks of the child in one place only, and what stands
+    /// beside them.
+    fn one_choice(&mut self, id: F) -> Option<(Arc<[F]>, F)> {
+        let mut parts = self.formulas.conjuncts(id);
+        let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
+        let (at, None) = (mixed.next()?, mixed.next()) else { return None };
+        let Form::Or(list) = self.formulas.get(parts.swap_remove(at)).clone() else { return None };
+        Some((list, self.formulas.and(parts)))
     }
 
     /// Chooses truths of the child that some child has together, and asks the rest for each.
@@ -148,7 +164,10 @@ impl Core {
         match found {
             Some(found) => Ok(found),
             // Ways through the formula are many more than truths of a child.
-            None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+            None => match self.split_by_truths(mixed, pure, rest, true)? {
+                Some(found) => Ok(found == TRUE),
+                None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+            },
         }
     }
 }

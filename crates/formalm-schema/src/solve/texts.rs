@@ -20,7 +20,7 @@ impl Core {
     }
 
     /// The shortest lists that hold all texts of a formula; `None` where no list bounds it.
-    fn lists(&self, id: F) -> Option<Lists> {
+    pub(super) fn lists(&self, id: F) -> Option<Lists> {
         match self.formulas.get(id) {
             Form::False => Some(Vec::new()),
             Form::Atom(Atom::In(regex)) => {
@@ -58,7 +58,7 @@ impl Core {
     }
 
     /// Whether a text satisfies a formula of which the machines of all atoms were made.
-    fn is_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
+    pub(super) fn is_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
         let mut failure = None;
         let holds = self.formulas.holds(id, &mut |atom| {
             let Atom::In(regex) = atom else { return false };

@@ -1,0 +1,107 @@
+//! Which stretches of the line satisfy a formula that compares numbers.
+
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, Form, Formulas};
+
+/// The line cut at the numbers compared with: before the first one, at it, between it and the
+/// next, and so on.
+pub(crate) struct Cells {
+    ends: Vec<Decimal>,
+    /// Whether the numbers looked at are whole; otherwise they are multiples of nothing.
+    integers: bool,
+}
+
+/// A set of cells.
+type Set = Box<[u64]>;
+
+impl Cells {
+    /// `ends` are ascending and distinct.
+    pub(crate) fn new(ends: Vec<Decimal>) -> Cells {
+        Cells::of(ends, false)
+    }
+
+    /// The same for whole numbers or for all others, as far as formulas tell of multiples of one.
+    pub(crate) fn of(ends: Vec<Decimal>, integers: bool) -> Cells {
+        Cells { ends, integers }
+    }
+
+    fn count(&self) -> usize {
+        2 * self.ends.len() + 1
+    }
+
+    /// For each cell whether the numbers in it satisfy all of some formulas, being written without
+    /// a point if `whole`. What is no comparison fails. All numbers compared with are ends, or lie
+    /// outside of the cells that matter.
+    pub(crate) fn that_satisfy(&self, formulas: &Formulas, all: &[F], whole: bool) -> Vec<bool> {
+        let mut set = self.from(0);
+        for &one in all {
+            let more = self.set(formulas, one, whole);
+            set.iter_mut().zip(&more).for_each(|(word, more)| *word &= more);
+        }
+        (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
+    }
+
+    fn from(&self, first: usize) -> Set {
+        let words = self.count().div_ceil(64);
+        let word = |at: usize| match first.saturating_sub(at * 64) {
+            0 => u64::MAX,
+            skipped if skipped >= 64 => 0,
+            skipped => u64::MAX << skipped,
+        };
+        (0..words).map(word).collect()
+    }
+
+    fn atom(&self, atom: &Atom, whole: bool) -> Set {
+        let cell = |at: &Decimal| match self.ends.binary_search(at) {
+            Ok(place) => 2 * place + 1,
+            Err(place) => 2 * place,
+        };
+        let all = self.from(0);
+        let none = || all.iter().map(|_| 0).collect();
+        match atom {
+            Atom::Least(at) => self.from(cell(at)),
+            Atom::Above(at) => self.from(cell(at) + 1),
+            Atom::Equal(at) => match self.ends.binary_search(at) {
+                Ok(place) => {
+                    let mut one: Set = none();
+                    one[(2 * place + 1) / 64] |= 1 << ((2 * place + 1) % 64);
+                    one
+                }
+                Err(_) => none(),
+            },
+            Atom::Whole if whole => all,
+            Atom::Multiple(_) if self.integers => all,
+            _ => none(),
+        }
+    }
+
+    fn set(&self, formulas: &Formulas, id: F, whole: bool) -> Set {
+        let of = |one: F| self.set(formulas, one, whole);
+        let joined = |one: Set, other: Set, join: fn(u64, u64) -> u64| -> Set {
+            one.iter().zip(&other).map(|(&one, &other)| join(one, other)).collect()
+        };
+        let none = || self.from(0).iter().map(|_| 0).collect::<Set>();
+        match formulas.get(id) {
+            Form::False | Form::Child(_) => none(),
+            Form::True => self.from(0),
+            Form::Atom(atom) => self.atom(atom, whole),
+            Form::Not(inner) => of(*inner).iter().map(|word| !word).collect(),
+            Form::And(list) => {
+                list.iter().fold(self.from(0), |so_far, &one| joined(so_far, of(one), |a, b| a & b))
+            }
+            Form::Or(list) => {
+                list.iter().fold(none(), |so_far, &one| joined(so_far, of(one), |a, b| a | b))
+            }
+            Form::One(list) => {
+                let (mut some, mut two) = (none(), none());
+                for &one in list.iter() {
+                    let set = of(one);
+                    two =
+                        joined(two, joined(some.clone(), set.clone(), |a, b| a & b), |a, b| a | b);
+                    some = joined(some, set, |a, b| a | b);
+                }
+                joined(some, two, |a, b| a & !b)
+            }
+        }
+    }
+}

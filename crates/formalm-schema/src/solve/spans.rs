@@ -1,0 +1,77 @@
+//! Where on the line the numbers of a formula can be at all.
+
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, Form, Formulas};
+
+/// Pieces of the line that are kept apart.
+const MAX_PIECES: usize = 20_000;
+
+/// A place on the line: at a number, or right before (`-1`) or behind it (`1`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    Least,
+    At(Decimal, i8),
+    Most,
+}
+
+/// A piece of the line with its ends.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    pub(super) low: End,
+    pub(super) high: End,
+}
+
+impl Span {
+    fn all() -> Span {
+        Span { low: End::Least, high: End::Most }
+    }
+
+    fn both(&self, other: &Span) -> Option<Span> {
+        let low = self.low.clone().max(other.low.clone());
+        let high = self.high.clone().min(other.high.clone());
+        (low <= high).then_some(Span { low, high })
+    }
+}
+
+/// Pieces of the line that hold all numbers of a formula, and maybe others.
+pub(super) fn spans(formulas: &Formulas, id: F) -> Vec<Span> {
+    match formulas.get(id) {
+        Form::False => Vec::new(),
+        Form::Atom(atom) => vec![span(atom, true)],
+        Form::Not(inner) => match formulas.get(*inner) {
+            Form::Atom(atom) => vec![span(atom, false)],
+            _ => vec![Span::all()],
+        },
+        Form::And(list) => {
+            let mut pieces = vec![Span::all()];
+            for &part in list.iter() {
+                let more = spans(formulas, part);
+                if pieces.len().saturating_mul(more.len()) > MAX_PIECES {
+                    continue;
+                }
+                let both = |one: &Span| more.iter().filter_map(|other| one.both(other)).collect();
+                pieces = pieces.iter().flat_map(|one| -> Vec<Span> { both(one) }).collect();
+            }
+            pieces
+        }
+        Form::Or(list) | Form::One(list) => {
+            list.iter().flat_map(|&one| spans(formulas, one)).collect()
+        }
+        Form::True | Form::Child(_) => vec![Span::all()],
+    }
+}
+
+fn span(atom: &Atom, positive: bool) -> Span {
+    let all = Span::all();
+    match (atom, positive) {
+        (Atom::Least(at), true) => Span { low: End::At(at.clone(), 0), ..all },
+        (Atom::Least(at), false) => Span { high: End::At(at.clone(), -1), ..all },
+        (Atom::Above(at), true) => Span { low: End::At(at.clone(), 1), ..all },
+        (Atom::Above(at), false) => Span { high: End::At(at.clone(), 0), ..all },
+        (Atom::Equal(at), true) => {
+            let at = End::At(at.clone(), 0);
+            Span { low: at.clone(), high: at }
+        }
+        _ => all,
+    }
+}

@@ -1,0 +1,217 @@
+//! Which truths of some nodes a value has together.
+
+use std::collections::BTreeSet;
+
+use formalm_automata::Error;
+
+use super::cells::Cells;
+use super::project::Rest;
+use crate::core::Core;
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, FALSE, Formulas, TRUE};
+use crate::node::{NodeId, Type};
+
+/// Truths that are looked at; more are left to the search.
+const MAX_TRUTHS: usize = 1 << 20;
+
+/// All ways in which values answer some questions, each question's truth in its place.
+type Ways = BTreeSet<Box<[bool]>>;
+
+impl Core {
+    /// The truths of nodes that values have together which satisfy a formula over children; `None`
+    /// where finding them takes a search.
+    fn ways_of_values(&mut self, nodes: &[NodeId], known: F) -> Result<Option<Ways>, Error> {
+        let mut ways = Ways::new();
+        for of in Type::ALL {
+            let known = self.of_type(known, of)?;
+            if known == FALSE {
+                continue;
+            }
+            let mut asked = Vec::with_capacity(nodes.len());
+            for &node in nodes {
+                asked.push(self.expand(node, of)?);
+            }
+            let is_constant = asked.iter().all(|&one| one == TRUE || one == FALSE);
+            let found = match of {
+                _ if is_constant => self
+                    .some_of_type(known, of)?
+                    .then(|| asked.iter().map(|&one| one == TRUE).collect())
+                    .into_iter()
+                    .collect::<Ways>(),
+                Type::Null => [asked.iter().map(|&one| one == TRUE).collect()].into(),
+                Type::Bool => {
+                    let truths = [true, false].into_iter();
+                    let truths = truths.filter(|&truth| self.holds_for_bool(known, truth));
+                    truths
+                        .map(|truth| {
+                            asked.iter().map(|&one| self.holds_for_bool(one, truth)).collect()
+                        })
+                        .collect()
+                }
+                Type::Number => match self.ways_of_numbers(&asked, known) {
+                    Some(ways) => ways,
+                    None => return Ok(None),
+                },
+                Type::String => match self.ways_of_texts(&asked, known) {
+                    Some(ways) => ways,
+                    None => return Ok(None),
+                },
+                Type::Array | Type::Object => return Ok(None),
+            };
+            ways.extend(found);
+        }
+        Ok(Some(ways))
+    }
+
+    fn ways_of_numbers(&self, asked: &[F], known: F) -> Option<Ways> {
+        let mut ends = Vec::new();
+        let one = Decimal::integer(1);
+        for atom in self.atoms_of_all(asked, known) {
+            match atom {
+                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at),
+                Atom::Multiple(unit) if unit == one => {}
+                _ => return None,
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        if ends.len().saturating_mul(4 * asked.len()) > MAX_TRUTHS {
+            return None;
+        }
+        let mut ways = Ways::new();
+        for integers in [false, true] {
+            let cells = Cells::of(ends.clone(), integers);
+            let known = cells.that_satisfy(&self.formulas, &[known], false);
+            let columns: Vec<Vec<bool>> = asked
+                .iter()
+                .map(|&one| cells.that_satisfy(&self.formulas, &[one], false))
+                .collect();
+            for at in (0..known.len()).filter(|&at| known[at]) {
+                let has_any = match at % 2 {
+                    0 => {
+                        !integers
+                            || has_integer(
+                                at.checked_sub(2).map(|_| &ends[at / 2 - 1]),
+                                ends.get(at / 2),
+                            )
+                    }
+                    _ => ends[at / 2].is_integer() == integers,
+                };
+                if has_any {
+                    ways.insert(columns.iter().map(|column| column[at]).collect());
+                }
+            }
+        }
+        Some(ways)
+    }
+
+    fn ways_of_texts(&self, asked: &[F], known: F) -> Option<Ways> {
+        let mut texts: BTreeSet<&str> = BTreeSet::new();
+        for atom in self.atoms_of_all(asked, known) {
+            let Atom::In(regex) = atom else { return None };
+            texts.extend(self.schema.listed.get(&regex)?.iter().map(String::as_str));
+        }
+        if texts.len().saturating_mul(asked.len()) > MAX_TRUTHS {
+            return None;
+        }
+        let holds = |id: F, text: Option<&str>| {
+            self.formulas.holds(id, &mut |atom| match (atom, text) {
+                (Atom::In(regex), Some(text)) => {
+                    self.schema.listed.get(regex).is_some_and(|list| {
+                        list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()
+                    })
+                }
+                _ => false,
+            })
+        };
+        // All texts that are not listed are alike, and there is no end of them.
+        let all = texts.into_iter().map(Some).chain([None]);
+        let all = all.filter(|&text| holds(known, text));
+        Some(all.map(|text| asked.iter().map(|&one| holds(one, text)).collect()).collect())
+    }
+
+    /// Whether a formula that listed texts decide holds for one of them, or for a text that is in
+    /// none of its lists.
+    pub(crate) fn holds_for_listed(&self, id: F, text: Option<&str>) -> bool {
+        self.formulas.holds(id, &mut |atom| match (atom, text) {
+            (Atom::In(regex), Some(text)) => self
+                .schema
+                .listed
+                .get(regex)
+                .is_some_and(|list| list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()),
+            _ => false,
+        })
+    }
+
+    fn atoms_of_all(&self, asked: &[F], known: F) -> Vec<Atom> {
+        let mut seen = BTreeSet::new();
+        let all = asked.iter().chain([&known]).filter(|&&one| seen.insert(one));
+        all.flat_map(|&one| self.atoms(one)).collect()
+    }
+
+    /// What [`Core::split`] finds, if the truths of the child are found without a search: the
+    /// formula over children with which the rest can be completed, which where any child will do
+    /// is no more than true or false.
+    pub(super) fn split_by_truths(
+        &mut self,
+        id: F,
+        known: F,
+        rest: Rest<'_>,
+        any: bool,
+    ) -> Result<Option<F>, Error> {
+        let nodes = self.formulas.asked(&[id]);
+        let Some(ways) = self.ways_of_values(&nodes, known)? else { return Ok(None) };
+        let mut told: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(ways.len());
+        for way in ways {
+            self.step()?;
+            let truths: Vec<F> = way.iter().map(|&truth| Formulas::constant(truth)).collect();
+            let left = self.formulas.answer(id, &nodes, &truths);
+            let goes_on = self.some_rest(left, rest)?;
+            if any && goes_on {
+                return Ok(Some(TRUE));
+            }
+            told.push((way, goes_on));
+        }
+        Ok(Some(if any { FALSE } else { self.decided(&nodes, 0, &told) }))
+    }
+
+    /// A formula that tells the ways that are good from the others, which are sorted and alike up
+    /// to a place.
+    fn decided(&mut self, nodes: &[NodeId], from: usize, told: &[(Box<[bool]>, bool)]) -> F {
+        match told {
+            [] => return FALSE,
+            [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
+                return Formulas::constant(*first);
+            }
+            _ => {}
+        }
+        for at in from..nodes.len() {
+            let split = told.partition_point(|(way, _)| !way[at]);
+            if split == 0 || split == told.len() {
+                // Where only one truth is possible, it need not be said.
+                continue;
+            }
+            let without = self.decided(nodes, at + 1, &told[..split]);
+            let with = self.decided(nodes, at + 1, &told[split..]);
+            if without == with {
+                return with;
+            }
+            let child = self.formulas.child(nodes[at]);
+            let other = self.formulas.not(child);
+            let (with, without) =
+                (self.formulas.both(child, with), self.formulas.both(other, without));
+            return self.formulas.or(vec![with, without]);
+        }
+        FALSE
+    }
+}
+
+/// Whether there is a whole number strictly between two numbers.
+fn has_integer(low: Option<&Decimal>, high: Option<&Decimal>) -> bool {
+    let (Some(low), Some(high)) = (low, high) else { return true };
+    let places = low.places().max(high.places());
+    let unit = crate::decimal::power(places);
+    let (low, high) = (low.scaled(places), high.scaled(places));
+    let above: num_bigint::BigInt = num_integer::Integer::div_floor(&low, &unit) + 1u32;
+    above * unit < high
+}
