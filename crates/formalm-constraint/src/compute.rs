@@ -15,8 +15,9 @@ use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
 use crate::memo::Memo;
 use crate::repetition;
-use crate::strings;
+use crate::strings::{self, Rests};
 use crate::walk::{Walk, along, difference, read};
+use crate::within;
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
@@ -25,6 +26,7 @@ pub(crate) struct MaskOf<'a> {
     pub(crate) lexical: &'a Lexical,
     /// Masks of other keys.
     pub(crate) memo: &'a Memo,
+    pub(crate) rests: &'a Rests,
 }
 
 impl Purpose for MaskOf<'_> {
@@ -93,9 +95,15 @@ impl MaskOf<'_> {
     /// The mask of a key for which tables say what most tokens do.
     fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         if let Some(escapes) = keys.in_open_string(key)? {
-            return strings::open(keys, self.vocabulary.strings(escapes), key).map(Some);
+            let strings = self.vocabulary.strings(escapes);
+            return strings::open(keys, self.rests, strings, key).map(Some);
         }
-        repetition::mask(keys, self.vocabulary, key)
+        if let Some(text) = keys.in_text(key)?
+            && let Some(mask) = within::mask(keys, self.vocabulary, self.rests, (key, &text))?
+        {
+            return Ok(Some(mask));
+        }
+        repetition::mask(keys, self.rests, self.vocabulary, key)
     }
 
     /// The mask of a key that others are changed from, if tables give it. Many are changed

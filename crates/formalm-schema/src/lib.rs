@@ -22,6 +22,7 @@ mod options;
 mod pattern;
 mod pruned;
 mod read;
+mod shared;
 mod solve;
 mod unevaluated;
 mod value;

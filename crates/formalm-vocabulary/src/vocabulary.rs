@@ -1,6 +1,7 @@
 //! Token id → bytes.
 
-use std::fmt::{self, Write as _};
+use std::any::Any;
+use std::fmt::{self, Debug, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use formalm_automata::spelling::Escapes;
@@ -33,6 +34,13 @@ struct Tables {
     joins_items: OnceLock<Box<[u32]>>,
     /// By how strings are spelled.
     strings: [OnceLock<Strings>; 3],
+    beside: OnceLock<Box<dyn Beside>>,
+}
+
+/// What others keep beside a vocabulary: whatever depends on its tokens alone.
+pub trait Beside: Any + Debug + Send + Sync {
+    /// Memory in use, in bytes.
+    fn memory_bytes(&self) -> usize;
 }
 
 impl Vocabulary {
@@ -193,6 +201,13 @@ impl Vocabulary {
         self.tables.strings[at].get_or_init(|| Strings::new(&self.tokens, escapes))
     }
 
+    /// What is kept beside the vocabulary, made when it is first asked for; `None` if that is of
+    /// another type.
+    pub fn beside<T: Beside + Default>(&self) -> Option<&T> {
+        let kept: &dyn Any = &**self.tables.beside.get_or_init(|| Box::<T>::default());
+        kept.downcast_ref()
+    }
+
     /// Whether a token may end one name of a JSON object and begin the next: `":0,"x`.
     pub fn joins_names(&self) -> bool {
         let joins = |bytes: &[u8]| {
@@ -248,6 +263,7 @@ impl Vocabulary {
                 .filter_map(OnceLock::get)
                 .map(Strings::memory_bytes)
                 .sum::<usize>()
+            + self.tables.beside.get().map_or(0, |kept| kept.memory_bytes())
     }
 }
 
@@ -268,7 +284,8 @@ impl Tables {
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
         let (stays, joins_names, joins_items, strings) = Default::default();
-        Tables { trie, classes, longest_bytes, stays, joins_names, joins_items, strings }
+        let beside = OnceLock::new();
+        Tables { trie, classes, longest_bytes, stays, joins_names, joins_items, strings, beside }
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts, loops_of,
+    ByteSet, EndSteps, Error, InText, KeyId, Machine, NoLexemes, Repetition, StateId, Steps, Texts,
+    loops_of,
 };
 
-use super::frame::{AskedId, Frame, Mode, Place, Table};
+use super::frame::{AskedId, Frame, Mode, Place, Reach, Table};
 use super::known::NOT_ASKED;
 use super::runs::{RUN, Runs, Stepped};
 use super::shortcuts::Found;
@@ -167,7 +168,7 @@ impl Looking<'_> {
         Some(set)
     }
 
-    pub(super) fn few(&self, place: Place) -> Result<Option<ByteSet>, Error> {
+    pub(super) fn few(&mut self, place: Place) -> Result<Option<ByteSet>, Error> {
         let options = &self.grown.core.options;
         let blanks = options.blanks > 0 || options.layout.is_some();
         let bytes: &[u8] = match place.frame {
@@ -196,9 +197,11 @@ impl Looking<'_> {
         Ok(Some(set))
     }
 
-    fn few_of_text(&self, frame: Frame) -> Result<Option<ByteSet>, Error> {
+    fn few_of_text(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
         let Frame::Text { language, state, .. } = frame else { return Ok(None) };
-        if self.grown.core.class_formula(language) == TRUE {
+        if self.grown.core.class_formula(language) == TRUE
+            || self.grown.count(language, state)?.is_some()
+        {
             return Ok(None);
         }
         let mut live = self.grown.core.text(language).live_bytes(state)?;
@@ -266,7 +269,7 @@ impl Steps for Ahead<'_> {
             // Reading a byte is as quick as asking.
             return Ok(None);
         }
-        let looking = self.looking.borrow();
+        let looking = &mut *self.looking.borrow_mut();
         looking.few(looking.place(key))
     }
 
@@ -290,6 +293,14 @@ impl Steps for Ahead<'_> {
 
     fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
         self.looking.borrow_mut().in_open_string(key)
+    }
+
+    fn in_text(&self, key: KeyId) -> Result<Option<InText>, Error> {
+        self.looking.borrow_mut().in_text(key)
+    }
+
+    fn in_text_at(&self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
+        self.looking.borrow_mut().in_text_at(key, state)
     }
 
     fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
@@ -316,12 +327,15 @@ impl Steps for Ahead<'_> {
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
-        let looking = self.looking.borrow();
+        let looking = &mut *self.looking.borrow_mut();
         let (first, second) = (looking.place(first), looking.place(second));
-        if let (Frame::Name { object, .. }, Frame::Name { object: other, reach, .. }) =
-            (first.frame, second.frame)
+        if let (
+            Frame::Name { object, reach: Reach { classes, .. }, .. },
+            Frame::Name { object: other, reach, .. },
+        ) = (first.frame, second.frame)
             && object == other
             && reach.from == reach.to
+            && reach.classes == classes
         {
             return Ok(looking.along_known(first.frame));
         }
