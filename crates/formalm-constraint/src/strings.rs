@@ -30,10 +30,10 @@ impl Viable {
     }
 }
 
-/// The rests that are viable behind strings, by the keys that the quote leads to.
+/// The rests that are viable behind strings, by the key that the quote leads to and the table.
 #[derive(Debug, Default)]
 pub(crate) struct Rests {
-    known: Mutex<FxHashMap<u32, Arc<Viable>>>,
+    known: Mutex<FxHashMap<(u32, usize), Arc<Viable>>>,
 }
 
 impl Rests {
@@ -45,7 +45,9 @@ impl Rests {
         closed: KeyId,
     ) -> Result<Arc<Viable>, Error> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = keys.kept(closed).map(KeyId::number);
+        // Each table has rests of its own.
+        let table = std::ptr::from_ref(strings) as usize;
+        let kept = keys.kept(closed).map(|kept| (kept.number(), table));
         if let Some(found) = kept.and_then(|kept| known().get(&kept).cloned()) {
             return Ok(found);
         }

@@ -72,14 +72,36 @@ enum Does<'a> {
 }
 
 impl Strings {
+    /// What tokens do inside a string.
     pub(crate) fn new(tokens: &Tokens, escapes: Escapes) -> Strings {
+        Strings::of(tokens.iter(), tokens.len(), escapes)
+    }
+
+    /// What tokens that open a string do inside of it, behind the quote that they begin with.
+    pub(crate) fn opened(tokens: &Tokens, escapes: Escapes) -> Strings {
+        let opening = tokens.iter().filter_map(|(token, bytes)| {
+            let (&first, rest) = bytes.split_first()?;
+            (first == b'"').then_some((token, rest))
+        });
+        Strings::of(opening, tokens.len(), escapes)
+    }
+
+    fn of<'a>(
+        tokens: impl Iterator<Item = (u32, &'a [u8])>,
+        count: usize,
+        escapes: Escapes,
+    ) -> Strings {
         let (mut staying, mut ends) = (Vec::new(), Vec::new());
         let mut found: Vec<(&[u8], Ending)> = Vec::new();
         let mut closing: Vec<(&[u8], Closing)> = Vec::new();
-        for (token, bytes) in tokens.iter() {
+        let mut escaped: Vec<(u32, &[u8])> = Vec::new();
+        for (token, bytes) in tokens {
             let (characters, rest) = match does(bytes, escapes) {
                 Some(Does::Stay(characters)) => {
                     staying.push((characters, token));
+                    if bytes.contains(&b'\\') {
+                        escaped.push((token, bytes));
+                    }
                     continue;
                 }
                 Some(Does::End(characters, rest)) => (characters, rest),
@@ -108,7 +130,7 @@ impl Strings {
         first.push(endings.len() as u32);
         let spare = rests.len() as u32;
         let rests = Flat::new(rests.into_iter(), spare);
-        let words = tokens.len().div_ceil(32);
+        let words = count.div_ceil(32);
         let mut rest_of = FxHashMap::default();
         for (rest, pair) in first.windows(2).enumerate() {
             let tokens = &endings[pair[0] as usize..pair[1] as usize];
@@ -118,7 +140,7 @@ impl Strings {
             one.rest = rest_of.get(&one.token).copied();
         }
         let (texts, first_closing, closings) = by_text(&closing);
-        let escaped = Escaped::new(tokens, staying.iter().map(|&(_, token)| token));
+        let escaped = Escaped::new(&escaped);
         let (or_end, plain) = (OnceLock::new(), OnceLock::new());
         Strings {
             words,
@@ -244,22 +266,20 @@ impl Strings {
 }
 
 impl Escaped {
-    fn new(tokens: &Tokens, staying: impl Iterator<Item = u32>) -> Escaped {
-        let bytes = |token: u32| tokens.get(token).unwrap_or_default();
-        let list: Vec<u32> = staying.filter(|&token| bytes(token).contains(&b'\\')).collect();
+    fn new(list: &[(u32, &[u8])]) -> Escaped {
         let (mut spellings, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
-        let mut sorted = Vec::with_capacity(list.len());
-        for at in flat::sorted(list.len(), |at| bytes(list[at])) {
-            let token = list[at as usize];
-            if spellings.last().is_none_or(|&(last, _)| last != bytes(token)) {
-                spellings.push((bytes(token), first.len() as u32));
-                first.push(sorted.len() as u32);
+        let mut tokens = Vec::with_capacity(list.len());
+        for at in flat::sorted(list.len(), |at| list[at].1) {
+            let (token, bytes) = list[at as usize];
+            if spellings.last().is_none_or(|&(last, _)| last != bytes) {
+                spellings.push((bytes, first.len() as u32));
+                first.push(tokens.len() as u32);
             }
-            sorted.push(token);
+            tokens.push(token);
         }
         let spare = first.len() as u32;
-        first.push(sorted.len() as u32);
-        Escaped { spellings: Flat::new(spellings.into_iter(), spare), first, tokens: sorted }
+        first.push(tokens.len() as u32);
+        Escaped { spellings: Flat::new(spellings.into_iter(), spare), first, tokens }
     }
 }
 

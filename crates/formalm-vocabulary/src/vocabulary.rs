@@ -34,6 +34,7 @@ struct Tables {
     joins_items: OnceLock<Box<[u32]>>,
     /// By how strings are spelled.
     strings: [OnceLock<Strings>; 3],
+    opened: [OnceLock<Strings>; 3],
     beside: OnceLock<Box<dyn Beside>>,
 }
 
@@ -193,12 +194,12 @@ impl Vocabulary {
 
     /// What tokens do inside a string of JSON.
     pub fn strings(&self, escapes: Escapes) -> &Strings {
-        let at = match escapes {
-            Escapes::Minimal => 0,
-            Escapes::Ascii => 1,
-            Escapes::Any => 2,
-        };
-        self.tables.strings[at].get_or_init(|| Strings::new(&self.tokens, escapes))
+        self.tables.strings[escapes as usize].get_or_init(|| Strings::new(&self.tokens, escapes))
+    }
+
+    /// What tokens that begin with the quote that opens a string of JSON do behind it.
+    pub fn opened(&self, escapes: Escapes) -> &Strings {
+        self.tables.opened[escapes as usize].get_or_init(|| Strings::opened(&self.tokens, escapes))
     }
 
     /// What is kept beside the vocabulary, made when it is first asked for; `None` if that is of
@@ -260,6 +261,7 @@ impl Vocabulary {
                 .tables
                 .strings
                 .iter()
+                .chain(&self.tables.opened)
                 .filter_map(OnceLock::get)
                 .map(Strings::memory_bytes)
                 .sum::<usize>()
@@ -283,9 +285,19 @@ impl Tables {
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
-        let (stays, joins_names, joins_items, strings) = Default::default();
-        let beside = OnceLock::new();
-        Tables { trie, classes, longest_bytes, stays, joins_names, joins_items, strings, beside }
+        let (stays, joins_names, joins_items) = Default::default();
+        let (strings, opened, beside) = Default::default();
+        Tables {
+            trie,
+            classes,
+            longest_bytes,
+            stays,
+            joins_names,
+            joins_items,
+            strings,
+            opened,
+            beside,
+        }
     }
 }
 

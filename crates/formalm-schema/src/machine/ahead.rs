@@ -46,7 +46,8 @@ pub(super) struct Looking<'a> {
 impl<'a> Ahead<'a> {
     pub(super) fn new(mut grown: MutexGuard<'a, Grown>) -> Ahead<'a> {
         grown.core.ahead();
-        let (places, runs, records) = (Table::default(), Runs::default(), grown.records.len());
+        let (places, runs) = std::mem::take(&mut grown.spare);
+        let records = grown.records.len();
         let asked = (grown.parts.asked.len(), grown.keeping_asked());
         Ahead { looking: RefCell::new(Looking { grown, places, runs, records, asked }) }
     }
@@ -56,6 +57,9 @@ impl Drop for Looking<'_> {
     fn drop(&mut self) {
         // Texts recorded ahead belong to places that nobody knows any more.
         let grown = &mut *self.grown;
+        self.places.clear();
+        self.runs.clear();
+        grown.spare = (std::mem::take(&mut self.places), std::mem::take(&mut self.runs));
         grown.records.truncate(self.records);
         if grown.core.behind() && self.asked.1 == grown.keeping_asked() {
             grown.parts.asked.truncate(self.asked.0);

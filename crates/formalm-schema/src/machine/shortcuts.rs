@@ -1,7 +1,7 @@
 //! What spares a look ahead most of its steps: repetitions, strings that refuse nothing, texts that
 //! differ from others along a few bytes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
@@ -240,11 +240,15 @@ impl Grown {
 
 /// So many characters of a string, of which nothing else is asked.
 fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
-    let (class, cover) = printable(policy);
-    let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
-    let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
-    let (wide, exit, quoted) = ([cover; WIDE_PARTS], Some(exit), Some(policy));
-    Repetition { class, ascii, wide, min, max, exit, quoted }
+    static PRINTABLE: [OnceLock<(CharSet, Cover, u128)>; 3] = [const { OnceLock::new() }; 3];
+    let (class, cover, ascii) = PRINTABLE[policy as usize].get_or_init(|| {
+        let (class, cover) = printable(policy);
+        let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
+        let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
+        (class, cover, ascii)
+    });
+    let (class, wide, ascii) = (class.clone(), [*cover; WIDE_PARTS], *ascii);
+    Repetition { class, ascii, wide, min, max, exit: Some(exit), quoted: Some(policy) }
 }
 
 /// The characters that strings have as they are.
