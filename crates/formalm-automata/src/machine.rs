@@ -12,6 +12,7 @@ use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::combined::Plainly;
 use crate::error::Error;
+use crate::in_text::InText;
 use crate::lexemes::Lexemes;
 use crate::spelling::Escapes;
 use crate::viability::{KeyId, Repetition};
@@ -293,6 +294,26 @@ pub trait Steps {
     /// [`Error::Limit`].
     fn in_open_string(&self, _key: KeyId) -> Result<Option<Escapes>, Error> {
         Ok(None)
+    }
+
+    /// The text that the key is in, if it is inside of a string of JSON whose text is read by a
+    /// regular machine alone. Where the quote leads to is then the same from all states of that
+    /// machine in which the string may end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn in_text(&self, _key: KeyId) -> Result<Option<InText>, Error> {
+        Ok(None)
+    }
+
+    /// A key in a text with its machine in another state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn in_text_at(&self, key: KeyId, _state: StateId) -> Result<KeyId, Error> {
+        Ok(key)
     }
 
     /// Texts behind which alone a key differs from its reference: a token that begins with none of

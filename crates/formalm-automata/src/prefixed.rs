@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
+use crate::in_text::InText;
 use crate::lexemes::NoLexemes;
 use crate::machine::{Keys, Machine, Purpose, Steps, Texts};
 use crate::spelling::Escapes;
@@ -298,6 +299,15 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
 
     fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.in_open_string(inner))
+    }
+
+    fn in_text(&self, key: KeyId) -> Result<Option<InText>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.in_text(inner))
+    }
+
+    fn in_text_at(&self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
+        let Some(inner) = self.inner(key) else { return Ok(key) };
+        self.steps.in_text_at(inner, state).map(|other| self.outer(other))
     }
 
     fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {

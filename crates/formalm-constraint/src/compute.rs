@@ -8,15 +8,16 @@
 //!    known: that one's mask, changed where a walk of both keys together finds them to differ.
 //! 3. Any other key: a walk along the trie from the bytes that are viable.
 
-use formalm_automata::{Error, KeyId, Purpose, Steps};
+use formalm_automata::{Error, KeyId, Purpose, Steps, Texts};
 use formalm_vocabulary::Vocabulary;
 
 use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
 use crate::memo::Memo;
 use crate::repetition;
-use crate::strings;
+use crate::strings::{self, Rests};
 use crate::walk::{Walk, along, difference, read};
+use crate::within;
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
@@ -25,6 +26,7 @@ pub(crate) struct MaskOf<'a> {
     pub(crate) lexical: &'a Lexical,
     /// Masks of other keys.
     pub(crate) memo: &'a Memo,
+    pub(crate) rests: &'a Rests,
 }
 
 impl Purpose for MaskOf<'_> {
@@ -87,15 +89,21 @@ impl MaskOf<'_> {
         {
             return from_reference(keys, self.vocabulary, (key, reference), mask);
         }
-        plain(keys, self.vocabulary, key)
+        self.plain(keys, key)
     }
 
     /// The mask of a key for which tables say what most tokens do.
     fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         if let Some(escapes) = keys.in_open_string(key)? {
-            return strings::open(keys, self.vocabulary.strings(escapes), key).map(Some);
+            let strings = self.vocabulary.strings(escapes);
+            return strings::open(keys, self.rests, strings, key).map(Some);
         }
-        repetition::mask(keys, self.vocabulary, key)
+        if let Some(text) = keys.in_text(key)?
+            && let Some(mask) = within::mask(keys, self.vocabulary, self.rests, (key, &text))?
+        {
+            return Ok(Some(mask));
+        }
+        repetition::mask(keys, self.rests, self.vocabulary, key)
     }
 
     /// The mask of a key that others are changed from, if tables give it. Many are changed
@@ -112,6 +120,39 @@ impl MaskOf<'_> {
             self.memo.insert(kept.number(), mask.clone());
         }
         Ok(Some(mask))
+    }
+
+    /// The mask of a key by a walk along the vocabulary.
+    fn plain(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
+        let vocabulary = self.vocabulary;
+        let words = vocabulary.len().div_ceil(32);
+        if let Some(texts) = keys.texts(key, None)? {
+            let ids = along_texts(keys, vocabulary, key, &texts)?;
+            return Ok(Mask::from_ids(ids, words));
+        }
+        let live = match keys.few(key)? {
+            Some(few) => few,
+            None => keys.live_bytes(key)?,
+        };
+        let opened = if live.contains(b'"') { self.opened(keys, key)? } else { None };
+        let first = live.iter().filter(|&byte| byte != b'"' || opened.is_none());
+        let mut ids = Vec::new();
+        let mut walk = Walk::new(keys, vocabulary.trie());
+        walk.tokens(key, first, &mut |tokens| ids.extend_from_slice(tokens))?;
+        Ok(match opened {
+            None => Mask::from_ids(ids, words),
+            Some(opened) => opened.with(ids),
+        })
+    }
+
+    /// The tokens that begin with a quote, where it opens a string of JSON of which at most the
+    /// number of characters matters.
+    fn opened(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
+        let Some(inside) = keys.step(key, b'"')? else { return Ok(None) };
+        let Some(repetition) = keys.repetition(inside)? else { return Ok(None) };
+        let Some(escapes) = repetition.quoted else { return Ok(None) };
+        let strings = self.vocabulary.opened(escapes);
+        strings::mask(keys, self.rests, strings, &repetition).map(Some)
     }
 }
 
@@ -154,27 +195,22 @@ fn from_reference(
     }
 }
 
-fn plain(keys: &impl Steps, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
-    let words = vocabulary.len().div_ceil(32);
-    if let Some(texts) = keys.texts(key, None)? {
-        let (mut ids, trie) = (Vec::new(), vocabulary.trie());
-        along(trie, &texts, |node, text| {
-            let Some(text) = text else {
-                ids.extend_from_slice(trie.tokens_at(node));
-                return Ok(());
-            };
-            let Some(after) = read(keys, key, text)? else { return Ok(()) };
-            let emit = &mut |tokens: &[u32]| ids.extend_from_slice(tokens);
-            Walk::new(keys, trie).subtree(node, after, emit)
-        })?;
-        return Ok(Mask::from_ids(ids, words));
-    }
-    let live = match keys.few(key)? {
-        Some(few) => few,
-        None => keys.live_bytes(key)?,
-    };
-    let mut ids = Vec::new();
-    let mut walk = Walk::new(keys, vocabulary.trie());
-    walk.tokens(key, live.iter(), &mut |tokens| ids.extend_from_slice(tokens))?;
-    Ok(Mask::from_ids(ids, words))
+/// Tokens along texts that a key reads, and behind them.
+fn along_texts(
+    keys: &impl Steps,
+    vocabulary: &Vocabulary,
+    key: KeyId,
+    texts: &Texts,
+) -> Result<Vec<u32>, Error> {
+    let (mut ids, trie) = (Vec::new(), vocabulary.trie());
+    along(trie, texts, |node, text| {
+        let Some(text) = text else {
+            ids.extend_from_slice(trie.tokens_at(node));
+            return Ok(());
+        };
+        let Some(after) = read(keys, key, text)? else { return Ok(()) };
+        let emit = &mut |tokens: &[u32]| ids.extend_from_slice(tokens);
+        Walk::new(keys, trie).subtree(node, after, emit)
+    })?;
+    Ok(ids)
 }

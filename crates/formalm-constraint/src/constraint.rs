@@ -13,6 +13,7 @@ use crate::lexical::Lexical;
 use crate::mask::{Mask, Words, patch};
 use crate::matcher::Refusal;
 use crate::memo::Memo;
+use crate::strings::Rests;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
 ///
@@ -23,6 +24,7 @@ pub struct Constraint<K = Viability> {
     vocabulary: Arc<Vocabulary>,
     memo: Memo,
     lexical: Lexical,
+    rests: Rests,
     completions: Completions,
     canonical: Option<Canonical>,
 }
@@ -96,7 +98,8 @@ impl<K: Keys> Constraint<K> {
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
         let memo = Memo::new(memory_limit_bytes);
         let (lexical, completions) = (Lexical::default(), Completions::default());
-        Constraint { keys, vocabulary, memo, lexical, completions, canonical: None }
+        let rests = Rests::default();
+        Constraint { keys, vocabulary, memo, lexical, rests, completions, canonical: None }
     }
 
     /// The same for canonical tokens only, as [`Constraint::canonical`]. Where `begins` is false,
@@ -338,14 +341,16 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        let (vocabulary, lexical, memo) = (&self.vocabulary, &self.lexical, &self.memo);
-        self.keys.read(compute::MaskOf { key, vocabulary, lexical, memo })
+        let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
+        let (memo, rests) = (&self.memo, &self.rests);
+        self.keys.read(compute::MaskOf { key, vocabulary, lexical, memo, rests })
     }
 
     /// Memory in use beside automaton and vocabulary, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let canonical = self.canonical.as_ref().map_or(0, Canonical::memory_bytes);
-        self.memo.size().1 + self.keys.memory_bytes() + self.lexical.memory_bytes() + canonical
+        let masks = self.memo.size().1 + self.lexical.memory_bytes() + self.rests.memory_bytes();
+        masks + self.keys.memory_bytes() + canonical
     }
 
     /// Number of questions that the masks so far have left open, and answered by yes: whether a

@@ -18,6 +18,7 @@ pub mod reference;
 mod repetition;
 mod strings;
 mod walk;
+mod within;
 
 pub use composed::ComposedKeys;
 pub use constraint::{Constraint, Position, Unfollowed};

@@ -44,6 +44,23 @@ impl Mask {
         Mask::from_words(words)
     }
 
+    /// The mask and tokens that it does not have.
+    pub(crate) fn with(self, more: Vec<u32>) -> Mask {
+        match self {
+            Mask::Patched { base, add, remove } => {
+                Mask::patched(&base, [&add[..], &more[..]].concat(), remove.into_vec())
+            }
+            Mask::Dense(mut words) => {
+                patch(&mut words, &more, &[]);
+                Mask::Dense(words)
+            }
+            Mask::Sparse(ids) => {
+                let words = ids.iter().chain(&more).max().map_or(0, |&last| last as usize / 32 + 1);
+                Mask::from_ids([&ids[..], &more[..]].concat(), words)
+            }
+        }
+    }
+
     /// The smallest form of a bitmask.
     pub(crate) fn from_words(words: Vec<u32>) -> Mask {
         let mut ids = Vec::new();

@@ -13,7 +13,7 @@ use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, Steps, WIDE_PAR
 use formalm_vocabulary::{Crossings, Inside, Vocabulary};
 
 use crate::mask::Mask;
-use crate::strings;
+use crate::strings::{self, Rests};
 use crate::walk::{self, Walk};
 
 /// With fewer ASCII characters, and none beyond, few tokens stay and a walk is quicker.
@@ -32,12 +32,13 @@ struct Making<'a, K> {
 /// The mask of `key` if it is a repetition whose mask these tables give; `None` otherwise.
 pub(crate) fn mask(
     keys: &impl Steps,
+    rests: &Rests,
     vocabulary: &Vocabulary,
     key: KeyId,
 ) -> Result<Option<Mask>, Error> {
     let Some(repetition) = keys.repetition(key)? else { return Ok(None) };
     if let Some(escapes) = repetition.quoted {
-        return strings::mask(keys, vocabulary.strings(escapes), &repetition).map(Some);
+        return strings::mask(keys, rests, vocabulary.strings(escapes), &repetition).map(Some);
     }
     let wide = repetition.wide != [Cover::None; WIDE_PARTS];
     if repetition.ascii.count_ones() < BROAD && !wide {

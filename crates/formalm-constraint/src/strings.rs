@@ -1,14 +1,88 @@
 //! Masks inside of strings of JSON, where at most the number of characters matters.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use formalm_automata::{Error, KeyId, Repetition, Steps};
 use formalm_vocabulary::{Ending, Strings};
+use rustc_hash::FxHashMap;
 
 use crate::mask::Mask;
 use crate::walk;
 
+/// Keys whose rests are kept; with more they are found anew.
+const RESTS: usize = 4096;
+
+/// Rests that are viable behind the quote of a string.
+#[derive(Debug)]
+pub(crate) struct Viable(Box<[u64]>);
+
+impl Viable {
+    pub(crate) fn has(&self, rest: u32) -> bool {
+        self.0[rest as usize >> 6] >> (rest & 63) & 1 != 0
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        let words = self.0.iter().enumerate().filter(|&(_, &word)| word != 0);
+        words.flat_map(|(at, &word)| {
+            let bits = (0..64).filter(move |bit| word >> bit & 1 != 0);
+            bits.map(move |bit| at as u32 * 64 + bit)
+        })
+    }
+}
+
+/// The rests that are viable behind strings, by the key that the quote leads to and the table.
+#[derive(Debug, Default)]
+pub(crate) struct Rests {
+    known: Mutex<FxHashMap<(u32, usize), Arc<Viable>>>,
+}
+
+impl Rests {
+    /// Rests that are viable from a key.
+    pub(crate) fn of(
+        &self,
+        keys: &impl Steps,
+        strings: &Strings,
+        closed: KeyId,
+    ) -> Result<Arc<Viable>, Error> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Each table has rests of its own.
+        let table = std::ptr::from_ref(strings) as usize;
+        let kept = keys.kept(closed).map(|kept| (kept.number(), table));
+        if let Some(found) = kept.and_then(|kept| known().get(&kept).cloned()) {
+            return Ok(found);
+        }
+        let mut viable: Box<[u64]> = vec![0; strings.rest_count().div_ceil(64)].into();
+        let live = match keys.few(closed)? {
+            Some(few) => few,
+            None => keys.live_bytes(closed)?,
+        };
+        live.iter().filter_map(|byte| strings.root(byte)).try_for_each(|root| {
+            walk::words(keys, strings.nodes(), (root, closed), &mut |rest, _| {
+                viable[rest as usize >> 6] |= 1 << (rest & 63);
+            })
+        })?;
+        let viable = Arc::new(Viable(viable));
+        if let Some(kept) = kept {
+            let known = &mut *known();
+            if known.len() == RESTS {
+                known.clear();
+            }
+            known.insert(kept, Arc::clone(&viable));
+        }
+        Ok(viable)
+    }
+
+    /// Memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().map(|one| 8 * one.0.len() + 64).sum()
+    }
+}
+
 /// The mask between two characters of a string.
 pub(crate) fn mask(
     keys: &impl Steps,
+    rests: &Rests,
     strings: &Strings,
     repetition: &Repetition,
 ) -> Result<Mask, Error> {
@@ -23,32 +97,21 @@ pub(crate) fn mask(
         } else {
             add.extend(strings.ends().iter().filter(fits).map(|one| one.token));
         }
-        rests(keys, strings, closed, &mut |rest| {
+        for rest in rests.of(keys, strings, closed)?.iter() {
             add.extend(strings.endings(rest).iter().filter(fits).map(|one| one.token));
-        })?;
+        }
     }
     Ok(Mask::patched(base, add, Vec::new()))
 }
 
-/// Rests that are viable behind the quote of a string.
-fn rests(
-    keys: &impl Steps,
-    strings: &Strings,
-    closed: KeyId,
-    emit: &mut impl FnMut(u32),
-) -> Result<(), Error> {
-    let live = match keys.few(closed)? {
-        Some(few) => few,
-        None => keys.live_bytes(closed)?,
-    };
-    live.iter().filter_map(|byte| strings.root(byte)).try_for_each(|root| {
-        walk::words(keys, strings.nodes(), (root, closed), &mut |rest, _| emit(rest))
-    })
-}
-
 /// The mask between two characters of a string that refuses nothing before its end: tokens that
 /// end it are read up to the quote, and what is behind it once for each key that it leads to.
-pub(crate) fn open(keys: &impl Steps, strings: &Strings, key: KeyId) -> Result<Mask, Error> {
+pub(crate) fn open(
+    keys: &impl Steps,
+    rests: &Rests,
+    strings: &Strings,
+    key: KeyId,
+) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.text_root(byte)) {
         walk::words(keys, strings.texts(), (root, key), &mut |text, after| {
@@ -56,20 +119,17 @@ pub(crate) fn open(keys: &impl Steps, strings: &Strings, key: KeyId) -> Result<M
         })?;
     }
     let mut ended: Vec<u32> = Vec::new();
-    let mut known: Vec<(KeyId, Vec<u32>)> = Vec::new();
+    let mut known: Vec<(KeyId, Arc<Viable>)> = Vec::new();
     for (text, after) in texts {
         let Some(closed) = keys.step(after, b'"')? else { continue };
         let at = match known.iter().position(|one| one.0 == closed) {
             Some(at) => at,
             None => {
-                let mut viable = Vec::new();
-                rests(keys, strings, closed, &mut |rest| viable.push(rest))?;
-                viable.sort_unstable();
-                known.push((closed, viable));
+                known.push((closed, rests.of(keys, strings, closed)?));
                 known.len() - 1
             }
         };
-        let viable = |rest: u32| known[at].1.binary_search(&rest).is_ok();
+        let viable = |rest: u32| known[at].1.has(rest);
         let closings = strings.closings(text).iter();
         ended.extend(closings.filter(|one| one.rest.is_none_or(viable)).map(|one| one.token));
     }

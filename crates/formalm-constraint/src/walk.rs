@@ -57,10 +57,14 @@ impl<'a, K: Steps> Walk<'a, K> {
     ) -> Result<(), Error> {
         let trie = self.trie;
         let nodes = trie.nodes();
-        self.enter(node, key)?;
         if nodes[node as usize].word().is_some() {
             emit(trie.tokens_at(node));
         }
+        if self.is_known(key) && self.skips(key, node)? {
+            emit(trie.tokens_below(node));
+            return Ok(());
+        }
+        self.enter(node, key)?;
         self.rest_of_subtree(node, emit)
     }
 
@@ -104,7 +108,8 @@ impl<'a, K: Steps> Walk<'a, K> {
                 at = here.end();
                 continue;
             };
-            if next == before && here.end() > at + 1 && self.skips(next, at)? {
+            let may_skip = here.end() > at + 1 && (next == before || self.is_known(next));
+            if may_skip && self.skips(next, at)? {
                 emit(trie.tokens_at(at));
                 emit(trie.tokens_below(at));
                 at = here.end();
@@ -125,6 +130,11 @@ impl<'a, K: Steps> Walk<'a, K> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Whether it is known over which characters a key comes back to itself, where steps take long.
+    fn is_known(&self, key: KeyId) -> bool {
+        K::KNOWS_FEW && self.loops.contains_key(&key)
     }
 
     /// Whether everything below a node keeps a key where it is.
@@ -178,15 +188,16 @@ impl<K: EndSteps> Walk<'_, K> {
     }
 }
 
-fn loops_of(keys: &impl Steps, key: KeyId) -> Result<Loops, Error> {
+fn loops_of<K: Steps>(keys: &K, key: KeyId) -> Result<Loops, Error> {
     let repetition = keys.repetition(key)?;
     let repetition = repetition.filter(|one| one.min == 0 && one.max.is_none());
     let wide = repetition.as_ref().is_some_and(|one| one.wide == [Cover::Full; 4]);
     if let Some(Repetition { ascii, .. }) = repetition {
         return Ok(Loops { ascii, wide });
     }
+    let few = if K::KNOWS_FEW { keys.few(key)? } else { None };
     let mut loops = Loops::default();
-    for byte in 0..128u8 {
+    for byte in (0..128u8).filter(|&byte| few.is_none_or(|few| few.contains(byte))) {
         if keys.step(key, byte)? == Some(key) {
             loops.ascii |= 1 << byte;
         }

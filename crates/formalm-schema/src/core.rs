@@ -6,13 +6,14 @@ use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{
     Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
 use crate::names::NameId;
 use crate::node::{NodeId, RegexId, Rule, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
+use crate::shared;
 use crate::solve::{Answers, Listed};
 
 /// A machine that reads texts.
@@ -45,6 +46,8 @@ pub(crate) struct Core {
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
     text_ids: FxHashMap<F, Option<TextId>>,
+    /// Texts whose machines other schemas may have, too.
+    shared: FxHashSet<TextId>,
     unbounded: Unbounded,
     found: FxHashMap<(RegexId, NameId), bool>,
     /// States from which every text can go on.
@@ -67,6 +70,7 @@ impl Core {
             texts: Vec::new(),
             text_formulas: Vec::new(),
             text_ids: FxHashMap::default(),
+            shared: FxHashSet::default(),
             unbounded: Unbounded::default(),
             found: FxHashMap::default(),
             open: FxHashMap::default(),
@@ -106,11 +110,16 @@ impl Core {
         if let Some(&known) = self.text_ids.get(&id) {
             return Ok(known);
         }
-        let machine = match id {
-            TRUE => Some(any_text()?),
-            _ => Automaton::of(&self.expression(id)?, TextLimits::default())?.map(Arc::new),
+        let make = || Automaton::of(&self.expression(id)?, TextLimits::default());
+        let (machine, is_shared) = match (id, self.description(id)) {
+            (TRUE, _) => (Some(any_text()?), true),
+            (_, Some(description)) => shared::machine(description, make)?,
+            (_, None) => (make()?.map(Arc::new), false),
         };
         let text = machine.map(|machine| self.add_text(machine, id));
+        if is_shared {
+            self.shared.extend(text);
+        }
         self.text_ids.insert(id, text);
         Ok(text)
     }
@@ -192,6 +201,25 @@ impl Core {
         }
     }
 
+    /// What tells a formula over texts from others in whatever schema; `None` where it names texts
+    /// of its own.
+    fn description(&self, id: F) -> Option<String> {
+        let all = |mark: &str, list: &[F]| {
+            let mut parts = list.iter().map(|&one| self.description(one));
+            let mut parts = parts.by_ref().collect::<Option<Vec<String>>>()?;
+            parts.sort_unstable();
+            Some(format!("{mark}{parts:?}"))
+        };
+        match self.formulas.get(id) {
+            Form::Atom(Atom::In(regex)) => self.schema.regex_keys[regex.0 as usize].clone(),
+            Form::Not(inner) => self.description(*inner).map(|inner| format!("not {inner:?}")),
+            Form::And(list) => all("and", list),
+            Form::Or(list) => all("or", list),
+            Form::One(list) => all("one", list),
+            _ => None,
+        }
+    }
+
     /// Whether a text is in the language of a formula over texts.
     pub(crate) fn holds_for_text(&mut self, id: F, text: &str) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
@@ -263,8 +291,13 @@ impl Core {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let own = self.text_formulas.iter().zip(&self.texts).filter(|(id, _)| **id != TRUE);
-        let texts: usize = own.map(|(_, text)| text.memory_bytes()).sum();
+        let own = |(at, text): (usize, &Arc<Automaton>)| {
+            let bytes = text.memory_bytes();
+            // A machine that outgrows what is shared belongs to those that have it.
+            let is_shared = self.shared.contains(&TextId(at as u32));
+            if is_shared && bytes <= shared::BYTES { 0 } else { bytes }
+        };
+        let texts: usize = self.texts.iter().enumerate().map(own).sum();
         texts
             + self.formulas.len() * 160
             + self.schema.nodes.len() * 200

@@ -23,6 +23,7 @@ mod options;
 mod pattern;
 mod pruned;
 mod read;
+mod shared;
 mod solve;
 mod source;
 mod tree;

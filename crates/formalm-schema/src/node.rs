@@ -145,6 +145,8 @@ pub(crate) struct Schema {
     pub(crate) values: Values,
     pub(crate) regexes: Vec<Expression>,
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
+    /// Of each regex what it is, unless it is a list of texts.
+    pub(crate) regex_keys: Vec<Option<String>>,
     /// Regexes that are searched for, so that every text is the beginning of a member.
     pub(crate) open_regexes: FxHashSet<RegexId>,
     /// Regexes of a few texts: which, sorted.
@@ -189,6 +191,9 @@ impl Effect {
     }
 }
 
+/// What keys of regexes begin with that list texts.
+const LISTED: char = 't';
+
 impl Schema {
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
@@ -230,6 +235,7 @@ impl Schema {
         }
         let id = RegexId(self.regexes.len() as u32);
         self.regexes.push(make());
+        self.regex_keys.push((!key.starts_with(LISTED)).then(|| key.clone()));
         self.regex_ids.insert(key, id);
         id
     }
@@ -248,7 +254,7 @@ impl Schema {
     pub(crate) fn texts(&mut self, mut texts: Vec<String>) -> RegexId {
         texts.sort_unstable();
         texts.dedup();
-        let key = format!("t{texts:?}");
+        let key = format!("{LISTED}{texts:?}");
         if let Some(&id) = self.regex_ids.get(&key) {
             return id;
         }

@@ -31,7 +31,7 @@ pub use ragged::{Ragged, Tail};
 pub use signature::Signature;
 pub use strings::{Closing, Ending, Strings};
 pub use trie::Trie;
-pub use vocabulary::Vocabulary;
+pub use vocabulary::{Beside, Vocabulary};
 
 /// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
 pub type Words = [u32];

@@ -51,6 +51,18 @@ pub struct Strings {
     /// Per such text where its tokens begin; one more entry at the end.
     first_closing: Vec<u32>,
     closings: Vec<Closing>,
+    /// Tokens after which the string goes on and that spell no character with an escape.
+    plain: OnceLock<Arc<Words>>,
+    escaped: Escaped,
+}
+
+/// Tokens after which a string goes on and that spell some character with an escape.
+#[derive(Debug)]
+struct Escaped {
+    spellings: Flat,
+    /// Per spelling where its tokens begin; one more entry at the end.
+    first: Vec<u32>,
+    tokens: Vec<u32>,
 }
 
 /// What a token does inside a string.
@@ -60,14 +72,36 @@ enum Does<'a> {
 }
 
 impl Strings {
+    /// What tokens do inside a string.
     pub(crate) fn new(tokens: &Tokens, escapes: Escapes) -> Strings {
+        Strings::of(tokens.iter(), tokens.len(), escapes)
+    }
+
+    /// What tokens that open a string do inside of it, behind the quote that they begin with.
+    pub(crate) fn opened(tokens: &Tokens, escapes: Escapes) -> Strings {
+        let opening = tokens.iter().filter_map(|(token, bytes)| {
+            let (&first, rest) = bytes.split_first()?;
+            (first == b'"').then_some((token, rest))
+        });
+        Strings::of(opening, tokens.len(), escapes)
+    }
+
+    fn of<'a>(
+        tokens: impl Iterator<Item = (u32, &'a [u8])>,
+        count: usize,
+        escapes: Escapes,
+    ) -> Strings {
         let (mut staying, mut ends) = (Vec::new(), Vec::new());
         let mut found: Vec<(&[u8], Ending)> = Vec::new();
         let mut closing: Vec<(&[u8], Closing)> = Vec::new();
-        for (token, bytes) in tokens.iter() {
+        let mut escaped: Vec<(u32, &[u8])> = Vec::new();
+        for (token, bytes) in tokens {
             let (characters, rest) = match does(bytes, escapes) {
                 Some(Does::Stay(characters)) => {
                     staying.push((characters, token));
+                    if bytes.contains(&b'\\') {
+                        escaped.push((token, bytes));
+                    }
                     continue;
                 }
                 Some(Does::End(characters, rest)) => (characters, rest),
@@ -96,7 +130,7 @@ impl Strings {
         first.push(endings.len() as u32);
         let spare = rests.len() as u32;
         let rests = Flat::new(rests.into_iter(), spare);
-        let words = tokens.len().div_ceil(32);
+        let words = count.div_ceil(32);
         let mut rest_of = FxHashMap::default();
         for (rest, pair) in first.windows(2).enumerate() {
             let tokens = &endings[pair[0] as usize..pair[1] as usize];
@@ -106,7 +140,8 @@ impl Strings {
             one.rest = rest_of.get(&one.token).copied();
         }
         let (texts, first_closing, closings) = by_text(&closing);
-        let or_end = OnceLock::new();
+        let escaped = Escaped::new(&escaped);
+        let (or_end, plain) = (OnceLock::new(), OnceLock::new());
         Strings {
             words,
             staying,
@@ -119,6 +154,8 @@ impl Strings {
             texts,
             first_closing,
             closings,
+            plain,
+            escaped,
         }
     }
 
@@ -146,6 +183,34 @@ impl Strings {
             }
             words.into()
         })
+    }
+
+    /// Bitmask of the tokens after which the string goes on and that are the text that they spell.
+    pub fn plain(&self) -> &Arc<Words> {
+        self.plain.get_or_init(|| {
+            let mut words = self.stay(None).to_vec();
+            for &token in &self.escaped.tokens {
+                words[token as usize >> 5] &= !(1 << (token & 31));
+            }
+            words.into()
+        })
+    }
+
+    /// The prefix tree of the other tokens after which the string goes on: those with an escape.
+    /// [`Node::word`] is the number of a spelling.
+    pub fn escaped(&self) -> &[Node] {
+        self.escaped.spellings.nodes()
+    }
+
+    /// The tokens of a spelling with an escape.
+    pub fn escaped_tokens(&self, spelling: u32) -> &[u32] {
+        let (first, at) = (&self.escaped.first, spelling as usize);
+        &self.escaped.tokens[first[at] as usize..first[at + 1] as usize]
+    }
+
+    /// How many rests there are.
+    pub fn rest_count(&self) -> usize {
+        self.first.len() - 1
     }
 
     /// Tokens that end with the quote.
@@ -188,13 +253,33 @@ impl Strings {
 
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let made = self.within.iter().chain([&self.or_end]);
+        let made = self.within.iter().chain([&self.or_end, &self.plain]);
         let made = made.filter(|one| one.get().is_some()).count();
         8 * (self.staying.len() + self.ends.len() + self.endings.len())
             + 4 * (made * self.words + self.first.len() + self.first_closing.len())
             + self.closings.len() * size_of::<Closing>()
             + self.rests.memory_bytes()
             + self.texts.memory_bytes()
+            + self.escaped.spellings.memory_bytes()
+            + 4 * (self.escaped.first.len() + self.escaped.tokens.len())
+    }
+}
+
+impl Escaped {
+    fn new(list: &[(u32, &[u8])]) -> Escaped {
+        let (mut spellings, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
+        let mut tokens = Vec::with_capacity(list.len());
+        for at in flat::sorted(list.len(), |at| list[at].1) {
+            let (token, bytes) = list[at as usize];
+            if spellings.last().is_none_or(|&(last, _)| last != bytes) {
+                spellings.push((bytes, first.len() as u32));
+                first.push(tokens.len() as u32);
+            }
+            tokens.push(token);
+        }
+        let spare = first.len() as u32;
+        first.push(tokens.len() as u32);
+        Escaped { spellings: Flat::new(spellings.into_iter(), spare), first, tokens }
     }
 }
 

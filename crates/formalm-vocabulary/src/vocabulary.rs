@@ -1,6 +1,7 @@
 //! Token id → bytes.
 
-use std::fmt::{self, Write as _};
+use std::any::Any;
+use std::fmt::{self, Debug, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use formalm_automata::spelling::Escapes;
@@ -33,6 +34,14 @@ struct Tables {
     joins_items: OnceLock<Box<[u32]>>,
     /// By how strings are spelled.
     strings: [OnceLock<Strings>; 3],
+    opened: [OnceLock<Strings>; 3],
+    beside: OnceLock<Box<dyn Beside>>,
+}
+
+/// What others keep beside a vocabulary: whatever depends on its tokens alone.
+pub trait Beside: Any + Debug + Send + Sync {
+    /// Memory in use, in bytes.
+    fn memory_bytes(&self) -> usize;
 }
 
 impl Vocabulary {
@@ -185,12 +194,19 @@ impl Vocabulary {
 
     /// What tokens do inside a string of JSON.
     pub fn strings(&self, escapes: Escapes) -> &Strings {
-        let at = match escapes {
-            Escapes::Minimal => 0,
-            Escapes::Ascii => 1,
-            Escapes::Any => 2,
-        };
-        self.tables.strings[at].get_or_init(|| Strings::new(&self.tokens, escapes))
+        self.tables.strings[escapes as usize].get_or_init(|| Strings::new(&self.tokens, escapes))
+    }
+
+    /// What tokens that begin with the quote that opens a string of JSON do behind it.
+    pub fn opened(&self, escapes: Escapes) -> &Strings {
+        self.tables.opened[escapes as usize].get_or_init(|| Strings::opened(&self.tokens, escapes))
+    }
+
+    /// What is kept beside the vocabulary, made when it is first asked for; `None` if that is of
+    /// another type.
+    pub fn beside<T: Beside + Default>(&self) -> Option<&T> {
+        let kept: &dyn Any = &**self.tables.beside.get_or_init(|| Box::<T>::default());
+        kept.downcast_ref()
     }
 
     /// Whether a token may end one name of a JSON object and begin the next: `":0,"x`.
@@ -245,9 +261,11 @@ impl Vocabulary {
                 .tables
                 .strings
                 .iter()
+                .chain(&self.tables.opened)
                 .filter_map(OnceLock::get)
                 .map(Strings::memory_bytes)
                 .sum::<usize>()
+            + self.tables.beside.get().map_or(0, |kept| kept.memory_bytes())
     }
 }
 
@@ -267,8 +285,19 @@ impl Tables {
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
-        let (stays, joins_names, joins_items, strings) = Default::default();
-        Tables { trie, classes, longest_bytes, stays, joins_names, joins_items, strings }
+        let (stays, joins_names, joins_items) = Default::default();
+        let (strings, opened, beside) = Default::default();
+        Tables {
+            trie,
+            classes,
+            longest_bytes,
+            stays,
+            joins_names,
+            joins_items,
+            strings,
+            opened,
+            beside,
+        }
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, EndSteps, Error, KeyId, Machine, NoLexemes, Repetition, Steps, Texts, loops_of,
+    ByteSet, EndSteps, Error, InText, KeyId, Machine, NoLexemes, Repetition, StateId, Steps, Texts,
+    loops_of,
 };
 
-use super::frame::{AskedId, Frame, Mode, Place, Table};
+use super::frame::{AskedId, Frame, Mode, Place, Reach, Table};
 use super::known::NOT_ASKED;
 use super::runs::{RUN, Runs, Stepped};
 use super::shortcuts::Found;
@@ -45,7 +46,8 @@ pub(super) struct Looking<'a> {
 impl<'a> Ahead<'a> {
     pub(super) fn new(mut grown: MutexGuard<'a, Grown>) -> Ahead<'a> {
         grown.core.ahead();
-        let (places, runs, records) = (Table::default(), Runs::default(), grown.records.len());
+        let (places, runs) = std::mem::take(&mut grown.spare);
+        let records = grown.records.len();
         let asked = (grown.parts.asked.len(), grown.keeping_asked());
         Ahead { looking: RefCell::new(Looking { grown, places, runs, records, asked }) }
     }
@@ -55,6 +57,9 @@ impl Drop for Looking<'_> {
     fn drop(&mut self) {
         // Texts recorded ahead belong to places that nobody knows any more.
         let grown = &mut *self.grown;
+        self.places.clear();
+        self.runs.clear();
+        grown.spare = (std::mem::take(&mut self.places), std::mem::take(&mut self.runs));
         grown.records.truncate(self.records);
         if grown.core.behind() && self.asked.1 == grown.keeping_asked() {
             grown.parts.asked.truncate(self.asked.0);
@@ -167,7 +172,7 @@ impl Looking<'_> {
         Some(set)
     }
 
-    pub(super) fn few(&self, place: Place) -> Result<Option<ByteSet>, Error> {
+    pub(super) fn few(&mut self, place: Place) -> Result<Option<ByteSet>, Error> {
         let options = &self.grown.core.options;
         let blanks = options.blanks > 0 || options.layout.is_some();
         let bytes: &[u8] = match place.frame {
@@ -196,9 +201,11 @@ impl Looking<'_> {
         Ok(Some(set))
     }
 
-    fn few_of_text(&self, frame: Frame) -> Result<Option<ByteSet>, Error> {
+    fn few_of_text(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
         let Frame::Text { language, state, .. } = frame else { return Ok(None) };
-        if self.grown.core.class_formula(language) == TRUE {
+        if self.grown.core.class_formula(language) == TRUE
+            || self.grown.count(language, state)?.is_some()
+        {
             return Ok(None);
         }
         let mut live = self.grown.core.text(language).live_bytes(state)?;
@@ -266,7 +273,7 @@ impl Steps for Ahead<'_> {
             // Reading a byte is as quick as asking.
             return Ok(None);
         }
-        let looking = self.looking.borrow();
+        let looking = &mut *self.looking.borrow_mut();
         looking.few(looking.place(key))
     }
 
@@ -290,6 +297,14 @@ impl Steps for Ahead<'_> {
 
     fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
         self.looking.borrow_mut().in_open_string(key)
+    }
+
+    fn in_text(&self, key: KeyId) -> Result<Option<InText>, Error> {
+        self.looking.borrow_mut().in_text(key)
+    }
+
+    fn in_text_at(&self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
+        self.looking.borrow_mut().in_text_at(key, state)
     }
 
     fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
@@ -316,12 +331,15 @@ impl Steps for Ahead<'_> {
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
-        let looking = self.looking.borrow();
+        let looking = &mut *self.looking.borrow_mut();
         let (first, second) = (looking.place(first), looking.place(second));
-        if let (Frame::Name { object, .. }, Frame::Name { object: other, reach, .. }) =
-            (first.frame, second.frame)
+        if let (
+            Frame::Name { object, reach: Reach { classes, .. }, .. },
+            Frame::Name { object: other, reach, .. },
+        ) = (first.frame, second.frame)
             && object == other
             && reach.from == reach.to
+            && reach.classes == classes
         {
             return Ok(looking.along_known(first.frame));
         }

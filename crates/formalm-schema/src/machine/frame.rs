@@ -174,6 +174,9 @@ pub(crate) struct Place {
     pub(crate) record: Recorded,
 }
 
+/// A table that was emptied keeps room for so many entries.
+pub(crate) const ROOM: usize = 512;
+
 /// A table of distinct entries.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
@@ -196,6 +199,16 @@ impl<T: Clone + Eq + std::hash::Hash> Table<T> {
         self.list.push(entry.clone());
         self.ids.insert(entry, id);
         id
+    }
+
+    /// Drops all entries, and keeps room for about as many unless they were many.
+    pub(crate) fn clear(&mut self) {
+        if self.list.len() > ROOM {
+            *self = Table::default();
+            return;
+        }
+        self.list.clear();
+        self.ids.clear();
     }
 
     /// Drops all entries from a number on.

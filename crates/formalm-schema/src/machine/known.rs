@@ -131,6 +131,8 @@ pub(super) struct Known {
     pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
     /// Where an array does not run out of items of a type, or of any: what it owes at its first.
     pub(super) forgets: FxHashMap<(OwesId, Option<Type>), Option<OwesId>>,
+    /// What members of a name satisfy, by the formula that speaks of members.
+    pub(super) values: FxHashMap<(F, NameId), F>,
     /// Frames without the items that came before.
     pub(super) without_items: FxHashMap<FrameId, FrameId>,
     /// Bytes that go on alike from a place.
@@ -154,6 +156,7 @@ impl Known {
             + self.classes.len()
             + self.forgets.len()
             + self.without_items.len()
+            + self.values.len()
             + 12 * self.ways.len();
         small * 32
     }

@@ -40,6 +40,7 @@ use crate::read;
 use frame::{DONE, Frame, FrameId, Place, Table};
 use known::{Known, Parts};
 use naming::Naming;
+use runs::Runs;
 
 pub(crate) use frame::Owes;
 pub use keys::SchemaKeys;
@@ -75,6 +76,8 @@ pub(crate) struct Grown {
     /// Bytes of the longest token.
     horizon: usize,
     lengths: FxHashMap<TextId, Option<Box<Viability>>>,
+    /// Empty tables of the last look ahead, for the next.
+    spare: (Table<Place>, Runs),
 }
 
 /// The lazy deterministic automaton of a schema; shared freely between threads.
@@ -158,6 +161,7 @@ impl SchemaAutomaton {
             tells_names: false,
             horizon: 0,
             lengths: FxHashMap::default(),
+            spare: Default::default(),
         };
         grown.frames.intern(Frame::Done);
         grown.records.intern((0, 0, 0));

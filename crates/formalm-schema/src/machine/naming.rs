@@ -189,8 +189,17 @@ impl Grown {
         let mut value = Vec::new();
         let passed = self.passed(order, name);
         for part in self.core.formulas.conjuncts(must) {
-            match self.core.formulas.get(part).clone() {
-                Form::Atom(Atom::Members(rules)) => value.push(self.core.rules_at(&rules, name)?),
+            if let Some(&known) = self.known.values.get(&(part, name)) {
+                value.push(known);
+                continue;
+            }
+            match self.core.formulas.get(part) {
+                Form::Atom(Atom::Members(rules)) => {
+                    let rules = rules.clone();
+                    let found = self.core.rules_at(&rules, name)?;
+                    self.known.values.insert((part, name), found);
+                    value.push(found);
+                }
                 Form::Atom(Atom::Owed(names)) => {
                     let passed = &self.parts.orders.get(order.0)[..passed];
                     let gone = self.parts.gone.get(gone.0);

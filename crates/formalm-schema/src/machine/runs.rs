@@ -7,7 +7,7 @@ use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{Error, KeyId, Machine, StateId, every_character};
 use rustc_hash::FxHashMap;
 
-use super::frame::{AskedId, Frame, FrameId, NamingId, Place, Reach, Table};
+use super::frame::{AskedId, Frame, FrameId, NamingId, Place, ROOM, Reach, Table};
 use super::known::NOT_ASKED;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
@@ -50,6 +50,16 @@ pub(super) enum Stepped {
 }
 
 impl Runs {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.products.clear();
+        if self.next.len() > ROOM {
+            self.next = FxHashMap::default();
+        }
+        self.next.clear();
+    }
+
     /// The key of a place, if it is in the midst of a text that is not recorded.
     pub(super) fn key(&mut self, grown: &Grown, place: Place) -> Option<KeyId> {
         if place.record != UNRECORDED {

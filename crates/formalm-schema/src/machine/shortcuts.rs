@@ -1,14 +1,20 @@
 //! What spares a look ahead most of its steps: repetitions, strings that refuse nothing, texts that
 //! differ from others along a few bytes.
 
-use formalm_automata::spelling::{Escape, Escapes};
-use formalm_automata::{CharSet, Cover, Error, KeyId, Repetition, Texts, WIDE_PARTS};
+use std::sync::{Arc, OnceLock};
 
+use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::{
+    CharSet, Cover, Error, InText, KeyId, Repetition, StateId, Texts, WIDE_PARTS,
+};
+
+use super::Grown;
 use super::UNRECORDED;
 use super::ahead::Looking;
-use super::frame::{Frame, Place, Reach};
+use super::frame::{AskedId, Frame, Place, Reach};
 use super::known::NOT_ASKED;
 use super::runs::RUN;
+use crate::core::TextId;
 
 /// Letters that must lead to one key for it to stand for a text.
 const LETTERS: usize = 14;
@@ -73,6 +79,49 @@ impl Looking<'_> {
             _ => false,
         };
         Ok(is_open.then_some(grown.core.options.escapes))
+    }
+
+    /// The text that a place is in, where a machine of its own reads it and nothing else matters.
+    pub(super) fn in_text(&mut self, key: KeyId) -> Result<Option<InText>, Error> {
+        let key = self.within(key);
+        let place = self.place(key);
+        if place.record != UNRECORDED || self.is_free(place) || self.is_unbounded(place) {
+            return Ok(None);
+        }
+        let (language, state) = match place.frame {
+            Frame::Text { language, state, asked, escape: Escape::None, .. }
+                if self.grown.is_settled(asked) && self.grown.count(language, state)?.is_none() =>
+            {
+                (language, state)
+            }
+            Frame::Name { text: UNRECORDED, reach, escape: Escape::None, .. } => {
+                match self.grown.only_class(reach.classes) {
+                    Some((_, alive)) => alive,
+                    None => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        let machine = Arc::clone(self.grown.core.text(language));
+        let escapes = self.grown.core.options.escapes;
+        Ok(Some(InText { machine, state, escapes }))
+    }
+
+    /// The same place with the machine of its text in another state.
+    pub(super) fn in_text_at(&mut self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
+        let mut place = self.place(key);
+        match &mut place.frame {
+            Frame::Text { state: at, .. } => *at = state,
+            Frame::Name { reach, .. } => {
+                if let Some((which, (class, _))) = self.grown.only_class(reach.classes) {
+                    let mut classes = self.grown.parts.asked.get(reach.classes.0).clone();
+                    classes[which] = Some((class, state));
+                    reach.classes = AskedId(self.grown.parts.asked.intern(classes));
+                }
+            }
+            _ => {}
+        }
+        self.key(place)
     }
 
     pub(super) fn repetition(&mut self, key: KeyId) -> Result<Found, Error> {
@@ -180,13 +229,26 @@ impl Looking<'_> {
     }
 }
 
+impl Grown {
+    /// The class that a name is of, if it may be of one only: which, its machine and the state.
+    fn only_class(&self, classes: AskedId) -> Option<(usize, (TextId, StateId))> {
+        let mut alive = self.parts.asked.get(classes.0).iter().enumerate();
+        let found = alive.find_map(|(at, one)| Some((at, (*one)?)))?;
+        alive.all(|(_, one)| one.is_none()).then_some(found)
+    }
+}
+
 /// So many characters of a string, of which nothing else is asked.
 fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
-    let (class, cover) = printable(policy);
-    let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
-    let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
-    let (wide, exit, quoted) = ([cover; WIDE_PARTS], Some(exit), Some(policy));
-    Repetition { class, ascii, wide, min, max, exit, quoted }
+    static PRINTABLE: [OnceLock<(CharSet, Cover, u128)>; 3] = [const { OnceLock::new() }; 3];
+    let (class, cover, ascii) = PRINTABLE[policy as usize].get_or_init(|| {
+        let (class, cover) = printable(policy);
+        let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
+        let ascii = ascii.fold(0, |set, byte| set | 1u128 << byte);
+        (class, cover, ascii)
+    });
+    let (class, wide, ascii) = (class.clone(), [*cover; WIDE_PARTS], *ascii);
+    Repetition { class, ascii, wide, min, max, exit: Some(exit), quoted: Some(policy) }
 }
 
 /// The characters that strings have as they are.

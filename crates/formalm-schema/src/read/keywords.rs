@@ -218,7 +218,11 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                 let dialect = Dialect::Ecma;
                 let length = Pattern { root, groups: Vec::new(), dialect };
                 let key = format!("l{min},{max:?}");
-                rules.push(Rule::Text(self.schema.regex(key, || Expression::pattern(length))));
+                let id = self.schema.regex(key, || Expression::pattern(length));
+                if max.is_none() {
+                    self.schema.open_regexes.insert(id);
+                }
+                rules.push(Rule::Text(id));
             }
         }
         if let Some(source) = fields.text(Keyword::Pattern)? {

@@ -1,0 +1,367 @@
+//! Masks inside of strings of JSON whose texts a regular machine reads.
+//!
+//! What tokens do before such a string ends depends on the machine, its state and the spelling of
+//! strings alone. So it is found by the ways of regular languages, which walk over no more tokens
+//! than they have to, and kept beside the vocabulary, where all constraints find it:
+//!
+//! * tokens that are the text that they spell: the machine's own mask, less all others;
+//! * tokens with escapes: a walk of their spellings. Where few bytes may come, as in lists of
+//!   texts, one walk finds both;
+//! * tokens that end the string: those whose text is a member, by what is behind the quote. Which
+//!   of these rests are viable is what the string's surroundings decide ([`Rests`]).
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::{
+    Automaton, ByteSet, Error, InText, KeyId, Keys, Machine, Purpose, StateId, Steps, Viability,
+    spell,
+};
+use formalm_vocabulary::{Beside, Node, Strings, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use crate::compute::MaskOf;
+use crate::lexical::Lexical;
+use crate::mask::{Mask, Words, patch};
+use crate::memo::Memo;
+use crate::strings::Rests;
+
+/// Machines kept; the oldest makes room.
+const MACHINES: usize = 128;
+
+/// What tokens of all machines may take; the oldest make room.
+const BYTES: usize = 8 << 20;
+
+/// What one machine may take; when it has more it begins anew.
+const MACHINE_BYTES: usize = 1 << 20;
+
+/// With more bytes that may come the machine's own mask is quicker than a walk.
+const FEW: usize = 8;
+
+/// Steps of such a walk; a longer one is given up.
+const STEPS: usize = 1000;
+
+/// Machines of texts by what they are.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    machines: Mutex<Machines>,
+}
+
+/// A machine, by its place in memory: it lives as long as it is listed.
+type Which = (usize, Escapes);
+
+#[derive(Debug, Default)]
+struct Machines {
+    known: FxHashMap<Which, Arc<Within>>,
+    order: VecDeque<Which>,
+    /// What the tables of all of them take.
+    bytes: Arc<AtomicUsize>,
+}
+
+/// What tokens do inside of the texts of one machine.
+#[derive(Debug)]
+struct Within {
+    keys: Viability,
+    /// Nothing is kept here: it is what finding a mask takes.
+    own: (Lexical, Memo, Rests),
+    tables: Mutex<Tables>,
+    /// What the tables of all machines take.
+    total: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    by_key: FxHashMap<KeyId, Inside>,
+    inside: FxHashMap<StateId, Inside>,
+    ends: FxHashMap<StateId, Arc<Ends>>,
+    bytes: usize,
+}
+
+/// Tokens after which a text goes on.
+#[derive(Clone, Debug)]
+enum Inside {
+    Few(Arc<[u32]>),
+    Many(Arc<Words>),
+}
+
+/// Tokens that end a text.
+#[derive(Debug, Default)]
+struct Ends {
+    /// A state in which the text may end.
+    state: Option<StateId>,
+    /// Those that end with the quote.
+    exact: Vec<u32>,
+    /// Those with a rest, by it.
+    behind: Vec<(u32, u32)>,
+}
+
+/// The mask of a key inside of a text; `None` if it is not between two characters.
+pub(crate) fn mask(
+    keys: &impl Steps,
+    vocabulary: &Vocabulary,
+    rests: &Rests,
+    (key, text): (KeyId, &InText),
+) -> Result<Option<Mask>, Error> {
+    if !text.is_between_characters()? {
+        return Ok(None);
+    }
+    let Some(kept) = vocabulary.beside::<Kept>() else { return Ok(None) };
+    let within = kept.of(vocabulary, text);
+    if within.memory_bytes() > MACHINE_BYTES {
+        kept.forget(text);
+    }
+    let strings = vocabulary.strings(text.escapes);
+    let inside = within.inside(vocabulary, strings, text)?;
+    let ends = within.ends(strings, text)?;
+    let mut ended = Vec::new();
+    if let Some(state) = ends.state
+        && let Some(closed) = keys.step(keys.in_text_at(key, state)?, b'"')?
+    {
+        let viable = rests.of(keys, strings, closed)?;
+        ended.extend_from_slice(&ends.exact);
+        let behind = ends.behind.iter().filter(|&&(rest, _)| viable.has(rest));
+        ended.extend(behind.map(|&(_, token)| token));
+    }
+    let words = vocabulary.len().div_ceil(32);
+    Ok(Some(match inside {
+        Inside::Few(few) => Mask::from_ids([&few[..], &ended[..]].concat(), words),
+        Inside::Many(base) => Mask::patched(&base, ended, Vec::new()),
+    }))
+}
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Machines> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(&self, vocabulary: &Vocabulary, text: &InText) -> Arc<Within> {
+        let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
+        let machines = &mut *self.lock();
+        if let Some(known) = machines.known.get(&which) {
+            return Arc::clone(known);
+        }
+        while (machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES)
+            && let Some(oldest) = machines.order.pop_front()
+        {
+            machines.known.remove(&oldest);
+        }
+        let machine = Arc::clone(&text.machine);
+        let total = Arc::clone(&machines.bytes);
+        let within = Within::new(machine, vocabulary.longest_token_bytes(), total);
+        let within = Arc::new(within);
+        machines.known.insert(which, Arc::clone(&within));
+        machines.order.push_back(which);
+        within
+    }
+
+    /// Lets go of a machine that has grown too much.
+    fn forget(&self, text: &InText) {
+        let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
+        let machines = &mut *self.lock();
+        machines.known.remove(&which);
+        machines.order.retain(|one| *one != which);
+    }
+}
+
+impl Beside for Kept {
+    fn memory_bytes(&self) -> usize {
+        self.lock().known.values().map(|one| one.memory_bytes()).sum()
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.tables().bytes, Relaxed);
+    }
+}
+
+impl Within {
+    fn new(machine: Arc<Automaton>, horizon: usize, total: Arc<AtomicUsize>) -> Within {
+        let own = (Lexical::default(), Memo::new(0), Rests::default());
+        Within { keys: Viability::new(machine, horizon), own, tables: Mutex::default(), total }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of::<Within>() + self.keys.memory_bytes() + self.tables().bytes
+    }
+
+    /// Counts bytes of the tables.
+    fn count(&self, tables: &mut Tables, bytes: usize) {
+        // An entry of a map has about as much beside what it holds.
+        tables.bytes += bytes + 64;
+        self.total.fetch_add(bytes + 64, Relaxed);
+    }
+
+    /// Tokens after which the text goes on.
+    fn inside(
+        &self,
+        vocabulary: &Vocabulary,
+        strings: &Strings,
+        text: &InText,
+    ) -> Result<Inside, Error> {
+        if let Some(known) = self.tables().inside.get(&text.state) {
+            return Ok(known.clone());
+        }
+        let live = text.machine.live_bytes(text.state)?;
+        let few = if live.len() <= FEW { walked(vocabulary, text, live)? } else { None };
+        let (inside, bytes) = match few {
+            Some(few) => (few.clone(), few.bytes()),
+            None => (self.broad(vocabulary, strings, text)?, 0),
+        };
+        let mut tables = self.tables();
+        self.count(&mut tables, bytes);
+        tables.inside.insert(text.state, inside.clone());
+        Ok(inside)
+    }
+
+    /// The same where many bytes may come.
+    fn broad(
+        &self,
+        vocabulary: &Vocabulary,
+        strings: &Strings,
+        text: &InText,
+    ) -> Result<Inside, Error> {
+        let key = self.keys.key(text.state)?;
+        if let Some(known) = self.tables().by_key.get(&key) {
+            return Ok(known.clone());
+        }
+        let (lexical, memo, rests) = (&self.own.0, &self.own.1, &self.own.2);
+        let mask = MaskOf { key, vocabulary, lexical, memo, rests }.read(&self.keys)?;
+        let mut escaped = Vec::new();
+        let step = |key: KeyId, byte: u8| self.keys.step(key, byte);
+        spelled(strings.escaped(), (key, text.escapes), &step, &mut |_, spelling, _| {
+            escaped.extend_from_slice(strings.escaped_tokens(spelling));
+        })?;
+        let plain = strings.plain();
+        let mask = match mask {
+            Mask::Sparse(ids) => {
+                let is_plain = |id: &u32| plain[*id as usize >> 5] >> (id & 31) & 1 != 0;
+                let ids = ids.iter().copied().filter(is_plain).chain(escaped).collect();
+                Mask::from_ids(ids, plain.len())
+            }
+            mask => {
+                let mut words = vec![0; plain.len()];
+                mask.fill(&mut words);
+                words.iter_mut().zip(&**plain).for_each(|(word, plain)| *word &= plain);
+                patch(&mut words, &escaped, &[]);
+                Mask::from_words(words)
+            }
+        };
+        let inside = Inside::of(mask);
+        let mut tables = self.tables();
+        self.count(&mut tables, inside.bytes());
+        tables.by_key.insert(key, inside.clone());
+        Ok(inside)
+    }
+
+    /// Tokens that end the text.
+    fn ends(&self, strings: &Strings, text: &InText) -> Result<Arc<Ends>, Error> {
+        if let Some(known) = self.tables().ends.get(&text.state) {
+            return Ok(Arc::clone(known));
+        }
+        let machine = &text.machine;
+        let mut ends = Ends::default();
+        let mut end = |text: u32, state: StateId| {
+            if machine.is_accepting(state) {
+                ends.state = Some(state);
+                for one in strings.closings(text) {
+                    match one.rest {
+                        None => ends.exact.push(one.token),
+                        Some(rest) => ends.behind.push((rest, one.token)),
+                    }
+                }
+            }
+        };
+        end(0, text.state);
+        let step = |state: StateId, byte: u8| machine.step(state, byte);
+        spelled(strings.texts(), (text.state, text.escapes), &step, &mut |_, text, state| {
+            end(text, state);
+        })?;
+        let ends = Arc::new(ends);
+        let mut tables = self.tables();
+        self.count(&mut tables, 4 * ends.exact.len() + 8 * ends.behind.len());
+        tables.ends.insert(text.state, Arc::clone(&ends));
+        Ok(ends)
+    }
+}
+
+impl Inside {
+    fn of(mask: Mask) -> Inside {
+        match mask {
+            Mask::Sparse(ids) => Inside::Few(ids.into()),
+            Mask::Dense(words) => Inside::Many(words.into()),
+            Mask::Patched { base, .. } => Inside::Many(base),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        4 * match self {
+            Inside::Few(ids) => ids.len(),
+            Inside::Many(words) => words.len(),
+        }
+    }
+}
+
+/// Tokens after which a text goes on, where few bytes may come.
+/// `None` if the walk is a long one.
+fn walked(vocabulary: &Vocabulary, text: &InText, live: ByteSet) -> Result<Option<Inside>, Error> {
+    let (trie, mut ids, mut left) = (vocabulary.trie(), Vec::new(), STEPS);
+    let step = |state: StateId, byte: u8| text.machine.step(state, byte);
+    let roots = live.iter().filter(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    for root in roots.chain([b'\\']).filter_map(|byte| trie.root_child(byte)) {
+        let nodes = &trie.nodes()[root as usize..trie.nodes()[root as usize].end() as usize];
+        let start = (text.state, text.escapes);
+        left = spelled_within(left, (nodes, root), start, &step, &mut |node, _, _| {
+            ids.extend_from_slice(trie.tokens_at(node));
+        })?;
+    }
+    let words = vocabulary.len().div_ceil(32);
+    Ok((left > 0).then(|| Inside::of(Mask::from_ids(ids, words))))
+}
+
+/// Hands out the words of a prefix tree that spell texts which a machine reads: the node, the word
+/// and the machine's state behind it.
+fn spelled<S: Copy>(
+    nodes: &[Node],
+    from: (S, Escapes),
+    step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
+    emit: &mut impl FnMut(u32, u32, S),
+) -> Result<(), Error> {
+    spelled_within(usize::MAX, (nodes, 0), from, step, emit).map(|_| ())
+}
+
+/// The same of nodes the first of which has a number, in at most `left` steps: how many are left,
+/// none if they were too few.
+fn spelled_within<S: Copy>(
+    left: usize,
+    (nodes, first): (&[Node], u32),
+    (start, policy): (S, Escapes),
+    step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
+    emit: &mut impl FnMut(u32, u32, S),
+) -> Result<usize, Error> {
+    let mut stack = vec![(start, Escape::None)];
+    let (mut at, mut left) = (first, left);
+    while let Some(&here) = nodes.get((at - first) as usize) {
+        if left == 0 {
+            break;
+        }
+        left -= 1;
+        let Some(next) = spell(stack[here.depth() - 1], here.byte(), policy, step)? else {
+            at = here.end();
+            continue;
+        };
+        if let Some(word) = here.word() {
+            emit(at, word, next.0);
+        }
+        stack.truncate(here.depth());
+        stack.push(next);
+        at += 1;
+    }
+    Ok(left)
+}

@@ -1,0 +1,87 @@
+//! Machines of texts that schemas have in common: patterns and formats recur from one to the next.
+//!
+//! A machine is known by what it reads, spelled out; so are its states to whatever is kept beside
+//! vocabularies. It only ever grows, so that sharing changes no answer; one that has grown much is
+//! left to the schemas that have it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formalm_automata::{Automaton, Error, Machine};
+use rustc_hash::FxHashMap;
+
+/// Machines kept; the oldest makes room.
+const MACHINES: usize = 64;
+
+/// Bytes up to which a machine is handed out again.
+pub(crate) const BYTES: usize = 256 << 10;
+
+/// Longer descriptions are those of lists, which do not recur.
+const LENGTH: usize = 8 << 10;
+
+#[derive(Debug, Default)]
+struct Kept {
+    machines: FxHashMap<String, Arc<Automaton>>,
+    order: VecDeque<String>,
+}
+
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+/// The machine of texts that are described so: a known one, or what `make` makes of it. Whether it
+/// is kept, too.
+pub(crate) fn machine(
+    description: String,
+    make: impl FnOnce() -> Result<Option<Automaton>, Error>,
+) -> Result<(Option<Arc<Automaton>>, bool), Error> {
+    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if description.len() > LENGTH {
+        return Ok((make()?.map(Arc::new), false));
+    }
+    let known = kept().get_or_insert_default().machines.get(&description).cloned();
+    if let Some(known) = known.filter(|known| known.memory_bytes() <= BYTES) {
+        return Ok((Some(known), true));
+    }
+    let Some(made) = make()?.map(Arc::new) else { return Ok((None, false)) };
+    if made.is_unbounded() || made.memory_bytes() > BYTES {
+        return Ok((Some(made), false));
+    }
+    let kept = &mut *kept();
+    let kept = kept.get_or_insert_default();
+    if kept.machines.insert(description.clone(), Arc::clone(&made)).is_none() {
+        kept.order.push_back(description);
+    }
+    if kept.order.len() > MACHINES
+        && let Some(oldest) = kept.order.pop_front()
+    {
+        kept.machines.remove(&oldest);
+    }
+    Ok((Some(made), true))
+}
+
+#[cfg(test)]
+mod tests {
+    use formalm_automata::Expression;
+
+    use super::*;
+
+    #[test]
+    fn what_is_described_alike_is_one_machine() {
+        let make = |text: &str| {
+            let texts = Expression::texts(vec![text.as_bytes().to_vec()]);
+            move || Automaton::of(&texts, formalm_automata::Limits::default())
+        };
+        let (one, kept) = machine("a test's own".to_owned(), make("a")).unwrap();
+        let (other, _) = machine("a test's own".to_owned(), make("b")).unwrap();
+        assert!(kept && Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+        let long = "x".repeat(LENGTH + 1);
+        let (one, kept) = machine(long.clone(), make("a")).unwrap();
+        let (other, _) = machine(long, make("a")).unwrap();
+        assert!(!kept && !Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+        for at in 0..=MACHINES {
+            machine(format!("many {at}"), make("a")).unwrap();
+        }
+        let (other, _) = machine("a test's own".to_owned(), make("b")).unwrap();
+        let other = other.unwrap();
+        assert!(other.walk(other.start(), b"b").unwrap().is_ok());
+    }
+}

@@ -1,0 +1,108 @@
+"""Masks in strings that patterns read: by their own machines, kept beside the vocabulary."""
+
+import json
+
+import numpy as np
+import pytest
+
+from formalm import Constraint, JsonSchema, Matcher, Vocabulary
+from formalm.reference.naive_mask import naive_mask
+
+PATTERNS = [
+    "^[0-9a-f]{4}-[0-9a-f]{2}$",
+    "^https://.+$",
+    "^[^:\\s]+:[^:\\s]+$",
+    "^[\\w\\s-]+$",
+    "^(/[^/]+)+$",
+    "^[a-z]{1,3}$|^é+\\n?$",
+    'a"b\\\\|^\\u0001$',
+    "^(?!ab)[a-c]*$",
+    "^[à-ü€😀]{2,}$",
+    "^\\S{3,30}$",
+]
+TEXTS = ["0f3a-b1", "https://a.b/é\u2028", "a:b", "a b-é_€", "/a/b//", "abc", "é\n", 'xa"b\\']
+TEXTS += ["\u0001", "abca", "éè€😀", "ab\tc\u0000"]
+
+
+def vocabulary(ascii_only: bool = False) -> Vocabulary:
+    """Every slice of some texts with what stands around them, and every byte."""
+    tokens: dict[bytes, None] = {bytes([byte]): None for byte in range(256)}
+    for text in TEXTS:
+        written = json.dumps(text, ensure_ascii=ascii_only)
+        data = f'{{"k":{written},"l":{written}}}'.encode()
+        for start in range(0, len(data), 2):
+            for length in (2, 3, 5, 9):
+                tokens[data[start : start + length]] = None
+    ids: list[bytes | None] = [*tokens, None]
+    return Vocabulary.from_tokens(ids, end_token_ids=[len(ids) - 1])
+
+
+VOCABULARY = vocabulary()
+SPELLED = vocabulary(ascii_only=True)
+
+
+def walk(language: JsonSchema, matcher: Matcher, seed: int, tokens: Vocabulary) -> None:
+    """Compare the masks along a random walk that likes long tokens."""
+    rng = np.random.default_rng(seed)
+    for _ in range(14):
+        mask = matcher.mask()
+        assert np.array_equal(mask, naive_mask(language, tokens, matcher.text)), matcher.text
+        steps = np.flatnonzero(mask[:-1]).tolist()
+        if not steps:
+            return
+        longest = max(steps, key=lambda i: len(tokens.token_bytes(i) or b""))
+        matcher.advance(int(rng.choice([longest, *rng.choice(steps, 2)])))
+
+
+def places(pattern: str) -> list[dict[str, object]]:
+    """A pattern as a value, beside a length, of items that differ, of names."""
+    text = {"type": "string", "pattern": pattern}
+    return [
+        {"type": "object", "properties": {"k": text}, "required": ["k"]},
+        {"type": "array", "items": {**text, "minLength": 2, "maxLength": 40}, "minItems": 2},
+        {"type": "array", "items": text, "uniqueItems": True},
+        {"type": "object", "patternProperties": {pattern: {}}, "additionalProperties": False},
+        {"type": "object", "patternProperties": {pattern: text}},
+        {"oneOf": [text, {"type": "string", "maxLength": 3}]},
+    ]
+
+
+@pytest.mark.parametrize("escapes", ["minimal", "ascii", "any"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_masks_in_texts_of_patterns(pattern: str, escapes: str) -> None:
+    tokens = VOCABULARY if escapes == "minimal" else SPELLED
+    for seed, schema in enumerate(places(pattern)):
+        language = JsonSchema(
+            json.dumps(schema), order="any", blanks=0, escapes=escapes, approximate=True
+        )
+        # The second constraint finds what the first has made.
+        for constraint in (Constraint(language, tokens), Constraint(language, tokens)):
+            for again in range(2):
+                walk(language, constraint.matcher(), 10 * seed + again, tokens)
+
+
+def test_names_of_one_class_beside_others() -> None:
+    """Behind a name's first slash the pattern takes no second one, wherever most letters lead."""
+    schema = {"patternProperties": {"^(/[^/]+)+$": {}}, "additionalProperties": False}
+    language = JsonSchema({"type": "object", **schema}, order="any", blanks=0)
+    matcher = Constraint(language, VOCABULARY).matcher()
+    for text in (b'{"', b"/", b"a", b"/", b"b"):
+        matcher.advance_bytes(text)
+        mask = matcher.mask()
+        assert np.array_equal(mask, naive_mask(language, VOCABULARY, matcher.text)), matcher.text
+
+
+def test_more_machines_than_are_kept() -> None:
+    """What is kept beside a vocabulary is bounded, and masks are the same when it is made again."""
+    texts = [{"type": "string", "pattern": f"^[a-f]{{1,{most}}}:$"} for most in range(1, 200)]
+    kept = []
+    for _ in range(2):
+        for most, text in list(enumerate(texts, 1))[:: 199 // 2]:
+            language = JsonSchema(text)
+            walk(language, Constraint(language, VOCABULARY).matcher(), most, VOCABULARY)
+        for text in texts:
+            matcher = Constraint(JsonSchema(text), VOCABULARY).matcher()
+            matcher.advance_bytes(b'"a')
+            kept.append(matcher.mask())
+    half = len(kept) // 2
+    assert all(np.array_equal(one, other) for one, other in zip(kept, kept[half:], strict=False))
