@@ -4,7 +4,7 @@
 //! its end the levels tell which terminals without a text follow it; they are shifted at once, so
 //! that the stacks see an ordinary sequence of terminals.
 
-use formalm_automata::Error;
+use formalm_automata::{BEYOND, Error};
 
 use crate::core::{Core, Reading};
 use crate::grammar::Grammar;
@@ -14,6 +14,12 @@ use crate::tables::members;
 
 /// In place of the depth: before the first line.
 const BEFORE: u32 = u32::MAX;
+
+/// In place of the column of a level that is out of sight.
+const OUT_OF_SIGHT: u32 = u32::MAX;
+
+/// Levels that are in sight where lines matter.
+const IN_SIGHT: usize = 2;
 
 /// What is known of lines.
 #[derive(Debug)]
@@ -134,6 +140,35 @@ impl Layout {
         Some(told)
     }
 
+    /// Appends the depth of brackets and the levels of a place, as far as they can matter to a
+    /// depth of its stacks. `false` if limits are near.
+    pub(crate) fn outline(&self, place: u32, depth: u32, list: &mut Vec<u32>) -> bool {
+        let [_, brackets, levels @ ..] = self.places.get(place) else { return false };
+        if !self.has_room(place) {
+            return false;
+        }
+        if self.is_in_brackets(place) {
+            // Each of the brackets has a state of its own, and lines matter behind the last.
+            list.extend([1, *brackets.min(&(depth + 1)), OUT_OF_SIGHT]);
+            return true;
+        }
+        list.extend([levels.len() as u32, *brackets]);
+        let unseen = levels.len().saturating_sub(IN_SIGHT);
+        list.extend(std::iter::repeat_n(OUT_OF_SIGHT, unseen));
+        list.extend_from_slice(&levels[unseen..]);
+        true
+    }
+
+    /// What [`Layout::outline`] appended, and the rest.
+    pub(crate) fn taken_apart<'a>(&self, outline: &'a [u32]) -> (&'a [u32], &'a [u32]) {
+        outline.split_at(outline[0] as usize + 2)
+    }
+
+    /// The place with these stacks and what [`Layout::outline`] appended.
+    pub(crate) fn drawn(&mut self, stacks: u32, front: &[u32]) -> u32 {
+        self.place(&Parts { stacks, depth: front[1], levels: front[2..].to_vec() })
+    }
+
     fn is_in_brackets(&self, place: u32) -> bool {
         !matches!(self.places.get(place), [_, 0 | BEFORE, ..])
     }
@@ -142,7 +177,11 @@ impl Layout {
     fn has_room(&self, place: u32) -> bool {
         let Some(need) = self.need else { return false };
         let Some((_, levels)) = self.places.get(place).split_at_checked(2) else { return false };
-        let top = levels.last().map_or(0, |&top| widths(top).0);
+        let top = match levels.last() {
+            // There was room before, and no level begins unseen.
+            None | Some(&OUT_OF_SIGHT) => 0,
+            Some(&top) => widths(top).0,
+        };
         levels.len() as u32 + need <= self.levels && top + need <= self.widest
     }
 }
@@ -218,19 +257,23 @@ impl Core {
         if depth != BEFORE {
             stacks = self.stacks.shift(stacks, newline)?;
         }
-        let top = |levels: &[u32]| levels.last().map_or((0, 0), |&top| widths(top));
-        if wide > top(&levels).0 {
-            if narrow <= top(&levels).1 || levels.len() >= most {
+        let top = |levels: &[u32]| match levels.last() {
+            Some(&OUT_OF_SIGHT) => Err(BEYOND),
+            top => Ok(top.map_or((0, 0), |&top| widths(top))),
+        };
+        let (first_wide, first_narrow) = top(&levels)?;
+        if wide > first_wide {
+            if narrow <= first_narrow || levels.len() >= most {
                 return Ok(NOTHING);
             }
             stacks = self.stacks.shift(stacks, indent)?;
             levels.push(wide << 16 | narrow);
         }
-        while wide < top(&levels).0 && stacks != NOTHING {
+        while stacks != NOTHING && wide < top(&levels)?.0 {
             stacks = self.stacks.shift(stacks, dedent)?;
             levels.pop();
         }
-        if stacks == NOTHING || top(&levels) != (wide, narrow) {
+        if stacks == NOTHING || top(&levels)? != (wide, narrow) {
             return Ok(NOTHING);
         }
         let next = Parts { stacks, depth: 0, levels };

@@ -23,6 +23,7 @@ mod limits;
 mod lines;
 mod lists;
 mod lower;
+mod outlines;
 mod prepare;
 mod readings;
 mod rows;

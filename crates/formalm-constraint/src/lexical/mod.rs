@@ -5,20 +5,24 @@
 //! for each terminal: nodes of the trie with what the lexeme left behind. Whatever the stacks are,
 //! what a group does in a context is remembered too ([`groups`]). So a mask asks the stacks only
 //! which terminals can follow each other: once for each sequence of terminals that tokens spell.
+//! What they answer depends on the upper part of the stacks nearly always, and is remembered for
+//! all stacks that look alike from their tops ([`reach`]).
 
 mod groups;
 mod loops;
+mod reach;
 mod summary;
 
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Error, KeyId, Lexemes, Place, Resource};
+use formalm_automata::{Error, KeyId, Lexemes, Outline, Place, Resource};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::mask::{Mask, Words};
 use groups::{Joined, Tokens};
+use reach::Reach;
 use summary::Summary;
 
 /// What all tables may take; when they have more they begin anew.
@@ -38,6 +42,8 @@ pub(crate) struct Lexical {
 struct Tables {
     summaries: FxHashMap<(u32, u32), u32>,
     list: Vec<Summary>,
+    /// Numbers of summaries by their hash.
+    numbers: FxHashMap<u64, u32>,
     loops: FxHashMap<u32, loops::Loops>,
     /// Nodes with what was left, by group.
     groups: Vec<Arc<[(u32, u32)]>>,
@@ -46,6 +52,8 @@ struct Tables {
     /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
+    /// What the groups of a join come to, by the outline of a place.
+    reaches: FxHashMap<(u32, Outline), Arc<Reach>>,
     /// Masks by the joins they are made of: many states come to the same ones.
     sums: FxHashMap<Box<[u32]>, Mask>,
     /// Whole masks by their hash, so that equal ones are one.
@@ -85,8 +93,7 @@ impl Tables {
     ) -> Result<Option<Mask>, Error> {
         let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
-        let mut stack: Vec<(Place, u32, u32)> = Vec::new();
-        let mut seen: FxHashSet<(Place, u32)> = FxHashSet::default();
+        let mut open: Vec<(Place, u32, u32)> = Vec::new();
         for (scan, place) in readings {
             let root = self.root(lexemes, vocabulary, scan)?;
             let joined = &self.joins[root];
@@ -94,22 +101,11 @@ impl Tables {
                 return Ok(None);
             }
             parts.extend((!joined.is_empty()).then_some(root as u32));
-            stack.extend(joined.groups.iter().map(|&(terminal, group)| (place, terminal, group)));
+            let left = self.reached(lexemes, vocabulary, (place, root as u32), &mut parts)?;
+            open.extend(left.iter().map(|&(terminal, group)| (place, terminal, group)));
         }
-        while let Some((place, terminal, group)) = stack.pop() {
-            self.spend(1)?;
-            let Some(next) = lexemes.after(place, terminal)? else { continue };
-            if !seen.insert((next, group)) {
-                continue;
-            }
-            let context = lexemes.context(next)?;
-            let number = self.joined(lexemes, vocabulary, group, context)?;
-            let joined = &self.joins[number];
-            if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
-                return Ok(None);
-            }
-            parts.extend((!joined.is_empty()).then_some(number as u32));
-            stack.extend(joined.groups.iter().map(|&(terminal, group)| (next, terminal, group)));
+        if !self.follow(lexemes, vocabulary, open, &mut parts)? {
+            return Ok(None);
         }
         parts.sort_unstable();
         parts.dedup();

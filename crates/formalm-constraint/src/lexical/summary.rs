@@ -1,7 +1,10 @@
 //! What the tokens below a node do to the lexeme under way.
 
+use std::hash::BuildHasher;
+
 use formalm_automata::{Error, Lexemes, Scan};
 use formalm_vocabulary::{Trie, Vocabulary};
+use rustc_hash::FxBuildHasher;
 
 use super::Tables;
 
@@ -14,7 +17,7 @@ const SHARED: u32 = 200;
 const SMALL: u32 = 32;
 
 /// Tokens strictly below a node from one place of the lexer.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Summary {
     /// Those that stay in the lexeme or end with it, as ranges of the trie's order.
     pub(super) tokens: Vec<(u32, u32)>,
@@ -55,11 +58,24 @@ impl Tables {
         self.read_below(lexemes, vocabulary, (node, scan), &mut summary)?;
         summary.tokens.shrink_to_fit();
         summary.endings.shrink_to_fit();
-        self.bytes += summary.memory_bytes();
-        self.list.push(summary);
-        let number = self.list.len() as u32 - 1;
+        let number = self.number_of(summary);
+        self.bytes += 20;
         self.summaries.insert((node, scan.0), number);
         Ok(number)
+    }
+
+    /// The number of a summary: very many are alike, most of them empty.
+    fn number_of(&mut self, summary: Summary) -> u32 {
+        let hash = FxBuildHasher.hash_one(&summary);
+        let fresh = self.list.len() as u32;
+        let known = self.numbers.get(&hash).copied();
+        if let Some(known) = known.filter(|&known| self.list[known as usize] == summary) {
+            return known;
+        }
+        self.bytes += summary.memory_bytes();
+        self.list.push(summary);
+        self.numbers.entry(hash).or_insert(fresh);
+        fresh
     }
 
     /// Adds the tokens strictly below a node to a summary. Of a small subtree that is quicker than
