@@ -16,7 +16,7 @@ mod summary;
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Error, KeyId, Lexemes, Outline, Place, Resource};
+use formalm_automata::{Error, KeyId, Lexemes, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -93,7 +93,6 @@ impl Tables {
     ) -> Result<Option<Mask>, Error> {
         let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
-        let mut open: Vec<(Place, u32, u32)> = Vec::new();
         for (scan, place) in readings {
             let root = self.root(lexemes, vocabulary, scan)?;
             let joined = &self.joins[root];
@@ -101,11 +100,10 @@ impl Tables {
                 return Ok(None);
             }
             parts.extend((!joined.is_empty()).then_some(root as u32));
-            let left = self.reached(lexemes, vocabulary, (place, root as u32), &mut parts)?;
-            open.extend(left.iter().map(|&(terminal, group)| (place, terminal, group)));
-        }
-        if !self.follow(lexemes, vocabulary, open, &mut parts)? {
-            return Ok(None);
+            let from = (place, root as u32);
+            if !self.reached(lexemes, vocabulary, from, &mut parts)? {
+                return Ok(None);
+            }
         }
         parts.sort_unstable();
         parts.dedup();

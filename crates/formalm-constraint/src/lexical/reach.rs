@@ -1,4 +1,8 @@
 //! Which joins tokens come to behind the end of a lexeme.
+//!
+//! A place is looked at from its top: first at very little of it, which most places have in common
+//! with many others, and then at more for what is open still. What was found out at a depth is
+//! remembered for all places that look alike down to there.
 
 use std::sync::Arc;
 
@@ -9,99 +13,167 @@ use rustc_hash::FxHashSet;
 use super::Tables;
 
 /// Depths of stacks that are looked at before all of them are.
-const DEPTHS: [u32; 2] = [8, 20];
+const DEPTHS: [u32; 5] = [1, 2, 4, 8, 20];
 
-/// What the groups of a join come to from all places that look alike.
+/// Terminals in a row, and the group of nodes at which the last one's lexemes end.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    terminals: Box<[u32]>,
+    group: u32,
+}
+
+/// What ways come to from all places that look alike.
 #[derive(Debug)]
 pub(super) struct Reach {
     /// Joins, as numbers of [`Tables::joins`].
     parts: Box<[u32]>,
-    /// Terminals with groups for which more of the stacks has to be known.
-    open: Arc<[(u32, u32)]>,
+    /// Ways for which more of a place has to be known.
+    open: Arc<[Way]>,
+}
+
+impl Reach {
+    fn memory_bytes(&self) -> usize {
+        let ways: usize = self.open.iter().map(|way| 40 + 4 * way.terminals.len()).sum();
+        140 + 4 * self.parts.len() + ways
+    }
+}
+
+/// Ways that are being followed.
+#[derive(Default)]
+struct Following {
+    parts: Vec<u32>,
+    /// What could not be told.
+    open: Vec<Way>,
+    seen: FxHashSet<(Place, u32)>,
+    /// Terminals, each with the number of the one before it.
+    links: Vec<(u32, u32)>,
+}
+
+/// Before the first terminal.
+const FIRST: u32 = u32::MAX;
+
+impl Following {
+    fn link(&mut self, before: u32, terminal: u32) -> u32 {
+        self.links.push((before, terminal));
+        self.links.len() as u32 - 1
+    }
+
+    fn leave_open(&mut self, before: u32, terminal: u32, group: u32) {
+        let (mut terminals, mut at) = (vec![terminal], before);
+        while at != FIRST {
+            let (before, terminal) = self.links[at as usize];
+            terminals.push(terminal);
+            at = before;
+        }
+        terminals.reverse();
+        self.open.push(Way { terminals: terminals.into(), group });
+    }
 }
 
 impl Tables {
-    /// Adds the joins that the groups of a join come to from a place, as far as what the place
-    /// looks like tells. What is left over has to be followed from the place itself.
+    /// Adds the joins that the groups of a join come to from a place; `false` if it is not certain
+    /// of all of them that members continue so.
     pub(super) fn reached<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         (place, root): (Place, u32),
         parts: &mut Vec<u32>,
-    ) -> Result<Arc<[(u32, u32)]>, Error> {
-        let mut open = Arc::clone(&self.joins[root as usize].groups);
+    ) -> Result<bool, Error> {
+        let mut open: Option<Arc<[Way]>> = None;
         for depth in DEPTHS {
-            if open.is_empty() {
-                break;
+            if open.as_ref().is_some_and(|open| open.is_empty()) {
+                return Ok(true);
             }
             let Some(outline) = lexemes.outline(place, depth) else { break };
             let reach = match self.reaches.get(&(root, outline)) {
                 Some(known) => Arc::clone(known),
                 None => {
+                    let ways = open.unwrap_or_else(|| self.ways(root));
                     let from = lexemes.drawn(outline);
-                    let reach = Arc::new(self.reach(lexemes, vocabulary, from, &open)?);
-                    self.bytes += 120 + 4 * reach.parts.len() + 8 * reach.open.len();
+                    let reach = Arc::new(self.follow(lexemes, vocabulary, from, &ways)?);
+                    self.bytes += reach.memory_bytes();
                     self.reaches.insert((root, outline), Arc::clone(&reach));
                     reach
                 }
             };
             parts.extend_from_slice(&reach.parts);
-            open = Arc::clone(&reach.open);
+            open = Some(Arc::clone(&reach.open));
         }
-        Ok(open)
+        let ways = open.unwrap_or_else(|| self.ways(root));
+        let reach = self.follow(lexemes, vocabulary, place, &ways)?;
+        parts.extend_from_slice(&reach.parts);
+        Ok(reach.open.is_empty())
     }
 
-    fn reach<L: Lexemes>(
+    fn ways(&self, root: u32) -> Arc<[Way]> {
+        let groups = self.joins[root as usize].groups.iter();
+        groups.map(|&(terminal, group)| Way { terminals: [terminal].into(), group }).collect()
+    }
+
+    /// The joins that ways come to from a place.
+    fn follow<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        from: Place,
-        groups: &[(u32, u32)],
+        place: Place,
+        ways: &[Way],
     ) -> Result<Reach, Error> {
-        let (mut parts, mut open) = (Vec::new(), Vec::new());
-        for &(terminal, group) in groups {
-            let before = parts.len();
-            let first = vec![(from, terminal, group)];
-            match self.follow(lexemes, vocabulary, first, &mut parts) {
-                Ok(true) => {}
-                Err(error) if error != BEYOND => return Err(error),
-                _ => {
-                    parts.truncate(before);
-                    open.push((terminal, group));
+        let mut all = Following::default();
+        let mut stack: Vec<(Place, u32, u32, u32)> = Vec::new();
+        for way in ways {
+            let Some((&last, front)) = way.terminals.split_last() else { continue };
+            let (mut at, mut link) = (place, FIRST);
+            for &terminal in front {
+                // More is seen than when it was followed so far.
+                let Some(next) = lexemes.after(at, terminal)? else { break };
+                (at, link) = (next, all.link(link, terminal));
+            }
+            stack.push((at, link, last, way.group));
+            while let Some((place, link, terminal, group)) = stack.pop() {
+                self.spend(1)?;
+                match self.next(lexemes, vocabulary, (place, terminal, group), &mut all) {
+                    Ok(Some((next, join))) => {
+                        let joined = &self.joins[join as usize];
+                        all.parts.extend((!joined.is_empty()).then_some(join));
+                        if joined.groups.is_empty() {
+                            continue;
+                        }
+                        let link = all.link(link, terminal);
+                        let groups = joined.groups.iter();
+                        stack.extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
+                    }
+                    Ok(None) => {}
+                    Err(error) if error == BEYOND => all.leave_open(link, terminal, group),
+                    Err(error) => return Err(error),
                 }
             }
         }
-        parts.sort_unstable();
-        parts.dedup();
-        Ok(Reach { parts: parts.into(), open: open.into() })
+        all.parts.sort_unstable();
+        all.parts.dedup();
+        Ok(Reach { parts: all.parts.into(), open: all.open.into() })
     }
 
-    /// Adds the joins that groups come to behind lexemes of terminals, each from a place; `false`
-    /// if it is not certain of all of them that members continue so.
-    pub(super) fn follow<L: Lexemes>(
+    /// The place behind a terminal, and the join of a group there; `None` if there is none or if it
+    /// was met before. What is not certain is [`BEYOND`].
+    fn next<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        mut open: Vec<(Place, u32, u32)>,
-        parts: &mut Vec<u32>,
-    ) -> Result<bool, Error> {
-        let mut seen: FxHashSet<(Place, u32)> = FxHashSet::default();
-        while let Some((place, terminal, group)) = open.pop() {
-            self.spend(1)?;
-            let Some(next) = lexemes.after(place, terminal)? else { continue };
-            if !seen.insert((next, group)) {
-                continue;
-            }
-            let context = lexemes.context(next)?;
-            let number = self.joined(lexemes, vocabulary, group, context)?;
-            let joined = &self.joins[number];
-            if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
-                return Ok(false);
-            }
-            parts.extend((!joined.is_empty()).then_some(number as u32));
-            open.extend(joined.groups.iter().map(|&(terminal, group)| (next, terminal, group)));
+        (place, terminal, group): (Place, u32, u32),
+        all: &mut Following,
+    ) -> Result<Option<(Place, u32)>, Error> {
+        let Some(next) = lexemes.after(place, terminal)? else { return Ok(None) };
+        if all.seen.contains(&(next, group)) {
+            return Ok(None);
         }
-        Ok(true)
+        let context = lexemes.context(next)?;
+        let number = self.joined(lexemes, vocabulary, group, context)?;
+        let joined = &self.joins[number];
+        if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
+            return Err(BEYOND);
+        }
+        all.seen.insert((next, group));
+        Ok(Some((next, number as u32)))
     }
 }
