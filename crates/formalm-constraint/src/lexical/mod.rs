@@ -10,6 +10,7 @@
 
 mod groups;
 mod loops;
+mod members;
 mod reach;
 mod summary;
 
@@ -22,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::mask::{Mask, Words};
 use groups::{Joined, Tokens};
+use members::Members;
 use reach::Reach;
 use summary::Summary;
 
@@ -46,9 +48,11 @@ struct Tables {
     numbers: FxHashMap<u64, u32>,
     loops: FxHashMap<u32, loops::Loops>,
     /// Nodes with what was left, by group.
-    groups: Vec<Arc<[(u32, u32)]>>,
-    group_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
+    groups: Vec<Arc<Members>>,
+    group_ids: FxHashMap<Arc<Members>, u32>,
     joins: Vec<Joined>,
+    /// Numbers of joins by their hash.
+    join_ids: FxHashMap<u64, u32>,
     /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,

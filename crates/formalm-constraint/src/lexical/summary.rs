@@ -55,7 +55,7 @@ impl Tables {
             return Ok(known);
         }
         let mut summary = Summary::default();
-        self.read_below(lexemes, vocabulary, (node, scan), &mut summary)?;
+        self.read_below(lexemes, vocabulary, (node, scan), (&mut summary, &mut Vec::new()))?;
         summary.tokens.shrink_to_fit();
         summary.endings.shrink_to_fit();
         let number = self.number_of(summary);
@@ -85,11 +85,11 @@ impl Tables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         (node, scan): (u32, Scan),
-        summary: &mut Summary,
+        (summary, stack): (&mut Summary, &mut Vec<Scan>),
     ) -> Result<(), Error> {
         let end = vocabulary.trie().nodes()[node as usize].end();
         if end - node <= SMALL {
-            return self.read_below(lexemes, vocabulary, (node, scan), summary);
+            return self.read_below(lexemes, vocabulary, (node, scan), (summary, stack));
         }
         let part = self.summary(lexemes, vocabulary, node, scan)?;
         summary.parts.push(part);
@@ -101,7 +101,7 @@ impl Tables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         (node, scan): (u32, Scan),
-        summary: &mut Summary,
+        (summary, stack): (&mut Summary, &mut Vec<Scan>),
     ) -> Result<(), Error> {
         let trie = vocabulary.trie();
         let (nodes, rank) = (trie.nodes(), trie.rank());
@@ -109,7 +109,8 @@ impl Tables {
             Some(here) => (node + 1, here.end(), here.depth()),
             None => (0, nodes.len() as u32, 0),
         };
-        let mut stack = vec![scan];
+        stack.clear();
+        stack.push(scan);
         while at < end {
             let here = nodes[at as usize];
             let depth = here.depth() - top;
