@@ -9,7 +9,8 @@ use formalm_automata::{BEYOND, Error};
 use crate::core::{Core, Reading};
 use crate::grammar::Grammar;
 use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
-use crate::lists::{Lists, NOTHING};
+use crate::lists::NOTHING;
+use crate::places::{Places, Spot};
 use crate::tables::members;
 
 /// In place of the depth: before the first line.
@@ -35,7 +36,7 @@ pub(crate) struct Layout {
     /// Number of a line that begins at the first column; other columns follow.
     first: u32,
     /// Stacks, depth of brackets, columns of all levels.
-    pub(crate) places: Lists,
+    pub(crate) places: Places,
     /// Levels that completing any stack takes at most; `None` if it is not known that levels,
     /// lines and brackets fit together in whatever the rules derive.
     pub(crate) need: Option<u32>,
@@ -75,7 +76,7 @@ impl Layout {
             widest: one.widest,
             levels: one.levels,
             first: 2 * grammar.terminals.len() as u32,
-            places: Lists::default(),
+            places: Places::default(),
             need: None,
             left: NOTHING,
             comments: Vec::new(),
@@ -110,20 +111,13 @@ impl Layout {
     }
 
     fn parts(&self, place: u32) -> Parts {
-        match self.places.get(place) {
-            [stacks, depth, levels @ ..] => {
-                Parts { stacks: *stacks, depth: *depth, levels: levels.to_vec() }
-            }
-            _ => Parts { stacks: NOTHING, depth: 0, levels: Vec::new() },
-        }
+        let Spot { stacks, depth, .. } = self.places.get(place);
+        Parts { stacks, depth, levels: self.places.levels(place).to_vec() }
     }
 
     fn place(&mut self, parts: &Parts) -> u32 {
-        if parts.stacks == NOTHING {
-            return NOTHING;
-        }
-        let list = [&[parts.stacks, parts.depth][..], &parts.levels].concat();
-        self.places.intern(&list)
+        let levels = self.places.levels_number(&parts.levels);
+        self.places.number(Spot { stacks: parts.stacks, depth: parts.depth, levels })
     }
 
     /// What the end of a line stands for, by the places before it and behind it; `None` for other
@@ -143,16 +137,16 @@ impl Layout {
     /// Appends the depth of brackets and the levels of a place, as far as they can matter to a
     /// depth of its stacks. `false` if limits are near.
     pub(crate) fn outline(&self, place: u32, depth: u32, list: &mut Vec<u32>) -> bool {
-        let [_, brackets, levels @ ..] = self.places.get(place) else { return false };
+        let (brackets, levels) = (self.places.get(place).depth, self.places.levels(place));
         if !self.has_room(place) {
             return false;
         }
         if self.is_in_brackets(place) {
             // Each of the brackets has a state of its own, and lines matter behind the last.
-            list.extend([1, *brackets.min(&(depth + 1)), OUT_OF_SIGHT]);
+            list.extend([1, brackets.min(depth + 1), OUT_OF_SIGHT]);
             return true;
         }
-        list.extend([levels.len() as u32, *brackets]);
+        list.extend([levels.len() as u32, brackets]);
         let unseen = levels.len().saturating_sub(IN_SIGHT);
         list.extend(std::iter::repeat_n(OUT_OF_SIGHT, unseen));
         list.extend_from_slice(&levels[unseen..]);
@@ -170,13 +164,13 @@ impl Layout {
     }
 
     fn is_in_brackets(&self, place: u32) -> bool {
-        !matches!(self.places.get(place), [_, 0 | BEFORE, ..])
+        !matches!(self.places.get(place).depth, 0 | BEFORE)
     }
 
     /// Whether there is room for all levels that completing a place may take.
     fn has_room(&self, place: u32) -> bool {
         let Some(need) = self.need else { return false };
-        let Some((_, levels)) = self.places.get(place).split_at_checked(2) else { return false };
+        let levels = self.places.levels(place);
         let top = match levels.last() {
             // There was room before, and no level begins unseen.
             None | Some(&OUT_OF_SIGHT) => 0,
@@ -210,7 +204,7 @@ impl Core {
     /// The stacks of a place.
     pub(crate) fn stacks_of(&self, place: u32) -> u32 {
         let Some(layout) = &self.layout else { return place };
-        layout.places.get(place).first().copied().unwrap_or(NOTHING)
+        layout.places.get(place).stacks
     }
 
     /// Columns of the levels of a place, the innermost one last.
@@ -234,18 +228,18 @@ impl Core {
         if let Some(column) = layout.column(terminal) {
             return self.new_line(place, column);
         }
-        let mut parts = layout.parts(place);
+        let mut spot = layout.places.get(place);
         let (newline, bracket) = (layout.newline, layout.bracket(terminal));
         if terminal == newline || (terminal < self.terminals && self.is_ignored(terminal)) {
             return Ok(place);
         }
         let shifted = if terminal < self.terminals { terminal } else { terminal - self.terminals };
-        parts.stacks = self.stacks.shift(parts.stacks, shifted)?;
-        match u32::try_from(i64::from(parts.depth) + bracket) {
-            Ok(depth) => parts.depth = depth,
+        spot.stacks = self.stacks.shift(spot.stacks, shifted)?;
+        match u32::try_from(i64::from(spot.depth) + bracket) {
+            Ok(depth) => spot.depth = depth,
             Err(_) => return Ok(NOTHING),
         }
-        Ok(self.layout.as_mut().map_or(NOTHING, |layout| layout.place(&parts)))
+        Ok(self.layout.as_mut().map_or(NOTHING, |layout| layout.places.number(spot)))
     }
 
     /// The place where a line begins at a column.

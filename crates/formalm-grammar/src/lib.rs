@@ -24,6 +24,7 @@ mod lines;
 mod lists;
 mod lower;
 mod outlines;
+mod places;
 mod prepare;
 mod readings;
 mod rows;
