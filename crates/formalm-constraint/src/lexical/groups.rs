@@ -28,8 +28,9 @@ pub(super) enum Tokens {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Joined {
     pub(super) tokens: Tokens,
-    /// Terminals with the group of nodes at which their lexemes end.
-    pub(super) groups: Arc<[(u32, u32)]>,
+    /// Terminals with the group of nodes at which their lexemes end: a number of
+    /// [`Tables::lists`].
+    pub(super) groups: u32,
     pub(super) doubtful: bool,
 }
 
@@ -39,7 +40,7 @@ impl Joined {
             Tokens::Ranges(ranges) => 8 * ranges.len(),
             Tokens::Words(words) => 4 * words.len(),
         };
-        100 + 8 * self.groups.len() + tokens
+        100 + tokens
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -137,7 +138,18 @@ impl Tables {
             .map(|list| (list[0].0, self.group(list.iter().map(|one| (one.1, one.2)).collect())))
             .collect();
         let tokens = self.tokens(vocabulary, tokens);
-        Joined { tokens, groups: groups.into(), doubtful }
+        Joined { tokens, groups: self.list_number(groups), doubtful }
+    }
+
+    fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
+        if let Some(&known) = self.list_ids.get(&list[..]) {
+            return known;
+        }
+        self.bytes += 80 + 8 * list.len();
+        let list: Arc<[(u32, u32)]> = list.into();
+        self.lists.push(Arc::clone(&list));
+        self.list_ids.insert(list, self.lists.len() as u32 - 1);
+        self.lists.len() as u32 - 1
     }
 
     fn tokens(&self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> Tokens {

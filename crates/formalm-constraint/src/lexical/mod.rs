@@ -56,7 +56,10 @@ struct Tables {
     /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
-    /// What the groups of a join come to, by the outline of a place.
+    /// Lists of terminals with groups, as joins have them.
+    lists: Vec<Arc<[(u32, u32)]>>,
+    list_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
+    /// What such a list comes to, by the outline of a place.
     reaches: FxHashMap<(u32, Outline), Arc<Reach>>,
     /// Masks by the joins they are made of: many states come to the same ones.
     sums: FxHashMap<Box<[u32]>, Mask>,
@@ -104,7 +107,7 @@ impl Tables {
                 return Ok(None);
             }
             parts.extend((!joined.is_empty()).then_some(root as u32));
-            let from = (place, root as u32);
+            let from = (place, joined.groups);
             if !self.reached(lexemes, vocabulary, from, &mut parts)? {
                 return Ok(None);
             }

@@ -71,13 +71,13 @@ impl Following {
 }
 
 impl Tables {
-    /// Adds the joins that the groups of a join come to from a place; `false` if it is not certain
+    /// Adds the joins that a list of groups comes to from a place; `false` if it is not certain
     /// of all of them that members continue so.
     pub(super) fn reached<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (place, root): (Place, u32),
+        (place, list): (Place, u32),
         parts: &mut Vec<u32>,
     ) -> Result<bool, Error> {
         let mut open: Option<Arc<[Way]>> = None;
@@ -86,28 +86,28 @@ impl Tables {
                 return Ok(true);
             }
             let Some(outline) = lexemes.outline(place, depth) else { break };
-            let reach = match self.reaches.get(&(root, outline)) {
+            let reach = match self.reaches.get(&(list, outline)) {
                 Some(known) => Arc::clone(known),
                 None => {
-                    let ways = open.unwrap_or_else(|| self.ways(root));
+                    let ways = open.unwrap_or_else(|| self.ways(list));
                     let from = lexemes.drawn(outline);
                     let reach = Arc::new(self.follow(lexemes, vocabulary, from, &ways)?);
                     self.bytes += reach.memory_bytes();
-                    self.reaches.insert((root, outline), Arc::clone(&reach));
+                    self.reaches.insert((list, outline), Arc::clone(&reach));
                     reach
                 }
             };
             parts.extend_from_slice(&reach.parts);
             open = Some(Arc::clone(&reach.open));
         }
-        let ways = open.unwrap_or_else(|| self.ways(root));
+        let ways = open.unwrap_or_else(|| self.ways(list));
         let reach = self.follow(lexemes, vocabulary, place, &ways)?;
         parts.extend_from_slice(&reach.parts);
         Ok(reach.open.is_empty())
     }
 
-    fn ways(&self, root: u32) -> Arc<[Way]> {
-        let groups = self.joins[root as usize].groups.iter();
+    fn ways(&self, list: u32) -> Arc<[Way]> {
+        let groups = self.lists[list as usize].iter();
         groups.map(|&(terminal, group)| Way { terminals: [terminal].into(), group }).collect()
     }
 
@@ -136,11 +136,11 @@ impl Tables {
                     Ok(Some((next, join))) => {
                         let joined = &self.joins[join as usize];
                         all.parts.extend((!joined.is_empty()).then_some(join));
-                        if joined.groups.is_empty() {
+                        let groups = &self.lists[joined.groups as usize];
+                        if groups.is_empty() {
                             continue;
                         }
-                        let link = all.link(link, terminal);
-                        let groups = joined.groups.iter();
+                        let (link, groups) = (all.link(link, terminal), groups.iter());
                         stack.extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
                     }
                     Ok(None) => {}
