@@ -141,7 +141,8 @@ impl Tables {
                             continue;
                         }
                         let (link, groups) = (all.link(link, terminal), groups.iter());
-                        stack.extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
+                        stack
+                            .extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
                     }
                     Ok(None) => {}
                     Err(error) if error == BEYOND => all.leave_open(link, terminal, group),
