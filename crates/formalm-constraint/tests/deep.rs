@@ -43,9 +43,9 @@ statement: NAME "=" value _NEWLINE | "if" value ":" block | "with" ":" block ["e
 block: NAME _NEWLINE | _NEWLINE _INDENT statement+ _DEDENT
 value: NAME | "(" [value ("," value)*] ")" | value "+" value
 NAME: /[a-z]+/
-_NEWLINE: /(\r?\n[ ]*)+/
+_NEWLINE: /\n([ ]*(#[^\n]*)?\n)*[ ]*(#[^\n]*)?/
 %declare _INDENT _DEDENT
-%ignore " "
+%ignore /[ ]+/
 %ignore /#[^\n]*/
 "#;
 
