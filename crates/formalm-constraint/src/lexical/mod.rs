@@ -31,6 +31,8 @@ use summary::Summary;
 const BYTES: usize = 16 << 20;
 /// What masks that are shared may take; others are kept and counted one by one.
 const SHARED_BYTES: usize = 16 << 20;
+/// With more masks, those that are much like another one are kept as what differs.
+const MANY: usize = 64;
 /// Sequences of terminals and summaries made for one mask.
 const STEPS: u64 = 2_000_000;
 
@@ -65,6 +67,8 @@ struct Tables {
     sums: FxHashMap<Box<[u32]>, Mask>,
     /// Whole masks by their hash, so that equal ones are one.
     masks: FxHashMap<u64, Arc<Words>>,
+    /// The same in the order in which they came.
+    bases: Vec<Arc<Words>>,
     bytes: usize,
     steps: u64,
 }
@@ -155,37 +159,53 @@ impl Tables {
                 }
             }
         };
-        match self.one_of(&words) {
-            Some(shared) => Mask::patched(&shared, Vec::new(), Vec::new()),
-            None => Mask::Dense(words.to_vec().into_boxed_slice()),
+        let hash = hash_of(&words);
+        match self.masks.get(&hash) {
+            Some(known) if *known == words => Mask::patched(known, Vec::new(), Vec::new()),
+            None => match self.near(&words) {
+                Some(mask) => mask,
+                None if self.keep(hash, &words) => Mask::patched(&words, Vec::new(), Vec::new()),
+                None => Mask::Dense(words.to_vec().into_boxed_slice()),
+            },
+            Some(_) => Mask::Dense(words.to_vec().into_boxed_slice()),
         }
     }
 
-    /// The words that equal ones share, if there is room for them.
-    fn one_of(&mut self, words: &Arc<Words>) -> Option<Arc<Words>> {
-        let mut hasher = FxHasher::default();
-        words.chunks(2).for_each(|pair| {
-            hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
-        });
-        let hash = hasher.finish();
-        if let Some(known) = self.masks.get(&hash) {
-            return (known == words).then(|| Arc::clone(known));
+    /// A mask as what differs from one much like it, once there are many.
+    fn near(&self, words: &Words) -> Option<Mask> {
+        if self.masks.len() < MANY {
+            return None;
         }
+        self.bases.iter().find_map(|base| Mask::near(base, words))
+    }
+
+    /// Keeps words so that equal ones share them, if there is room.
+    fn keep(&mut self, hash: u64, words: &Arc<Words>) -> bool {
         let room = SHARED_BYTES / (4 * words.len() + 40);
         if self.masks.len() >= room {
+            self.bases.clear();
             self.masks.retain(|_, mask| Arc::strong_count(mask) > 1);
         }
         if self.masks.len() >= room {
-            return None;
+            return false;
         }
         self.masks.insert(hash, Arc::clone(words));
-        Some(Arc::clone(words))
+        self.bases.push(Arc::clone(words));
+        true
     }
 
     fn memory_bytes(&self) -> usize {
         let masks: usize = self.masks.values().map(|mask| 4 * mask.len() + 40).sum();
         self.bytes + masks
     }
+}
+
+fn hash_of(words: &Words) -> u64 {
+    let mut hasher = FxHasher::default();
+    words.chunks(2).for_each(|pair| {
+        hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
+    });
+    hasher.finish()
 }
 
 /// Tokens that came together so far.
