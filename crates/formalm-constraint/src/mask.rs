@@ -228,7 +228,7 @@ mod tests {
         let mut out = vec![!0; 40];
         near.fill(&mut out);
         assert_eq!(out[..32], other);
-        assert!(Mask::near(&base, &vec![!0; 32]).is_none());
+        assert!(Mask::near(&base, &[!0; 32]).is_none());
         let few = Mask::patched(&base, vec![1], vec![0]);
         assert!(few.contains(1) && !few.contains(0));
     }
