@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Error, Resource};
 use crate::viability::KeyId;
 
 /// Identifies where the lexer is, obligations included; kept for good.
@@ -20,6 +20,14 @@ pub struct Place(pub u32);
 /// The lexer in front of a lexeme of the terminals that may stand at a place; kept for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
+
+/// What there is of a place from its top down to some depth; kept for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Outline(pub u32);
+
+/// More of a place would have to be known than its outline shows.
+pub const BEYOND: Error =
+    Error::Limit { resource: Resource::Nesting, needed: u64::MAX, allowed: 0 };
 
 /// The end of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,6 +107,13 @@ pub trait Lexemes {
     ///
     /// [`Error::Limit`].
     fn is_certain(&self, place: Place) -> Result<bool, Error>;
+
+    /// What there is of a place down to a depth; `None` if that is too much.
+    fn outline(&self, place: Place, depth: u32) -> Option<Outline>;
+
+    /// A place that stands for all of an outline: what it answers they answer too. What depends on
+    /// more of them is the error [`BEYOND`].
+    fn drawn(&self, outline: Outline) -> Place;
 }
 
 /// Of machines that have no lexemes: there is none of it.
@@ -139,6 +154,14 @@ impl Lexemes for NoLexemes {
     }
 
     fn is_certain(&self, _: Place) -> Result<bool, Error> {
+        match *self {}
+    }
+
+    fn outline(&self, _: Place, _: u32) -> Option<Outline> {
+        match *self {}
+    }
+
+    fn drawn(&self, _: Outline) -> Place {
         match *self {}
     }
 }

@@ -45,7 +45,7 @@ pub use error::{Error, Raised, Resource, Span};
 pub use expression::{EDGE, Expression};
 pub use grouping::{Captured, Grouping};
 pub use in_text::{InText, spell};
-pub use lexemes::{Context, Ending, Lexemes, NoLexemes, Place, Progress, Scan};
+pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
 pub use loops::loops_of;
 pub use machine::{EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, alike, exact_only};
 pub use partition::{Partition, Reading};

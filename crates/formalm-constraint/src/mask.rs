@@ -48,7 +48,9 @@ impl Mask {
     pub(crate) fn with(self, more: Vec<u32>) -> Mask {
         match self {
             Mask::Patched { base, add, remove } => {
-                Mask::patched(&base, [&add[..], &more[..]].concat(), remove.into_vec())
+                let mut remove = remove.into_vec();
+                remove.retain(|id| !more.contains(id));
+                Mask::patched(&base, [&add[..], &more[..]].concat(), remove)
             }
             Mask::Dense(mut words) => {
                 patch(&mut words, &more, &[]);
@@ -59,6 +61,30 @@ impl Mask {
                 Mask::from_ids([&ids[..], &more[..]].concat(), words)
             }
         }
+    }
+
+    /// Words as changes of a base, if these are few.
+    pub(crate) fn near(base: &Arc<Words>, words: &Words) -> Option<Mask> {
+        let mut differing = 0;
+        for (old, new) in base.chunks(64).zip(words.chunks(64)) {
+            differing +=
+                old.iter().zip(new).map(|(old, new)| (old ^ new).count_ones()).sum::<u32>();
+            if differing > PATCH as u32 {
+                return None;
+            }
+        }
+        let (mut add, mut remove) = (Vec::new(), Vec::new());
+        for (at, (old, new)) in base.iter().zip(words).enumerate() {
+            let mut rest = old ^ new;
+            while rest != 0 {
+                let id = at as u32 * 32 + rest.trailing_zeros();
+                let list =
+                    if new & (rest & rest.wrapping_neg()) != 0 { &mut add } else { &mut remove };
+                list.push(id);
+                rest &= rest - 1;
+            }
+        }
+        Some(Mask::patched(base, add, remove))
     }
 
     /// The smallest form of a bitmask.
@@ -215,6 +241,13 @@ mod tests {
             assert_eq!(out[32..], [0; 8]);
             assert!(form.contains(898) && !form.contains(899) && !form.contains(5000));
         }
+        let mut other = words.clone();
+        patch(&mut other, &[1, 901], &[0, 898]);
+        let near = Mask::near(&base, &other).expect("few changes");
+        let mut out = vec![!0; 40];
+        near.fill(&mut out);
+        assert_eq!(out[..32], other);
+        assert!(Mask::near(&base, &[!0; 32]).is_none());
         let few = Mask::patched(&base, vec![1], vec![0]);
         assert!(few.contains(1) && !few.contains(0));
     }

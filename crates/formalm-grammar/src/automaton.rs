@@ -15,6 +15,8 @@ use crate::rows::{Rows, UNKNOWN};
 const DEAD: u32 = 1;
 
 const ACCEPTING: u32 = 1;
+/// Whether a state is accepting was found out.
+const FLAGGED: u32 = 2;
 
 /// A lazy deterministic automaton over bytes with as many states as texts can tell apart; shared
 /// freely between threads.
@@ -110,7 +112,7 @@ impl GrammarAutomaton {
             }),
             grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
         };
-        automaton.flag(&mut automaton.lock(), start)?;
+        automaton.flagged(automaton.start)?;
         Ok(Ok(automaton))
     }
 
@@ -139,17 +141,35 @@ impl GrammarAutomaton {
         grown.core.stacks.meter.reset();
         let next = grown.core.step(state.number() - 1, byte)?;
         check(Resource::States, grown.core.states.len() as u64, self.limits.states)?;
-        if next != NOTHING {
-            self.flag(grown, next)?;
-        }
         self.rows.set(state.number(), self.classes[usize::from(byte)], next + 1);
         Ok(next + 1)
     }
 
-    fn flag(&self, grown: &mut Grown, state: u32) -> Result<(), Error> {
-        let accepting = grown.core.is_accepting(state)?;
-        self.rows.set_flags(state + 1, if accepting { ACCEPTING } else { 0 });
+    /// Finds out whether a state is accepting: where a text stops, not at each byte of it.
+    #[inline]
+    fn flagged(&self, state: StateId) -> Result<StateId, Error> {
+        if self.rows.flags(state.number()) == 0 {
+            self.flag(state.number())?;
+        }
+        Ok(state)
+    }
+
+    fn flag(&self, state: u32) -> Result<(), Error> {
+        let core = &mut self.lock().core;
+        core.stacks.meter.reset();
+        let accepting = core.is_accepting(state - 1)?;
+        self.rows.set_flags(state, if accepting { FLAGGED | ACCEPTING } else { FLAGGED });
         Ok(())
+    }
+
+    /// The state after a byte, not flagged.
+    #[inline]
+    fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let next = match self.rows.get(state.number(), self.classes[usize::from(byte)]) {
+            UNKNOWN => self.fill(state, byte)?,
+            next => next,
+        };
+        Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
 }
 
@@ -187,11 +207,22 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = match self.rows.get(state.number(), self.classes[usize::from(byte)]) {
-            UNKNOWN => self.fill(state, byte)?,
-            next => next,
-        };
-        Ok((next != DEAD).then(|| StateId::from_number(next)))
+        match self.next(state, byte)? {
+            Some(next) => self.flagged(next).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let mut state = state;
+        for (at, &byte) in text.iter().enumerate() {
+            match self.next(state, byte)? {
+                Some(next) => state = next,
+                None => return Ok(Err(at)),
+            }
+        }
+        self.flagged(state).map(Ok)
     }
 
     #[inline]

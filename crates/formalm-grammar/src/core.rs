@@ -57,6 +57,8 @@ pub(crate) struct Core {
     /// What is known of lines, where indentation matters.
     pub(crate) layout: Option<Layout>,
     pub(crate) limits: Limits,
+    /// What can be seen of places from their tops.
+    pub(crate) outlines: Lists,
     /// States of the machine: lists of readings, three numbers each.
     pub(crate) states: Lists,
     /// Terminals that may stand anywhere, ascending.
@@ -80,7 +82,7 @@ pub(crate) struct Core {
 }
 
 /// What stacks that were met ahead of texts only may take.
-const SEEN_BYTES: usize = 4 << 20;
+const SEEN_BYTES: usize = 2 << 20;
 
 /// What there was at [`Core::remember`], and what was learnt since.
 #[derive(Debug, Default)]
@@ -141,6 +143,7 @@ impl Core {
             checked: grammar.lexing != Lexing::Any || looks,
             layout,
             limits,
+            outlines: Lists::default(),
             states: Lists::default(),
             ignored,
             whole,
@@ -235,6 +238,7 @@ impl Core {
             + self.scans.memory_bytes()
             + self.embedded.memory_bytes()
             + self.states.memory_bytes()
+            + self.outlines.memory_bytes()
             + self.contexts.len() * 16
             + self.viable.len() * 20
             + self.settled.len() * 12

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Place, Progress,
-    Purpose, Repetition, Scan, StateId, Steps, loops_of,
+    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Outline, Place,
+    Progress, Purpose, Repetition, Scan, StateId, Steps, loops_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -196,5 +196,13 @@ impl Lexemes for Ahead<'_> {
         core.stacks.meter.reset();
         let place = core.after(place.0, terminal)?;
         Ok((place != NOTHING).then_some(Place(place)))
+    }
+
+    fn outline(&self, place: Place, depth: u32) -> Option<Outline> {
+        self.looking.borrow_mut().grown.core.outline(place.0, depth).map(Outline)
+    }
+
+    fn drawn(&self, outline: Outline) -> Place {
+        Place(self.looking.borrow_mut().grown.core.drawn(outline.0))
     }
 }

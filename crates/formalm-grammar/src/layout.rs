@@ -4,16 +4,23 @@
 //! its end the levels tell which terminals without a text follow it; they are shifted at once, so
 //! that the stacks see an ordinary sequence of terminals.
 
-use formalm_automata::Error;
+use formalm_automata::{BEYOND, Error};
 
 use crate::core::{Core, Reading};
 use crate::grammar::Grammar;
 use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
-use crate::lists::{Lists, NOTHING};
+use crate::lists::NOTHING;
+use crate::places::{Places, Spot};
 use crate::tables::members;
 
 /// In place of the depth: before the first line.
 const BEFORE: u32 = u32::MAX;
+
+/// In place of the column of a level that is out of sight.
+const OUT_OF_SIGHT: u32 = u32::MAX;
+
+/// Levels that are in sight where lines matter.
+const IN_SIGHT: usize = 2;
 
 /// What is known of lines.
 #[derive(Debug)]
@@ -29,7 +36,7 @@ pub(crate) struct Layout {
     /// Number of a line that begins at the first column; other columns follow.
     first: u32,
     /// Stacks, depth of brackets, columns of all levels.
-    pub(crate) places: Lists,
+    pub(crate) places: Places,
     /// Levels that completing any stack takes at most; `None` if it is not known that levels,
     /// lines and brackets fit together in whatever the rules derive.
     pub(crate) need: Option<u32>,
@@ -69,7 +76,7 @@ impl Layout {
             widest: one.widest,
             levels: one.levels,
             first: 2 * grammar.terminals.len() as u32,
-            places: Lists::default(),
+            places: Places::default(),
             need: None,
             left: NOTHING,
             comments: Vec::new(),
@@ -104,20 +111,13 @@ impl Layout {
     }
 
     fn parts(&self, place: u32) -> Parts {
-        match self.places.get(place) {
-            [stacks, depth, levels @ ..] => {
-                Parts { stacks: *stacks, depth: *depth, levels: levels.to_vec() }
-            }
-            _ => Parts { stacks: NOTHING, depth: 0, levels: Vec::new() },
-        }
+        let Spot { stacks, depth, .. } = self.places.get(place);
+        Parts { stacks, depth, levels: self.places.levels(place).to_vec() }
     }
 
     fn place(&mut self, parts: &Parts) -> u32 {
-        if parts.stacks == NOTHING {
-            return NOTHING;
-        }
-        let list = [&[parts.stacks, parts.depth][..], &parts.levels].concat();
-        self.places.intern(&list)
+        let levels = self.places.levels_number(&parts.levels);
+        self.places.number(Spot { stacks: parts.stacks, depth: parts.depth, levels })
     }
 
     /// What the end of a line stands for, by the places before it and behind it; `None` for other
@@ -134,15 +134,48 @@ impl Layout {
         Some(told)
     }
 
+    /// Appends the depth of brackets and the levels of a place, as far as they can matter to a
+    /// depth of its stacks. `false` if limits are near.
+    pub(crate) fn outline(&self, place: u32, depth: u32, list: &mut Vec<u32>) -> bool {
+        let (brackets, levels) = (self.places.get(place).depth, self.places.levels(place));
+        if !self.has_room(place) {
+            return false;
+        }
+        if self.is_in_brackets(place) {
+            // Each of the brackets has a state of its own, and lines matter behind the last.
+            list.extend([1, brackets.min(depth + 1), OUT_OF_SIGHT]);
+            return true;
+        }
+        list.extend([levels.len() as u32, brackets]);
+        let unseen = levels.len().saturating_sub(IN_SIGHT);
+        list.extend(std::iter::repeat_n(OUT_OF_SIGHT, unseen));
+        list.extend_from_slice(&levels[unseen..]);
+        true
+    }
+
+    /// What [`Layout::outline`] appended, and the rest.
+    pub(crate) fn taken_apart<'a>(&self, outline: &'a [u32]) -> (&'a [u32], &'a [u32]) {
+        outline.split_at(outline[0] as usize + 2)
+    }
+
+    /// The place with these stacks and what [`Layout::outline`] appended.
+    pub(crate) fn drawn(&mut self, stacks: u32, front: &[u32]) -> u32 {
+        self.place(&Parts { stacks, depth: front[1], levels: front[2..].to_vec() })
+    }
+
     fn is_in_brackets(&self, place: u32) -> bool {
-        !matches!(self.places.get(place), [_, 0 | BEFORE, ..])
+        !matches!(self.places.get(place).depth, 0 | BEFORE)
     }
 
     /// Whether there is room for all levels that completing a place may take.
     fn has_room(&self, place: u32) -> bool {
         let Some(need) = self.need else { return false };
-        let Some((_, levels)) = self.places.get(place).split_at_checked(2) else { return false };
-        let top = levels.last().map_or(0, |&top| widths(top).0);
+        let levels = self.places.levels(place);
+        let top = match levels.last() {
+            // There was room before, and no level begins unseen.
+            None | Some(&OUT_OF_SIGHT) => 0,
+            Some(&top) => widths(top).0,
+        };
         levels.len() as u32 + need <= self.levels && top + need <= self.widest
     }
 }
@@ -171,7 +204,7 @@ impl Core {
     /// The stacks of a place.
     pub(crate) fn stacks_of(&self, place: u32) -> u32 {
         let Some(layout) = &self.layout else { return place };
-        layout.places.get(place).first().copied().unwrap_or(NOTHING)
+        layout.places.get(place).stacks
     }
 
     /// Columns of the levels of a place, the innermost one last.
@@ -195,18 +228,18 @@ impl Core {
         if let Some(column) = layout.column(terminal) {
             return self.new_line(place, column);
         }
-        let mut parts = layout.parts(place);
+        let mut spot = layout.places.get(place);
         let (newline, bracket) = (layout.newline, layout.bracket(terminal));
         if terminal == newline || (terminal < self.terminals && self.is_ignored(terminal)) {
             return Ok(place);
         }
         let shifted = if terminal < self.terminals { terminal } else { terminal - self.terminals };
-        parts.stacks = self.stacks.shift(parts.stacks, shifted)?;
-        match u32::try_from(i64::from(parts.depth) + bracket) {
-            Ok(depth) => parts.depth = depth,
+        spot.stacks = self.stacks.shift(spot.stacks, shifted)?;
+        match u32::try_from(i64::from(spot.depth) + bracket) {
+            Ok(depth) => spot.depth = depth,
             Err(_) => return Ok(NOTHING),
         }
-        Ok(self.layout.as_mut().map_or(NOTHING, |layout| layout.place(&parts)))
+        Ok(self.layout.as_mut().map_or(NOTHING, |layout| layout.places.number(spot)))
     }
 
     /// The place where a line begins at a column.
@@ -218,19 +251,23 @@ impl Core {
         if depth != BEFORE {
             stacks = self.stacks.shift(stacks, newline)?;
         }
-        let top = |levels: &[u32]| levels.last().map_or((0, 0), |&top| widths(top));
-        if wide > top(&levels).0 {
-            if narrow <= top(&levels).1 || levels.len() >= most {
+        let top = |levels: &[u32]| match levels.last() {
+            Some(&OUT_OF_SIGHT) => Err(BEYOND),
+            top => Ok(top.map_or((0, 0), |&top| widths(top))),
+        };
+        let (first_wide, first_narrow) = top(&levels)?;
+        if wide > first_wide {
+            if narrow <= first_narrow || levels.len() >= most {
                 return Ok(NOTHING);
             }
             stacks = self.stacks.shift(stacks, indent)?;
             levels.push(wide << 16 | narrow);
         }
-        while wide < top(&levels).0 && stacks != NOTHING {
+        while stacks != NOTHING && wide < top(&levels)?.0 {
             stacks = self.stacks.shift(stacks, dedent)?;
             levels.pop();
         }
-        if stacks == NOTHING || top(&levels) != (wide, narrow) {
+        if stacks == NOTHING || top(&levels)? != (wide, narrow) {
             return Ok(NOTHING);
         }
         let next = Parts { stacks, depth: 0, levels };

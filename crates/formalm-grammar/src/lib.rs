@@ -23,6 +23,8 @@ mod limits;
 mod lines;
 mod lists;
 mod lower;
+mod outlines;
+mod places;
 mod prepare;
 mod readings;
 mod rows;

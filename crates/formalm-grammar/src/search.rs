@@ -26,7 +26,8 @@ impl Core {
     /// Whether a member continues a reading, as is seen without a search.
     fn is_at_once(&mut self, reading: Reading) -> Result<bool, Error> {
         let reading = self.behind_embedded(reading)?.unwrap_or(reading);
-        Ok(self.accepts(reading)? || self.is_certain(reading)?)
+        // What the end of the text stands for takes longer to find out.
+        Ok(self.is_certain(reading)? || self.accepts(reading)?)
     }
 
     /// Whether the certificate shows that a member continues a reading.

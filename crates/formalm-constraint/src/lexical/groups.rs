@@ -1,11 +1,14 @@
 //! Nodes at which lexemes of one terminal end, and what tokens below them do in a context.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use formalm_automata::{Context, Error, Lexemes, Scan};
 use formalm_vocabulary::Vocabulary;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::Tables;
+use super::members::Members;
 use super::summary::{ROOT, Summary};
 use crate::mask::Words;
 
@@ -13,7 +16,7 @@ use crate::mask::Words;
 const MANY: u32 = 512;
 
 /// Tokens of several summaries.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) enum Tokens {
     /// Ranges of the trie's order.
     Ranges(Arc<[(u32, u32)]>),
@@ -22,15 +25,24 @@ pub(super) enum Tokens {
 }
 
 /// Several summaries as one.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Joined {
     pub(super) tokens: Tokens,
-    /// Terminals with the group of nodes at which their lexemes end.
-    pub(super) groups: Arc<[(u32, u32)]>,
+    /// Terminals with the group of nodes at which their lexemes end: a number of
+    /// [`Tables::lists`].
+    pub(super) groups: u32,
     pub(super) doubtful: bool,
 }
 
 impl Joined {
+    fn memory_bytes(&self) -> usize {
+        let tokens = match &self.tokens {
+            Tokens::Ranges(ranges) => 8 * ranges.len(),
+            Tokens::Words(words) => 4 * words.len(),
+        };
+        100 + tokens
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         matches!(&self.tokens, Tokens::Ranges(ranges) if ranges.is_empty())
     }
@@ -49,9 +61,24 @@ impl Tables {
         }
         let summary = self.summary(lexemes, vocabulary, ROOT, scan)?;
         let joined = self.join(vocabulary, Summary { parts: vec![summary], ..Summary::default() });
-        self.roots.insert(scan.0, self.joins.len() as u32);
+        let number = self.join_number(joined);
+        self.roots.insert(scan.0, number);
+        Ok(number as usize)
+    }
+
+    /// The number of a join: contexts that differ in what no token spells have equal ones.
+    fn join_number(&mut self, joined: Joined) -> u32 {
+        self.bytes += 20;
+        let hash = FxBuildHasher.hash_one(&joined);
+        let fresh = self.joins.len() as u32;
+        let known = self.join_ids.get(&hash).copied();
+        if let Some(known) = known.filter(|&known| self.joins[known as usize] == joined) {
+            return known;
+        }
+        self.bytes += joined.memory_bytes();
         self.joins.push(joined);
-        Ok(self.joins.len() - 1)
+        self.join_ids.entry(hash).or_insert(fresh);
+        fresh
     }
 
     /// What the tokens below the nodes of a group do in a context, in the same way.
@@ -66,18 +93,33 @@ impl Tables {
             return Ok(known as usize);
         }
         let members = Arc::clone(&self.groups[group as usize]);
-        self.spend(members.len() as u64)?;
-        let mut all = Summary::default();
-        for &(node, left) in &*members {
-            all.doubtful |= !lexemes.fits(context, left)?;
-            if let Some(scan) = lexemes.scan(context, left) {
-                self.add_below(lexemes, vocabulary, (node, scan), &mut all)?;
+        let (mut all, mut stack) = (Summary::default(), Vec::new());
+        // What is left is nearly always one of very few.
+        let mut scans: FxHashMap<u32, Option<Scan>> = FxHashMap::default();
+        let mut last: Option<(u32, Option<Scan>)> = None;
+        for (node, left) in members.iter() {
+            self.spend(1)?;
+            let scan = match last {
+                Some((known, scan)) if known == left => scan,
+                _ => match scans.get(&left) {
+                    Some(&scan) => scan,
+                    None => {
+                        all.doubtful |= !lexemes.fits(context, left)?;
+                        let scan = lexemes.scan(context, left);
+                        scans.insert(left, scan);
+                        scan
+                    }
+                },
+            };
+            last = Some((left, scan));
+            if let Some(scan) = scan {
+                self.add_below(lexemes, vocabulary, (node, scan), (&mut all, &mut stack))?;
             }
         }
         let joined = self.join(vocabulary, all);
-        self.joined.insert((group, context.0), self.joins.len() as u32);
-        self.joins.push(joined);
-        Ok(self.joins.len() - 1)
+        let number = self.join_number(joined);
+        self.joined.insert((group, context.0), number);
+        Ok(number as usize)
     }
 
     fn join(&mut self, vocabulary: &Vocabulary, all: Summary) -> Joined {
@@ -96,14 +138,25 @@ impl Tables {
             .map(|list| (list[0].0, self.group(list.iter().map(|one| (one.1, one.2)).collect())))
             .collect();
         let tokens = self.tokens(vocabulary, tokens);
-        self.bytes += 80 + 8 * groups.len();
-        Joined { tokens, groups: groups.into(), doubtful }
+        Joined { tokens, groups: self.list_number(groups), doubtful }
     }
 
-    fn tokens(&mut self, vocabulary: &Vocabulary, ranges: Vec<(u32, u32)>) -> Tokens {
+    fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
+        if let Some(&known) = self.list_ids.get(&list[..]) {
+            return known;
+        }
+        self.bytes += 80 + 8 * list.len();
+        let list: Arc<[(u32, u32)]> = list.into();
+        self.lists.push(Arc::clone(&list));
+        self.list_ids.insert(list, self.lists.len() as u32 - 1);
+        self.lists.len() as u32 - 1
+    }
+
+    fn tokens(&self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> Tokens {
         let count: u32 = ranges.iter().map(|range| range.1 - range.0).sum();
         if count <= MANY {
-            self.bytes += 8 * ranges.len();
+            // In order, so that equal ones are seen to be equal.
+            ranges.sort_unstable();
             return Tokens::Ranges(ranges.into());
         }
         let order = vocabulary.trie().order();
@@ -113,16 +166,15 @@ impl Tables {
                 words[id as usize >> 5] |= 1 << (id & 31);
             }
         }
-        self.bytes += 4 * words.len();
         Tokens::Words(words.into())
     }
 
     fn group(&mut self, members: Vec<(u32, u32)>) -> u32 {
-        let members: Arc<[(u32, u32)]> = members.into();
+        let members = Arc::new(Members::new(&members));
         if let Some(&known) = self.group_ids.get(&members) {
             return known;
         }
-        self.bytes += 64 + 8 * members.len();
+        self.bytes += 80 + members.memory_bytes();
         self.groups.push(Arc::clone(&members));
         self.group_ids.insert(members, self.groups.len() as u32 - 1);
         self.groups.len() as u32 - 1

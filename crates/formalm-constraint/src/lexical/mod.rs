@@ -5,26 +5,34 @@
 //! for each terminal: nodes of the trie with what the lexeme left behind. Whatever the stacks are,
 //! what a group does in a context is remembered too ([`groups`]). So a mask asks the stacks only
 //! which terminals can follow each other: once for each sequence of terminals that tokens spell.
+//! What they answer depends on the upper part of the stacks nearly always, and is remembered for
+//! all stacks that look alike from their tops ([`reach`]).
 
 mod groups;
 mod loops;
+mod members;
+mod reach;
 mod summary;
 
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Error, KeyId, Lexemes, Place, Resource};
+use formalm_automata::{Error, KeyId, Lexemes, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::mask::{Mask, Words};
 use groups::{Joined, Tokens};
+use members::Members;
+use reach::Reach;
 use summary::Summary;
 
 /// What all tables may take; when they have more they begin anew.
 const BYTES: usize = 16 << 20;
 /// What masks that are shared may take; others are kept and counted one by one.
 const SHARED_BYTES: usize = 16 << 20;
+/// With more masks, those that are much like another one are kept as what differs.
+const MANY: usize = 64;
 /// Sequences of terminals and summaries made for one mask.
 const STEPS: u64 = 2_000_000;
 
@@ -38,18 +46,29 @@ pub(crate) struct Lexical {
 struct Tables {
     summaries: FxHashMap<(u32, u32), u32>,
     list: Vec<Summary>,
+    /// Numbers of summaries by their hash.
+    numbers: FxHashMap<u64, u32>,
     loops: FxHashMap<u32, loops::Loops>,
     /// Nodes with what was left, by group.
-    groups: Vec<Arc<[(u32, u32)]>>,
-    group_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
+    groups: Vec<Arc<Members>>,
+    group_ids: FxHashMap<Arc<Members>, u32>,
     joins: Vec<Joined>,
+    /// Numbers of joins by their hash.
+    join_ids: FxHashMap<u64, u32>,
     /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
+    /// Lists of terminals with groups, as joins have them.
+    lists: Vec<Arc<[(u32, u32)]>>,
+    list_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
+    /// What such a list comes to, by the outline of a place.
+    reaches: FxHashMap<(u32, Outline), Arc<Reach>>,
     /// Masks by the joins they are made of: many states come to the same ones.
     sums: FxHashMap<Box<[u32]>, Mask>,
     /// Whole masks by their hash, so that equal ones are one.
     masks: FxHashMap<u64, Arc<Words>>,
+    /// The same in the order in which they came.
+    bases: Vec<Arc<Words>>,
     bytes: usize,
     steps: u64,
 }
@@ -85,8 +104,6 @@ impl Tables {
     ) -> Result<Option<Mask>, Error> {
         let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
-        let mut stack: Vec<(Place, u32, u32)> = Vec::new();
-        let mut seen: FxHashSet<(Place, u32)> = FxHashSet::default();
         for (scan, place) in readings {
             let root = self.root(lexemes, vocabulary, scan)?;
             let joined = &self.joins[root];
@@ -94,22 +111,10 @@ impl Tables {
                 return Ok(None);
             }
             parts.extend((!joined.is_empty()).then_some(root as u32));
-            stack.extend(joined.groups.iter().map(|&(terminal, group)| (place, terminal, group)));
-        }
-        while let Some((place, terminal, group)) = stack.pop() {
-            self.spend(1)?;
-            let Some(next) = lexemes.after(place, terminal)? else { continue };
-            if !seen.insert((next, group)) {
-                continue;
-            }
-            let context = lexemes.context(next)?;
-            let number = self.joined(lexemes, vocabulary, group, context)?;
-            let joined = &self.joins[number];
-            if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
+            let from = (place, joined.groups);
+            if !self.reached(lexemes, vocabulary, from, &mut parts)? {
                 return Ok(None);
             }
-            parts.extend((!joined.is_empty()).then_some(number as u32));
-            stack.extend(joined.groups.iter().map(|&(terminal, group)| (next, terminal, group)));
         }
         parts.sort_unstable();
         parts.dedup();
@@ -154,37 +159,53 @@ impl Tables {
                 }
             }
         };
-        match self.one_of(&words) {
-            Some(shared) => Mask::patched(&shared, Vec::new(), Vec::new()),
-            None => Mask::Dense(words.to_vec().into_boxed_slice()),
+        let hash = hash_of(&words);
+        match self.masks.get(&hash) {
+            Some(known) if *known == words => Mask::patched(known, Vec::new(), Vec::new()),
+            None => match self.near(&words) {
+                Some(mask) => mask,
+                None if self.keep(hash, &words) => Mask::patched(&words, Vec::new(), Vec::new()),
+                None => Mask::Dense(words.to_vec().into_boxed_slice()),
+            },
+            Some(_) => Mask::Dense(words.to_vec().into_boxed_slice()),
         }
     }
 
-    /// The words that equal ones share, if there is room for them.
-    fn one_of(&mut self, words: &Arc<Words>) -> Option<Arc<Words>> {
-        let mut hasher = FxHasher::default();
-        words.chunks(2).for_each(|pair| {
-            hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
-        });
-        let hash = hasher.finish();
-        if let Some(known) = self.masks.get(&hash) {
-            return (known == words).then(|| Arc::clone(known));
+    /// A mask as what differs from one much like it, once there are many.
+    fn near(&self, words: &Words) -> Option<Mask> {
+        if self.masks.len() < MANY {
+            return None;
         }
+        self.bases.iter().find_map(|base| Mask::near(base, words))
+    }
+
+    /// Keeps words so that equal ones share them, if there is room.
+    fn keep(&mut self, hash: u64, words: &Arc<Words>) -> bool {
         let room = SHARED_BYTES / (4 * words.len() + 40);
         if self.masks.len() >= room {
+            self.bases.clear();
             self.masks.retain(|_, mask| Arc::strong_count(mask) > 1);
         }
         if self.masks.len() >= room {
-            return None;
+            return false;
         }
         self.masks.insert(hash, Arc::clone(words));
-        Some(Arc::clone(words))
+        self.bases.push(Arc::clone(words));
+        true
     }
 
     fn memory_bytes(&self) -> usize {
         let masks: usize = self.masks.values().map(|mask| 4 * mask.len() + 40).sum();
         self.bytes + masks
     }
+}
+
+fn hash_of(words: &Words) -> u64 {
+    let mut hasher = FxHasher::default();
+    words.chunks(2).for_each(|pair| {
+        hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
+    });
+    hasher.finish()
 }
 
 /// Tokens that came together so far.

@@ -1,7 +1,10 @@
 //! What the tokens below a node do to the lexeme under way.
 
+use std::hash::BuildHasher;
+
 use formalm_automata::{Error, Lexemes, Scan};
 use formalm_vocabulary::{Trie, Vocabulary};
+use rustc_hash::FxBuildHasher;
 
 use super::Tables;
 
@@ -14,7 +17,7 @@ const SHARED: u32 = 200;
 const SMALL: u32 = 32;
 
 /// Tokens strictly below a node from one place of the lexer.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Summary {
     /// Those that stay in the lexeme or end with it, as ranges of the trie's order.
     pub(super) tokens: Vec<(u32, u32)>,
@@ -52,14 +55,27 @@ impl Tables {
             return Ok(known);
         }
         let mut summary = Summary::default();
-        self.read_below(lexemes, vocabulary, (node, scan), &mut summary)?;
+        self.read_below(lexemes, vocabulary, (node, scan), (&mut summary, &mut Vec::new()))?;
         summary.tokens.shrink_to_fit();
         summary.endings.shrink_to_fit();
-        self.bytes += summary.memory_bytes();
-        self.list.push(summary);
-        let number = self.list.len() as u32 - 1;
+        let number = self.number_of(summary);
+        self.bytes += 20;
         self.summaries.insert((node, scan.0), number);
         Ok(number)
+    }
+
+    /// The number of a summary: very many are alike, most of them empty.
+    fn number_of(&mut self, summary: Summary) -> u32 {
+        let hash = FxBuildHasher.hash_one(&summary);
+        let fresh = self.list.len() as u32;
+        let known = self.numbers.get(&hash).copied();
+        if let Some(known) = known.filter(|&known| self.list[known as usize] == summary) {
+            return known;
+        }
+        self.bytes += summary.memory_bytes();
+        self.list.push(summary);
+        self.numbers.entry(hash).or_insert(fresh);
+        fresh
     }
 
     /// Adds the tokens strictly below a node to a summary. Of a small subtree that is quicker than
@@ -69,11 +85,11 @@ impl Tables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         (node, scan): (u32, Scan),
-        summary: &mut Summary,
+        (summary, stack): (&mut Summary, &mut Vec<Scan>),
     ) -> Result<(), Error> {
         let end = vocabulary.trie().nodes()[node as usize].end();
         if end - node <= SMALL {
-            return self.read_below(lexemes, vocabulary, (node, scan), summary);
+            return self.read_below(lexemes, vocabulary, (node, scan), (summary, stack));
         }
         let part = self.summary(lexemes, vocabulary, node, scan)?;
         summary.parts.push(part);
@@ -85,7 +101,7 @@ impl Tables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         (node, scan): (u32, Scan),
-        summary: &mut Summary,
+        (summary, stack): (&mut Summary, &mut Vec<Scan>),
     ) -> Result<(), Error> {
         let trie = vocabulary.trie();
         let (nodes, rank) = (trie.nodes(), trie.rank());
@@ -93,7 +109,8 @@ impl Tables {
             Some(here) => (node + 1, here.end(), here.depth()),
             None => (0, nodes.len() as u32, 0),
         };
-        let mut stack = vec![scan];
+        stack.clear();
+        stack.push(scan);
         while at < end {
             let here = nodes[at as usize];
             let depth = here.depth() - top;

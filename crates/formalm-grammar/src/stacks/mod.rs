@@ -7,6 +7,7 @@
 
 mod completion;
 mod forget;
+mod outline;
 mod sets;
 mod shift;
 
@@ -123,6 +124,10 @@ impl Stacks {
                 return true;
             }
             if popped < most {
+                if reached.iter().any(|&one| self.is_cut(one)) {
+                    // What is out of sight may be.
+                    return true;
+                }
                 let mut next = Vec::with_capacity(reached.len());
                 for &one in &reached {
                     next.extend_from_slice(&self.sets.get(self.nodes[one as usize].1));
@@ -151,12 +156,14 @@ impl Stacks {
             && let Some(below) = Sets::single(self.nodes[node as usize].1)
         {
             self.meter.spend(1)?;
+            self.seen(node)?;
             (node, count) = (below, count - 1);
         }
         let mut reached = vec![node];
         for _ in 0..count {
             let mut below: Vec<u32> = Vec::new();
             for &node in &reached {
+                self.seen(node)?;
                 below.extend_from_slice(&self.sets.get(self.nodes[node as usize].1));
             }
             self.meter.spend(below.len())?;
@@ -164,6 +171,7 @@ impl Stacks {
             below.dedup();
             reached = below;
         }
+        reached.iter().try_for_each(|&node| self.seen(node))?;
         Ok(reached)
     }
 

@@ -1,0 +1,75 @@
+//! Nodes of a group, written in few bytes: tables are full of them.
+
+/// Nodes of the trie, ascending, each with what the lexeme that ended there left.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Members(Box<[u8]>);
+
+impl Members {
+    /// Of a sorted list.
+    pub(super) fn new(list: &[(u32, u32)]) -> Members {
+        let mut bytes = Vec::with_capacity(2 * list.len());
+        let mut before = (0, 0);
+        for &(node, left) in list {
+            // From the node before, and whether the same is left.
+            write(&mut bytes, u64::from(node - before.0) << 1 | u64::from(left == before.1));
+            if left != before.1 {
+                write(&mut bytes, u64::from(left));
+            }
+            before = (node, left);
+        }
+        Members(bytes.into())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (mut rest, mut at) = (&*self.0, (0, 0));
+        std::iter::from_fn(move || {
+            let step = read(&mut rest)?;
+            at.0 += (step >> 1) as u32;
+            if step & 1 == 0 {
+                at.1 = read(&mut rest)? as u32;
+            }
+            Some(at)
+        })
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Seven bits a byte, the lowest first.
+fn write(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn read(rest: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (&byte, more) = rest.split_first()?;
+        *rest = more;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_read_as_they_were_written() {
+        let last = (u32::MAX - 1, u32::MAX);
+        let list = [(0, 0), (0, 7), (1, 7), (130, 1 << 20), (70_000, 0), (70_001, 0), last];
+        let members = Members::new(&list);
+        assert_eq!(members.iter().collect::<Vec<_>>(), list);
+        assert!(members.memory_bytes() < 8 * list.len());
+        assert_eq!(Members::new(&[]).iter().next(), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! The upper part of stacks, which nearly always tells what may follow.
+
+use formalm_automata::{BEYOND, Error};
+
+use super::{BOTTOM, Stacks};
+
+/// The state in place of all that is out of sight.
+const CUT: u32 = u32::MAX;
+/// In place of the number of nodes below.
+const NONE_SEEN: u32 = u32::MAX;
+/// Words that the outline of stacks takes at most.
+const WORDS: usize = 200;
+
+impl Stacks {
+    /// Appends the nodes of stacks from their tops down to a depth: of each its state, whether it
+    /// is fragile, and how many nodes lie below it. `false` if they are too many.
+    pub(crate) fn outline(&self, stacks: u32, depth: u32, list: &mut Vec<u32>) -> bool {
+        let most = list.len() + WORDS;
+        let mut open: Vec<(u32, u32)> = Vec::with_capacity(4);
+        open.extend(self.sets.get(stacks).iter().rev().map(|&node| (node, depth)));
+        while let Some((node, depth)) = open.pop() {
+            let (state, below) = self.nodes[node as usize];
+            let fragile = u32::from(self.fragile[node as usize]);
+            if depth == 0 {
+                list.extend([fragile, NONE_SEEN]);
+                continue;
+            }
+            if list.len() > most || self.is_cut(node) {
+                return false;
+            }
+            let below = self.sets.get(below);
+            let is_last = below.first() == Some(&BOTTOM);
+            list.extend([2 * state + fragile, if is_last { 0 } else { below.len() as u32 }]);
+            if !is_last {
+                open.extend(below.iter().rev().map(|&node| (node, depth - 1)));
+            }
+        }
+        true
+    }
+
+    /// The stacks of an outline, with nothing in sight below; `number` is the outline's own.
+    pub(crate) fn drawn(&mut self, outline: &[u32], number: u32) -> u32 {
+        let mut nodes: Vec<u32> = Vec::new();
+        // Backwards, what lies below comes first.
+        for pair in outline.rchunks_exact(2) {
+            let (word, count) = (pair[0], pair[1]);
+            let (state, fragile) = (word / 2, word % 2 != 0);
+            let node = match count {
+                // Whether nodes are fragile may depend on what is out of sight, so they are not
+                // shared with those of other outlines.
+                NONE_SEEN => self.node_of(CUT, self.variant(number), fragile),
+                0 => self.node(state, &[BOTTOM]),
+                _ => {
+                    let mut below = nodes.split_off(nodes.len() - count as usize);
+                    below.sort_unstable();
+                    below.dedup();
+                    let below = self.sets.intern(&below);
+                    self.node_of(state, below, fragile)
+                }
+            };
+            nodes.push(node);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        self.sets.intern(&nodes)
+    }
+
+    fn variant(&self, number: u32) -> u32 {
+        if self.tables.has_fragile() { number } else { 0 }
+    }
+
+    /// A node that is said to be fragile or not.
+    fn node_of(&mut self, state: u32, below: u32, fragile: bool) -> u32 {
+        let fresh = self.nodes.len() as u32;
+        let node = *self.node_ids.entry((state, below)).or_insert(fresh);
+        if node == fresh {
+            self.nodes.push((state, below));
+            self.fragile.push(fragile);
+        } else {
+            self.fragile[node as usize] |= fragile;
+        }
+        node
+    }
+
+    /// Whether a node stands for what is out of sight.
+    #[inline]
+    pub(super) fn is_cut(&self, node: u32) -> bool {
+        self.nodes[node as usize].0 == CUT
+    }
+
+    /// Refuses to go on at what is out of sight.
+    #[inline]
+    pub(super) fn seen(&self, node: u32) -> Result<(), Error> {
+        if self.is_cut(node) { Err(BEYOND) } else { Ok(()) }
+    }
+}
