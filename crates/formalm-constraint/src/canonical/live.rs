@@ -70,6 +70,7 @@ impl Liveness {
         member: Member,
         last: u32,
     ) -> Result<bool, Error> {
+        let member = Member { pair: pairs.common(context, member.pair)?, ..member };
         match self.quick(context, pairs, member, last)? {
             Some(live) => Ok(live),
             None => self.search(context, pairs, member, last),
@@ -256,6 +257,7 @@ impl Liveness {
         let mut groups = Groups::new();
         for (goal, tokens) in walks::tokens(context, &mut self.reaches, from, mark)? {
             let pair = pairs.intern(goal.state, goal.place)?;
+            let pair = pairs.common(context, pair)?;
             if pairs.is_productive(context, pair)? {
                 groups.push((Member { pair, path: goal.path }, tokens));
             }

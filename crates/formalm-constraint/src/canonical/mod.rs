@@ -28,7 +28,7 @@ use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
 use live::Liveness;
 use pairs::Pairs;
-use sets::{Masked, Member, Sets};
+use sets::{Member, Numbered, Sets};
 
 /// No token: nothing has been read.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -69,23 +69,6 @@ pub(crate) struct Context<'a, K: Keys> {
     pub(crate) machine: &'a K::Machine,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) encoder: &'a Encoder,
-}
-
-/// What the masks of a member depend on, neighbours aside. States of machines with a stack count by
-/// their keys, so that what was read and no token can tell makes no masks of its own.
-fn masked_as<K: Keys>(
-    context: Context<'_, K>,
-    pairs: &Pairs,
-    member: Member,
-) -> Result<Masked, Error> {
-    let (state, place) = pairs.parts(member.pair);
-    let (mut number, mut is_key) = (state.number(), false);
-    if !context.machine.is_finite() {
-        let key = context.keys.key(state)?.number();
-        is_key = !context.keys.is_unsure(state);
-        number = if is_key { key } else { number };
-    }
-    Ok(Masked { number, is_key, place, path: member.path })
 }
 
 impl<K: Keys> Clone for Context<'_, K> {
@@ -132,7 +115,7 @@ impl Canonical {
                 hint: Some("members must be UTF-8, and texts that decoding can give".to_owned()),
             });
         }
-        self.set(context, &grown.pairs, vec![Member::new(start)])?;
+        self.set(context, &mut grown.pairs, vec![Member::new(start)])?;
         Ok(())
     }
 
@@ -184,7 +167,7 @@ impl Canonical {
     fn set<K: Keys>(
         &self,
         context: Context<'_, K>,
-        pairs: &Pairs,
+        pairs: &mut Pairs,
         members: Vec<Member>,
     ) -> Result<StateId, Error> {
         let machine = context.machine;
@@ -194,8 +177,10 @@ impl Canonical {
                 && self.encoder.splitter().ends(place)
                 && self.encoder.may_end(member.path)
         });
-        let masked = members.iter().map(|member| masked_as(context, pairs, *member));
-        let masked: Vec<Masked> = masked.collect::<Result<_, _>>()?;
+        let masked = members.iter().map(|&Member { pair, path }| {
+            pairs.common(context, pair).map(|pair| Member { pair, path })
+        });
+        let masked: Vec<Member> = masked.collect::<Result<_, _>>()?;
         let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
         let set = sets.intern(members, masked);
         self.accepting.set(set as usize, u32::from(accepting));
@@ -210,7 +195,7 @@ impl Canonical {
 
     /// The language's state.
     pub(crate) fn machine_state(&self, state: StateId) -> StateId {
-        let first = self.members(state)[0].1;
+        let first = self.members(state)[0].member;
         self.lock().pairs.parts(first.pair).0
     }
 
@@ -224,7 +209,7 @@ impl Canonical {
         let context = self.context(keys);
         let Grown { pairs, live } = &mut *self.lock();
         let mut members = Vec::new();
-        for &(_, member) in &*self.members(state) {
+        for &Numbered { member, .. } in &*self.members(state) {
             for next in live::after(context, pairs, member, last, token)? {
                 if live.is_live(context, pairs, next, token)? && !members.contains(&next) {
                     members.push(next);
@@ -238,15 +223,15 @@ impl Canonical {
         self.set(context, pairs, members).map(Some)
     }
 
-    /// The members of a set, each with its number.
-    fn members(&self, state: StateId) -> Arc<[(u32, Member)]> {
+    /// The members of a set.
+    fn members(&self, state: StateId) -> Arc<[Numbered]> {
         self.sets.read().unwrap_or_else(PoisonError::into_inner).members(state.number())
     }
 
     /// Whether the masks of a state are stored.
     pub(crate) fn is_ready(&self, state: StateId) -> bool {
         let has = |id: u32| self.masks.has(2 * id) && self.masks.has(2 * id + 1);
-        self.members(state).iter().all(|&(id, _)| has(id))
+        self.members(state).iter().all(|member| has(member.id))
     }
 
     /// Writes the mask over `out`, end tokens left out.
@@ -279,6 +264,15 @@ impl Canonical {
         for &member in &*members {
             self.with_mask(keys, member, true, |mask| mask.join(out))?;
         }
+        // What keys forget a few tokens can tell.
+        if !keys.machine().is_finite() && keys.is_unsure(self.machine_state(state)) {
+            for &token in self.vocabulary.joins_items() {
+                match self.step(keys, (state, last), token)? {
+                    Some(_) => patch(out, &[token], &[]),
+                    None => patch(out, &[], &[token]),
+                }
+            }
+        }
         Ok(())
     }
 
@@ -287,7 +281,7 @@ impl Canonical {
     fn with_mask(
         &self,
         keys: &impl Keys,
-        (id, member): (u32, Member),
+        Numbered { masked, id, .. }: Numbered,
         begins: bool,
         use_mask: impl FnOnce(&Mask),
     ) -> Result<(), Error> {
@@ -296,7 +290,7 @@ impl Canonical {
         if self.masks.with(key, |mask| use_mask.take().map(|f| f(mask))).is_some() {
             return Ok(());
         }
-        let masks = self.compute(keys, member)?;
+        let masks = self.compute(keys, masked)?;
         // `use_mask` is still there: it is taken only on a hit.
         if let Some(f) = use_mask.take() {
             f(if begins { &masks.1 } else { &masks.0 });

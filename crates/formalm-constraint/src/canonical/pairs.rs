@@ -28,6 +28,8 @@ enum Known {
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     ids: FxHashMap<(u32, Place), Pair>,
+    /// Of a machine with a stack the state that serves for all of a key.
+    common: FxHashMap<u32, StateId>,
     list: Vec<(StateId, Place)>,
     productive: Vec<Known>,
     clean: Vec<Known>,
@@ -67,13 +69,30 @@ impl Pairs {
         Ok(pair)
     }
 
+    /// The pair that serves for one in all questions of what may follow. Of a machine with a stack
+    /// it has the first state that had the same key: no token tells the two apart, and what was
+    /// read can make a state of every text.
+    pub(crate) fn common<K: Keys>(
+        &mut self,
+        context: Context<'_, K>,
+        pair: Pair,
+    ) -> Result<Pair, Error> {
+        if context.machine.is_finite() {
+            return Ok(pair);
+        }
+        let (state, place) = self.parts(pair);
+        let key = context.keys.key(state)?;
+        let state = *self.common.entry(key.number()).or_insert(state);
+        self.intern(state, place)
+    }
+
     /// The state and the place of a pair.
     #[inline]
     pub(crate) fn parts(&self, pair: Pair) -> (StateId, Place) {
         self.list[pair as usize]
     }
 
-    /// The pair after a byte.
+    /// The pair that serves for the one after a byte.
     pub(crate) fn step<K: Keys>(
         &mut self,
         context: Context<'_, K>,
@@ -85,7 +104,10 @@ impl Pairs {
             return Ok(None);
         };
         match context.machine.step(state, byte)? {
-            Some(state) => self.intern(state, place).map(Some),
+            Some(state) => {
+                let pair = self.intern(state, place)?;
+                self.common(context, pair).map(Some)
+            }
             None => Ok(None),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_vocabulary::canonical::{Path, Place};
+use formalm_vocabulary::canonical::Path;
 use rustc_hash::FxHashMap;
 
 use super::pairs::Pair;
@@ -21,33 +21,32 @@ impl Member {
     }
 }
 
-/// A member as masks know it: a state, or a key of states, with a place and the current piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Masked {
-    pub(crate) number: u32,
-    pub(crate) is_key: bool,
-    pub(crate) place: Place,
-    pub(crate) path: Path,
-}
-
 /// Numbered sets of members, each with the number of its masks.
 #[derive(Debug, Default)]
 pub(crate) struct Sets {
-    masked: FxHashMap<Masked, u32>,
+    masked: FxHashMap<Member, u32>,
     ids: FxHashMap<Vec<Member>, u32>,
-    list: Vec<Arc<[(u32, Member)]>>,
+    list: Vec<Arc<[Numbered]>>,
     total: usize,
 }
 
+/// A member, and the one whose masks it has, numbered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbered {
+    pub(crate) member: Member,
+    pub(crate) masked: Member,
+    pub(crate) id: u32,
+}
+
 impl Sets {
-    /// The number of a sorted set, and of each member what its masks depend on.
-    pub(crate) fn intern(&mut self, set: Vec<Member>, masked: Vec<Masked>) -> u32 {
+    /// The number of a sorted set, given of each member the one whose masks it has.
+    pub(crate) fn intern(&mut self, set: Vec<Member>, masked: Vec<Member>) -> u32 {
         if let Some(&id) = self.ids.get(&set) {
             return id;
         }
         let numbered = set.iter().zip(masked).map(|(&member, masked)| {
             let next = self.masked.len() as u32;
-            (*self.masked.entry(masked).or_insert(next), member)
+            Numbered { member, masked, id: *self.masked.entry(masked).or_insert(next) }
         });
         self.list.push(numbered.collect());
         self.total += set.len();
@@ -56,12 +55,12 @@ impl Sets {
         id
     }
 
-    /// The members of a set, each with the number of its masks.
-    pub(crate) fn members(&self, set: u32) -> Arc<[(u32, Member)]> {
+    /// The members of a set.
+    pub(crate) fn members(&self, set: u32) -> Arc<[Numbered]> {
         Arc::clone(&self.list[set as usize])
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        32 * self.total + 64 * self.list.len() + 24 * self.masked.len()
+        44 * self.total + 64 * self.list.len() + 16 * self.masked.len()
     }
 }
