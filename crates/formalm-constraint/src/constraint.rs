@@ -119,7 +119,7 @@ impl<K: Keys> Constraint<K> {
         let machine = &**keys.machine();
         exact_only(machine, "canonical tokens", "use tokenization=\"all\"")?;
         let parts = (Arc::clone(&vocabulary), encoder);
-        let canonical = Canonical::new(machine, parts, memory_limit_bytes, begins)?;
+        let canonical = Canonical::new(&keys, parts, memory_limit_bytes, begins)?;
         let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
         Ok(Constraint { canonical: Some(canonical), ..constraint })
     }
@@ -169,7 +169,7 @@ impl<K: Keys> Constraint<K> {
         let Some(canonical) = &self.canonical else { return Ok(self.start()) };
         let special = |&token: &u32| self.vocabulary.token_bytes(token).is_none();
         let first = tokens.iter().rposition(special).map_or(0, |at| at + 1);
-        match canonical.start_after(&**self.machine(), &tokens[first..]) {
+        match canonical.start_after(&self.keys, &tokens[first..]) {
             Ok((state, last)) => Ok(Position { state, last }),
             Err(Unfollowed::Prompt { good }) => Err(Unfollowed::Prompt { good: first + good }),
             Err(other) => Err(other),
@@ -194,7 +194,7 @@ impl<K: Keys> Constraint<K> {
     pub fn fill(&self, position: Position, out: &mut Words) -> Result<(), Error> {
         match &self.canonical {
             Some(canonical) => {
-                canonical.fill(&**self.machine(), (position.state, position.last), out)?;
+                canonical.fill(&self.keys, (position.state, position.last), out)?;
             }
             None => {
                 self.with_mask(position.state, |mask| mask.fill(out))?;
@@ -266,7 +266,7 @@ impl<K: Keys> Constraint<K> {
             };
         };
         let before = (position.state, position.last);
-        if let Some(state) = canonical.step(&**self.machine(), before, token_id)? {
+        if let Some(state) = canonical.step(&self.keys, before, token_id)? {
             return Ok(Position { state, last: token_id });
         }
         match self.machine().walk(canonical.machine_state(position.state), bytes)? {

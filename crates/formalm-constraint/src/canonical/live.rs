@@ -5,7 +5,7 @@
 //! from a pair, settle nearly every question; what they leave open is searched, and a search that
 //! ends without success proves that everything it met leads nowhere.
 
-use formalm_automata::{Error, Machine, Resource};
+use formalm_automata::{Error, Keys, Machine, Resource};
 use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -44,8 +44,8 @@ pub(crate) struct Liveness {
 
 /// Where a token leads from a member, neighbours considered; whether to a member of the language
 /// is another question.
-pub(crate) fn after<M: Machine>(
-    context: Context<'_, M>,
+pub(crate) fn after<K: Keys>(
+    context: Context<'_, K>,
     pairs: &mut Pairs,
     member: Member,
     last: u32,
@@ -63,13 +63,14 @@ pub(crate) fn after<M: Machine>(
 
 impl Liveness {
     /// Whether a member of the language can be completed after `last`.
-    pub(crate) fn is_live<M: Machine>(
+    pub(crate) fn is_live<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
         last: u32,
     ) -> Result<bool, Error> {
+        let member = Member { pair: pairs.common(context, member.pair)?, ..member };
         match self.quick(context, pairs, member, last)? {
             Some(live) => Ok(live),
             None => self.search(context, pairs, member, last),
@@ -77,9 +78,9 @@ impl Liveness {
     }
 
     /// The answer if it takes no search.
-    fn quick<M: Machine>(
+    fn quick<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
         last: u32,
@@ -112,9 +113,9 @@ impl Liveness {
     }
 
     /// Tokens that go on with the piece from a pair and lead to a member.
-    fn witnesses<M: Machine>(
+    fn witnesses<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         pair: Pair,
     ) -> Result<&[u32], Error> {
@@ -129,9 +130,9 @@ impl Liveness {
     }
 
     /// Witnesses inside of a character: single bytes that go on with it, where each is a symbol.
-    fn next_bytes<M: Machine>(
+    fn next_bytes<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         pair: Pair,
     ) -> Result<Vec<u32>, Error> {
@@ -174,9 +175,9 @@ impl Liveness {
     }
 
     /// Looks for a way to a member; the piece goes on.
-    fn search<M: Machine>(
+    fn search<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
         last: u32,
@@ -244,9 +245,9 @@ impl Liveness {
 
     /// The tokens that may follow a member with a mark, by where they lead; only neighbours have
     /// not been looked at.
-    fn groups<M: Machine>(
+    fn groups<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
         mark: Mark,
@@ -256,6 +257,7 @@ impl Liveness {
         let mut groups = Groups::new();
         for (goal, tokens) in walks::tokens(context, &mut self.reaches, from, mark)? {
             let pair = pairs.intern(goal.state, goal.place)?;
+            let pair = pairs.common(context, pair)?;
             if pairs.is_productive(context, pair)? {
                 groups.push((Member { pair, path: goal.path }, tokens));
             }
@@ -265,9 +267,9 @@ impl Liveness {
 
     /// Sets the tokens that may follow a member and lead to a member of the language: those that go
     /// on with the piece, neighbours aside, and those that begin one.
-    pub(crate) fn allowed<M: Machine>(
+    pub(crate) fn allowed<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
         (inside, begins): (&mut Words, &mut Words),
@@ -288,9 +290,9 @@ impl Liveness {
     }
 
     /// Sets those of some tokens that lead to `next` after which a member can be completed.
-    fn keep_live<M: Machine>(
+    fn keep_live<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         next: Member,
         tokens: &TokenSet,
@@ -314,9 +316,9 @@ impl Liveness {
     }
 
     /// The same for many tokens: what one witness settles is settled for all of them at once.
-    fn keep_many<M: Machine>(
+    fn keep_many<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pairs: &mut Pairs,
         next: Member,
         mut left: TokenSet,
@@ -379,8 +381,8 @@ fn settled(tokens: TokenSet, before: &Words, words: &mut Words) -> TokenSet {
 }
 
 /// A token that may follow `last` and leads to where the piece may end, of some groups.
-fn first_clean<M: Machine>(
-    context: Context<'_, M>,
+fn first_clean<K: Keys>(
+    context: Context<'_, K>,
     pairs: &mut Pairs,
     groups: &Groups,
     last: u32,
@@ -397,8 +399,8 @@ fn first_clean<M: Machine>(
 }
 
 /// Tokens that completions of the language begin with.
-fn first_witnesses<M: Machine>(
-    context: Context<'_, M>,
+fn first_witnesses<K: Keys>(
+    context: Context<'_, K>,
     pairs: &mut Pairs,
     pair: Pair,
 ) -> Result<Vec<u32>, Error> {
@@ -414,7 +416,7 @@ fn first_witnesses<M: Machine>(
 }
 
 /// The first of the tokens that are the rest of a piece.
-fn first_token<M>(context: Context<'_, M>, rest: &[u8]) -> Option<u32> {
+fn first_token<K: Keys>(context: Context<'_, K>, rest: &[u8]) -> Option<u32> {
     let mut tokens = Vec::new();
     context.encoder.merge(rest, &mut tokens);
     tokens.first().copied()

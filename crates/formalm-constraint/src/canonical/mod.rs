@@ -12,13 +12,14 @@ mod pairs;
 mod prompt;
 mod reach;
 mod sets;
+mod sorted;
 #[cfg(test)]
 mod tests;
 mod walks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use formalm_automata::{Chunks, Error, Machine, StateId};
+use formalm_automata::{Chunks, Error, Keys, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
@@ -27,7 +28,7 @@ use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
 use live::Liveness;
 use pairs::Pairs;
-use sets::{Member, Sets};
+use sets::{Member, Numbered, Sets};
 
 /// No token: nothing has been read.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -63,19 +64,20 @@ pub(crate) struct Canonical {
 
 /// What the searches below look at.
 #[derive(Debug)]
-pub(crate) struct Context<'a, M> {
-    pub(crate) machine: &'a M,
+pub(crate) struct Context<'a, K: Keys> {
+    pub(crate) keys: &'a K,
+    pub(crate) machine: &'a K::Machine,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) encoder: &'a Encoder,
 }
 
-impl<M> Clone for Context<'_, M> {
+impl<K: Keys> Clone for Context<'_, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<M> Copy for Context<'_, M> {}
+impl<K: Keys> Copy for Context<'_, K> {}
 
 impl Canonical {
     /// Where `begins` is false, a text begins only after tokens that are given.
@@ -84,7 +86,7 @@ impl Canonical {
     ///
     /// `begins`, and no member has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
-        machine: &impl Machine,
+        keys: &impl Keys,
         (vocabulary, encoder): (Arc<Vocabulary>, Arc<Encoder>),
         memory_limit_bytes: usize,
         begins: bool,
@@ -97,15 +99,15 @@ impl Canonical {
             accepting: Chunks::default(),
             masks: Memo::new(memory_limit_bytes),
         };
-        canonical.begin(machine, begins)?;
+        canonical.begin(keys, begins)?;
         Ok(canonical)
     }
 
     /// Makes the first state.
-    fn begin(&self, machine: &impl Machine, begins: bool) -> Result<(), Error> {
-        let context = self.context(machine);
+    fn begin(&self, keys: &impl Keys, begins: bool) -> Result<(), Error> {
+        let context = self.context(keys);
         let grown = &mut *self.lock();
-        let start = grown.pairs.intern(machine.start(), self.encoder.splitter().start())?;
+        let start = grown.pairs.intern(context.machine.start(), self.encoder.splitter().start())?;
         if begins && !grown.pairs.is_productive(context, start)? {
             return Err(Error::Language {
                 message: "no member of the language has canonical tokens".to_owned(),
@@ -113,7 +115,7 @@ impl Canonical {
                 hint: Some("members must be UTF-8, and texts that decoding can give".to_owned()),
             });
         }
-        self.set(&grown.pairs, machine, vec![Member::new(start)]);
+        self.set(context, &mut grown.pairs, vec![Member::new(start)])?;
         Ok(())
     }
 
@@ -122,8 +124,9 @@ impl Canonical {
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn context<'a, M>(&'a self, machine: &'a M) -> Context<'a, M> {
-        Context { machine, vocabulary: &self.vocabulary, encoder: &self.encoder }
+    fn context<'a, K: Keys>(&'a self, keys: &'a K) -> Context<'a, K> {
+        let (vocabulary, encoder) = (&*self.vocabulary, &*self.encoder);
+        Context { keys, machine: keys.machine(), vocabulary, encoder }
     }
 
     /// The state before anything was read.
@@ -139,16 +142,16 @@ impl Canonical {
     /// [`Unfollowed`].
     pub(crate) fn start_after(
         &self,
-        machine: &impl Machine,
+        keys: &impl Keys,
         tokens: &[u32],
     ) -> Result<(StateId, u32), Unfollowed> {
-        let context = self.context(machine);
+        let context = self.context(keys);
         let places = prompt::places(context, tokens).map_err(|good| Unfollowed::Prompt { good })?;
         let last = tokens.last().copied().unwrap_or(NONE);
         let Grown { pairs, live } = &mut *self.lock();
         let mut members = Vec::new();
         for (place, path) in places {
-            let member = Member { pair: pairs.intern(machine.start(), place)?, path };
+            let member = Member { pair: pairs.intern(context.machine.start(), place)?, path };
             if live.is_live(context, pairs, member, last)? {
                 members.push(member);
             }
@@ -157,20 +160,31 @@ impl Canonical {
             return Err(Unfollowed::Language);
         }
         members.sort_unstable();
-        Ok((self.set(pairs, machine, members), last))
+        Ok((self.set(context, pairs, members)?, last))
     }
 
     /// The number of a set of members, all of one state of the language.
-    fn set(&self, pairs: &Pairs, machine: &impl Machine, members: Vec<Member>) -> StateId {
+    fn set<K: Keys>(
+        &self,
+        context: Context<'_, K>,
+        pairs: &mut Pairs,
+        members: Vec<Member>,
+    ) -> Result<StateId, Error> {
+        let machine = context.machine;
         let accepting = members.iter().any(|member| {
             let (state, place) = pairs.parts(member.pair);
             machine.is_accepting(state)
                 && self.encoder.splitter().ends(place)
                 && self.encoder.may_end(member.path)
         });
-        let set = self.sets.write().unwrap_or_else(PoisonError::into_inner).intern(members);
+        let masked = members.iter().map(|&Member { pair, path }| {
+            pairs.common(context, pair).map(|pair| Member { pair, path })
+        });
+        let masked: Vec<Member> = masked.collect::<Result<_, _>>()?;
+        let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
+        let set = sets.intern(members, masked);
         self.accepting.set(set as usize, u32::from(accepting));
-        StateId::new(set)
+        Ok(StateId::new(set))
     }
 
     /// Whether the text may end with the tokens read.
@@ -181,21 +195,21 @@ impl Canonical {
 
     /// The language's state.
     pub(crate) fn machine_state(&self, state: StateId) -> StateId {
-        let first = self.members(state)[0].1;
+        let first = self.members(state)[0].member;
         self.lock().pairs.parts(first.pair).0
     }
 
     /// The state after a token, given the one before it; none if it may not stand there.
     pub(crate) fn step(
         &self,
-        machine: &impl Machine,
+        keys: &impl Keys,
         (state, last): (StateId, u32),
         token: u32,
     ) -> Result<Option<StateId>, Error> {
-        let context = self.context(machine);
+        let context = self.context(keys);
         let Grown { pairs, live } = &mut *self.lock();
         let mut members = Vec::new();
-        for &(_, member) in &*self.members(state) {
+        for &Numbered { member, .. } in &*self.members(state) {
             for next in live::after(context, pairs, member, last, token)? {
                 if live.is_live(context, pairs, next, token)? && !members.contains(&next) {
                     members.push(next);
@@ -203,24 +217,27 @@ impl Canonical {
             }
         }
         members.sort_unstable();
-        Ok((!members.is_empty()).then(|| self.set(pairs, machine, members)))
+        if members.is_empty() {
+            return Ok(None);
+        }
+        self.set(context, pairs, members).map(Some)
     }
 
-    /// The members of a set, each with its number.
-    fn members(&self, state: StateId) -> Arc<[(u32, Member)]> {
+    /// The members of a set.
+    fn members(&self, state: StateId) -> Arc<[Numbered]> {
         self.sets.read().unwrap_or_else(PoisonError::into_inner).members(state.number())
     }
 
     /// Whether the masks of a state are stored.
     pub(crate) fn is_ready(&self, state: StateId) -> bool {
         let has = |id: u32| self.masks.has(2 * id) && self.masks.has(2 * id + 1);
-        self.members(state).iter().all(|&(id, _)| has(id))
+        self.members(state).iter().all(|member| has(member.id))
     }
 
     /// Writes the mask over `out`, end tokens left out.
     pub(crate) fn fill(
         &self,
-        machine: &impl Machine,
+        keys: &impl Keys,
         (state, last): (StateId, u32),
         out: &mut Words,
     ) -> Result<(), Error> {
@@ -228,7 +245,7 @@ impl Canonical {
         out.fill(0);
         let mut many = false;
         for &member in &*members {
-            self.with_mask(machine, member, false, |mask| match mask {
+            self.with_mask(keys, member, false, |mask| match mask {
                 Mask::Sparse(ids) if ids.len() <= FEW => {
                     let fits = |id: u32| last == NONE || self.encoder.may_follow(last, id);
                     for &id in ids.iter().filter(|&&id| fits(id)) {
@@ -245,7 +262,16 @@ impl Canonical {
             self.clear_after(last, out);
         }
         for &member in &*members {
-            self.with_mask(machine, member, true, |mask| mask.join(out))?;
+            self.with_mask(keys, member, true, |mask| mask.join(out))?;
+        }
+        // What keys forget a few tokens can tell.
+        if !keys.machine().is_finite() && keys.is_unsure(self.machine_state(state)) {
+            for &token in self.vocabulary.joins_items() {
+                match self.step(keys, (state, last), token)? {
+                    Some(_) => patch(out, &[token], &[]),
+                    None => patch(out, &[], &[token]),
+                }
+            }
         }
         Ok(())
     }
@@ -254,8 +280,8 @@ impl Canonical {
     /// aside.
     fn with_mask(
         &self,
-        machine: &impl Machine,
-        (id, member): (u32, Member),
+        keys: &impl Keys,
+        Numbered { masked, id, .. }: Numbered,
         begins: bool,
         use_mask: impl FnOnce(&Mask),
     ) -> Result<(), Error> {
@@ -264,7 +290,7 @@ impl Canonical {
         if self.masks.with(key, |mask| use_mask.take().map(|f| f(mask))).is_some() {
             return Ok(());
         }
-        let masks = self.compute(machine, member)?;
+        let masks = self.compute(keys, masked)?;
         // `use_mask` is still there: it is taken only on a hit.
         if let Some(f) = use_mask.take() {
             f(if begins { &masks.1 } else { &masks.0 });
@@ -289,8 +315,8 @@ impl Canonical {
     }
 
     /// The tokens that go on with a piece, neighbours aside, and those that begin one.
-    fn compute(&self, machine: &impl Machine, member: Member) -> Result<(Mask, Mask), Error> {
-        let context = self.context(machine);
+    fn compute(&self, keys: &impl Keys, member: Member) -> Result<(Mask, Mask), Error> {
+        let context = self.context(keys);
         let Grown { pairs, live } = &mut *self.lock();
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);

@@ -4,7 +4,7 @@
 //! piece may end there and the rest still be completed: then it does not matter which tokens the
 //! piece has, as the tokens of the next one are chosen anew.
 
-use formalm_automata::{Error, Machine, Resource, StateId};
+use formalm_automata::{Error, Keys, Machine, Resource, StateId};
 use formalm_vocabulary::canonical::{MARKS, Mark, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -28,6 +28,8 @@ enum Known {
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     ids: FxHashMap<(u32, Place), Pair>,
+    /// Of a machine with a stack the state that serves for all of a key.
+    common: FxHashMap<u32, StateId>,
     list: Vec<(StateId, Place)>,
     productive: Vec<Known>,
     clean: Vec<Known>,
@@ -67,16 +69,33 @@ impl Pairs {
         Ok(pair)
     }
 
+    /// The pair that serves for one in all questions of what may follow. Of a machine with a stack
+    /// it has the first state that had the same key: no token tells the two apart, and what was
+    /// read can make a state of every text.
+    pub(crate) fn common<K: Keys>(
+        &mut self,
+        context: Context<'_, K>,
+        pair: Pair,
+    ) -> Result<Pair, Error> {
+        if context.machine.is_finite() {
+            return Ok(pair);
+        }
+        let (state, place) = self.parts(pair);
+        let key = context.keys.key(state)?;
+        let state = *self.common.entry(key.number()).or_insert(state);
+        self.intern(state, place)
+    }
+
     /// The state and the place of a pair.
     #[inline]
     pub(crate) fn parts(&self, pair: Pair) -> (StateId, Place) {
         self.list[pair as usize]
     }
 
-    /// The pair after a byte.
-    pub(crate) fn step<M: Machine>(
+    /// The pair that serves for the one after a byte.
+    pub(crate) fn step<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
         (byte, mark): (u8, Mark),
     ) -> Result<Option<Pair>, Error> {
@@ -85,20 +104,23 @@ impl Pairs {
             return Ok(None);
         };
         match context.machine.step(state, byte)? {
-            Some(state) => self.intern(state, place).map(Some),
+            Some(state) => {
+                let pair = self.intern(state, place)?;
+                self.common(context, pair).map(Some)
+            }
             None => Ok(None),
         }
     }
 
-    fn is_end<M: Machine>(&self, context: Context<'_, M>, pair: Pair) -> bool {
+    fn is_end<K: Keys>(&self, context: Context<'_, K>, pair: Pair) -> bool {
         let (state, place) = self.parts(pair);
         context.machine.is_accepting(state) && context.encoder.splitter().ends(place)
     }
 
     /// Whether some text completes a member from here and may be marked so.
-    pub(crate) fn is_productive<M: Machine>(
+    pub(crate) fn is_productive<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
     ) -> Result<bool, Error> {
         match self.productive[pair as usize] {
@@ -146,9 +168,9 @@ impl Pairs {
     }
 
     /// The pairs after one byte.
-    fn successors<M: Machine>(
+    fn successors<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
     ) -> Result<Vec<Pair>, Error> {
         let live = context.machine.live_bytes(self.parts(pair).0)?;
@@ -168,9 +190,9 @@ impl Pairs {
     /// A text that goes on to a member, found by looking at the language alone and then whether it
     /// may be marked so: as much of it as is in the current piece. `first` is its first byte if
     /// given. Finding none proves nothing.
-    pub(crate) fn rest_of_piece<M: Machine>(
+    pub(crate) fn rest_of_piece<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
         first: Option<u8>,
     ) -> Result<Option<Vec<u8>>, Error> {
@@ -186,9 +208,9 @@ impl Pairs {
     }
 
     /// Whether a completion of the language may be marked so. Finding none proves nothing.
-    fn is_completed<M: Machine>(
+    fn is_completed<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
     ) -> Result<bool, Error> {
         Ok(self.completion(context, pair, None, false)?.is_some())
@@ -196,9 +218,9 @@ impl Pairs {
 
     /// The ways through a text to a pair known to be productive, the first entry of the last layer;
     /// if `parted`, to one in a later piece or at the end of the text.
-    fn completion<M: Machine>(
+    fn completion<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
         mut first: Option<u8>,
         parted: bool,
@@ -235,9 +257,9 @@ impl Pairs {
     }
 
     /// The ways on with a byte, which leads to a state of the language.
-    fn layer<M: Machine>(
+    fn layer<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         before: &[Way],
         (byte, state): (u8, StateId),
     ) -> Result<Vec<Way>, Error> {
@@ -260,7 +282,7 @@ impl Pairs {
         Ok(layer)
     }
 
-    fn is_goal<M: Machine>(&self, context: Context<'_, M>, way: &Way, parted: bool) -> bool {
+    fn is_goal<K: Keys>(&self, context: Context<'_, K>, way: &Way, parted: bool) -> bool {
         let known = self.productive[way.pair as usize] == Known::Yes && (way.parted || !parted);
         known || self.is_end(context, way.pair)
     }
@@ -276,9 +298,9 @@ impl Pairs {
 
     /// A byte that leads on to a member, so that following these bytes ends at one; none where the
     /// text is a member and nothing need follow.
-    fn ahead<M: Machine>(
+    fn ahead<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         if let Some(&hop) = self.ahead.get(&state.number()) {
@@ -318,9 +340,9 @@ impl Pairs {
     }
 
     /// The same where a search for the way could meet states without end.
-    fn ahead_of_stack<M: Machine>(
+    fn ahead_of_stack<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         let mut here = state;
@@ -343,9 +365,9 @@ impl Pairs {
     }
 
     /// Whether a piece may end here and a member still be completed.
-    pub(crate) fn is_clean<M: Machine>(
+    pub(crate) fn is_clean<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
     ) -> Result<bool, Error> {
         match self.clean[pair as usize] {
@@ -358,9 +380,9 @@ impl Pairs {
         Ok(clean)
     }
 
-    fn find_clean<M: Machine>(
+    fn find_clean<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         pair: Pair,
     ) -> Result<bool, Error> {
         if self.is_end(context, pair) {

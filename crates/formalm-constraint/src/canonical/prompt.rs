@@ -1,5 +1,6 @@
 //! Where a tokenizer's marked text is after tokens that are given.
 
+use formalm_automata::Keys;
 use formalm_vocabulary::canonical::{Kind, MARKS, Mark, Path, Place};
 
 use super::walks::fits_kind;
@@ -13,7 +14,7 @@ type Places = Vec<(Place, Path)>;
 /// # Errors
 ///
 /// How many of the tokens some text begins with, if not all.
-pub(super) fn places<M>(context: Context<'_, M>, tokens: &[u32]) -> Result<Places, usize> {
+pub(super) fn places<K: Keys>(context: Context<'_, K>, tokens: &[u32]) -> Result<Places, usize> {
     let encoder = context.encoder;
     let mut places: Places = vec![(encoder.splitter().start(), Path::PLAIN)];
     let mut last = NONE;
@@ -35,8 +36,8 @@ pub(super) fn places<M>(context: Context<'_, M>, tokens: &[u32]) -> Result<Place
 }
 
 /// Where one token leads, neighbours considered.
-pub(super) fn after<M>(
-    context: Context<'_, M>,
+pub(super) fn after<K: Keys>(
+    context: Context<'_, K>,
     (place, path): (Place, Path),
     last: u32,
     token: u32,

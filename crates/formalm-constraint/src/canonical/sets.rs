@@ -21,24 +21,32 @@ impl Member {
     }
 }
 
-/// Numbered sets of numbered members.
+/// Numbered sets of members, each with the number of its masks.
 #[derive(Debug, Default)]
 pub(crate) struct Sets {
-    members: FxHashMap<Member, u32>,
+    masked: FxHashMap<Member, u32>,
     ids: FxHashMap<Vec<Member>, u32>,
-    list: Vec<Arc<[(u32, Member)]>>,
+    list: Vec<Arc<[Numbered]>>,
     total: usize,
 }
 
+/// A member, and the one whose masks it has, numbered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbered {
+    pub(crate) member: Member,
+    pub(crate) masked: Member,
+    pub(crate) id: u32,
+}
+
 impl Sets {
-    /// The number of a sorted set.
-    pub(crate) fn intern(&mut self, set: Vec<Member>) -> u32 {
+    /// The number of a sorted set, given of each member the one whose masks it has.
+    pub(crate) fn intern(&mut self, set: Vec<Member>, masked: Vec<Member>) -> u32 {
         if let Some(&id) = self.ids.get(&set) {
             return id;
         }
-        let numbered = set.iter().map(|&member| {
-            let next = self.members.len() as u32;
-            (*self.members.entry(member).or_insert(next), member)
+        let numbered = set.iter().zip(masked).map(|(&member, masked)| {
+            let next = self.masked.len() as u32;
+            Numbered { member, masked, id: *self.masked.entry(masked).or_insert(next) }
         });
         self.list.push(numbered.collect());
         self.total += set.len();
@@ -47,12 +55,12 @@ impl Sets {
         id
     }
 
-    /// The members of a set and their numbers.
-    pub(crate) fn members(&self, set: u32) -> Arc<[(u32, Member)]> {
+    /// The members of a set.
+    pub(crate) fn members(&self, set: u32) -> Arc<[Numbered]> {
         Arc::clone(&self.list[set as usize])
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        32 * self.total + 64 * self.list.len() + 16 * self.members.len()
+        44 * self.total + 64 * self.list.len() + 16 * self.masked.len()
     }
 }

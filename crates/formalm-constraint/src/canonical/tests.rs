@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Limits, Machine};
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, Expression, Keys, Limits, Machine, Viability};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::{Encoder, MARKS, Path};
 use proptest::prelude::*;
@@ -91,8 +93,10 @@ proptest! {
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
         let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
-        let context = Context { machine: &machine, vocabulary: &vocabulary, encoder: &encoder };
-        prop_assert!(encoder.passages(&vocabulary).is_some());
+        let keys = Viability::new(Arc::new(machine), vocabulary.longest_token_bytes());
+        let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
+        let context = Context { keys, machine, vocabulary, encoder };
+        prop_assert!(encoder.passages(vocabulary).is_some());
         let mut reaches = Reaches::default();
         let place = encoder.splitter().start();
         let mut goals = vec![Goal { state: machine.start(), place, path: Path::PLAIN }];

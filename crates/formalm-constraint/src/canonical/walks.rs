@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_automata::{Error, Keys, Machine, StateId};
 use formalm_vocabulary::canonical::{Kind, Landed, Landing, Mark, Passages, Path, Place, TokenSet};
 use rustc_hash::FxHashMap;
 
@@ -55,8 +55,8 @@ struct Walk {
 
 /// The tokens that may be read from somewhere, the first byte with a mark, by where they lead; none
 /// is in several groups.
-pub(crate) fn tokens<M: Machine>(
-    context: Context<'_, M>,
+pub(crate) fn tokens<K: Keys>(
+    context: Context<'_, K>,
     reaches: &mut Reaches,
     from: Goal,
     mark: Mark,
@@ -95,8 +95,8 @@ pub(crate) fn tokens<M: Machine>(
 
 /// The same by reading every token: the definition.
 #[cfg(test)]
-pub(crate) fn plain_tokens<M: Machine>(
-    context: Context<'_, M>,
+pub(crate) fn plain_tokens<K: Keys>(
+    context: Context<'_, K>,
     from: Goal,
     mark: Mark,
 ) -> Result<Groups, Error> {
@@ -114,7 +114,7 @@ pub(crate) fn plain_tokens<M: Machine>(
 fn dense(reach: &Reach, landing: &Landing) -> Groups {
     let mut groups = Groups::new();
     for (state, tokens) in &reach.groups {
-        let TokenSet::Mask(words) = tokens else { continue };
+        let TokenSet::Mask(words) = &**tokens else { continue };
         for (place, landed) in landing.groups() {
             let both = landed.within(words);
             if !both.is_empty() {
@@ -165,7 +165,7 @@ impl Walk {
     /// Tokens with a passage of which few lead to one state.
     fn listed(&mut self, passages: &Passages, reach: &Reach, landing: &Landing) {
         for (state, tokens) in &reach.groups {
-            let TokenSet::List(list) = tokens else { continue };
+            let TokenSet::List(list) = &**tokens else { continue };
             for &token in list {
                 if let Some(place) = passages.place(landing, token) {
                     self.add(Goal { state: *state, place, path: Path::PLAIN }, token);
@@ -175,7 +175,7 @@ impl Walk {
     }
 
     /// Tokens without a passage that begin where a character does.
-    fn odd<M>(&mut self, context: Context<'_, M>, reach: &Reach, from: Goal, mark: Mark) {
+    fn odd<K: Keys>(&mut self, context: Context<'_, K>, reach: &Reach, from: Goal, mark: Mark) {
         let splitter = context.encoder.splitter();
         for &(token, state) in &reach.odd {
             let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
@@ -193,9 +193,9 @@ impl Walk {
     }
 
     /// Tokens that are read byte by byte, those whose first byte is in a range.
-    fn trie<M: Machine>(
+    fn trie<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         from: Goal,
         mark: Mark,
         first: std::ops::RangeInclusive<u8>,
@@ -242,9 +242,9 @@ impl Walk {
     }
 
     /// Tokens for single bytes of characters that are no symbols.
-    fn bytes<M: Machine>(
+    fn bytes<K: Keys>(
         &mut self,
-        context: Context<'_, M>,
+        context: Context<'_, K>,
         from: Goal,
         mark: Mark,
     ) -> Result<(), Error> {

@@ -23,6 +23,7 @@ mod runs;
 mod scalars;
 mod shortcuts;
 mod shortest;
+mod spelled;
 mod telling;
 mod ways;
 

@@ -1,15 +1,14 @@
 //! How many bytes the members through a state have at least.
 
-use std::rc::Rc;
-
 use formalm_automata::spelling::Escape;
-use formalm_automata::{Error, Machine, Resource, StateId};
+use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::owed::{Child, NEVER};
+use super::spelled::Rest;
 use super::telling::Told;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
@@ -20,32 +19,11 @@ pub(super) struct Search {
     pub(super) steps: u64,
     pub(super) limit: u64,
     /// By its machine's state what a text needs.
-    texts: FxHashMap<(TextId, u32), Rest>,
+    pub(super) texts: FxHashMap<(TextId, u32), Rest>,
     /// Bytes that more members and items need at least.
     pub(super) rests: FxHashMap<F, usize>,
     /// By what they owe and what was read what numbers need.
     pub(super) numbers: FxHashMap<(OwesId, DigitsId), Child>,
-}
-
-/// What is left of a shortest text, decoded, once so much of it is read.
-#[derive(Clone)]
-pub(super) struct Rest {
-    bytes: Rc<[u8]>,
-    read: usize,
-    /// Whether it is spelled as it is.
-    plain: bool,
-}
-
-impl Rest {
-    /// Bytes that are left.
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len() - self.read
-    }
-
-    /// The next byte, the quote at the end; none where it is not spelled as it is.
-    pub(super) fn next(&self) -> Option<u8> {
-        self.plain.then(|| self.bytes.get(self.read).copied().unwrap_or(b'"'))
-    }
 }
 
 impl Search {
@@ -201,41 +179,6 @@ impl Grown {
             truths.push(needs(self.rest(one, search)?));
         }
         Ok(Some((Child { must, truths }, below)))
-    }
-
-    /// The rest of a shortest text, the smallest of several.
-    pub(super) fn rest_of_text(
-        &self,
-        language: TextId,
-        state: StateId,
-        search: &mut Search,
-    ) -> Result<Rest, Error> {
-        if let Some(known) = search.texts.get(&(language, state.number())) {
-            return Ok(known.clone());
-        }
-        let machine = self.core.text(language);
-        let mut bytes = machine.shortest(state)?;
-        if bytes.iter().all(|&byte| byte < b' ') {
-            // Spelled, blanks are shorter, and come before all others.
-            let blanks = vec![b' '; bytes.len()];
-            if machine.walk(state, &blanks)?.is_ok_and(|end| machine.is_accepting(end)) {
-                bytes = blanks;
-            }
-        }
-        let is_plain = |&byte: &u8| (b' '..0x7F).contains(&byte) && !b"\"\\".contains(&byte);
-        let plain = bytes.iter().all(is_plain);
-        let bytes: Rc<[u8]> = bytes.into();
-        let mut at = Some(state);
-        for read in 0..=bytes.len() {
-            let Some(here) = at else { break };
-            let rest = Rest { bytes: Rc::clone(&bytes), read, plain };
-            search.texts.insert((language, here.number()), rest);
-            at = match bytes.get(read) {
-                Some(&byte) => machine.step(here, byte)?,
-                None => None,
-            };
-        }
-        Ok(Rest { bytes, read: 0, plain })
     }
 
     /// Bytes of a comma and the blanks of a layout behind it at least, wherever it stands.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::frame::{DONE, Frame, Owes, OwesId, Place};
 use super::needs::Search;
 use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
 use crate::names::NameId;
 use crate::node::NodeId;
 
@@ -18,7 +18,7 @@ const MEMBER: usize = 5;
 const ITEM: usize = 2;
 
 /// Steps taken to find how long a value is at least.
-const VALUE_STEPS: u64 = 20_000;
+const VALUE_STEPS: u64 = 200_000;
 
 /// Items by which each may be another kind of value.
 const ITEMS: u64 = 1_000;
@@ -139,6 +139,7 @@ impl Grown {
     fn rest_of_all(&mut self, parts: &[F], search: &mut Search) -> Result<usize, Error> {
         let (comma, colon) = (self.comma() - 1, self.colon() - 1);
         let (mut named, mut names_owed, mut members, mut least) = (0, 0, 0, 0);
+        let parts = &*self.with_sole_alternatives(parts);
         for &part in parts {
             match self.core.formulas.get(part).clone() {
                 Form::Atom(Atom::Owed(names)) => {
@@ -173,6 +174,43 @@ impl Grown {
             named = named.saturating_add(times(others, each) - spared);
         }
         Ok(least.max(named))
+    }
+
+    /// A conjunction, with alternatives of which only one goes with the names that are owed taken for
+    /// that one; names of several statements are owed together.
+    fn with_sole_alternatives(&mut self, parts: &[F]) -> Vec<F> {
+        let formulas = &self.core.formulas;
+        let mut parts = parts.to_vec();
+        let mut owed: Vec<NameId> = Vec::new();
+        let mut at = 0;
+        // Read again from the start whenever more is owed.
+        while let Some(&part) = parts.get(at) {
+            at += 1;
+            match formulas.get(part) {
+                Form::Atom(Atom::Owed(names)) if names.iter().any(|name| !owed.contains(name)) => {
+                    owed.extend(names.iter().copied());
+                    at = 0;
+                }
+                Form::Or(list) | Form::One(list) => {
+                    let goes = |&&one: &&F| !contradicts(formulas, one, &owed);
+                    let mut left = list.iter().filter(goes);
+                    if let (Some(&sole), None) = (left.next(), left.next()) {
+                        at -= 1;
+                        parts.remove(at);
+                        parts.extend(formulas.conjuncts(sole));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_owed = |&part: &F| matches!(formulas.get(part), Form::Atom(Atom::Owed(_)));
+        if parts.iter().filter(|part| is_owed(part)).count() > 1 {
+            owed.sort_unstable();
+            owed.dedup();
+            parts.retain(|part| !is_owed(part));
+            parts.push(self.core.formulas.atom(Atom::Owed(owed.into())));
+        }
+        parts
     }
 
     /// Bytes of so many more items.
@@ -274,7 +312,7 @@ impl Grown {
         Ok(least)
     }
 
-    /// Bytes of the shortest text of which a formula holds, before it is spelled.
+    /// Bytes of the shortest text of which a formula holds, as it is spelled.
     fn least_text(&mut self, texts: F, search: &mut Search) -> Result<usize, Error> {
         let Some(language) = self.core.language(texts)? else { return Ok(NEVER) };
         let start = formalm_automata::Machine::start(&**self.core.text(language));
@@ -312,12 +350,29 @@ impl Grown {
         let frame = Frame::Value { owes: self.parts.owes(owes), blanks: 0, below: DONE };
         let limit = search.limit;
         search.limit = limit.min(search.steps + VALUE_STEPS);
-        let found = self.least_length(Place { frame, record: UNRECORDED }, search);
+        let mut bound = 1;
+        let found = self.least_length(Place { frame, record: UNRECORDED }, &mut bound, search);
         search.limit = limit;
-        // Of what was not found in time, and of what there is not, no more is known.
-        let least = found.unwrap_or(None).unwrap_or(1).max(1);
+        let least = match found {
+            Ok(least) => least.unwrap_or(1),
+            // Not found in time.
+            Err(_) => bound,
+        };
+        let least = least.max(1);
         self.known.least.insert(value, least);
         least
+    }
+}
+
+/// Whether a formula asks that one of some names, which are owed, does not come.
+fn contradicts(formulas: &Formulas, id: F, owed: &[NameId]) -> bool {
+    match formulas.get(id) {
+        Form::Not(inner) => match formulas.get(*inner) {
+            Form::Atom(Atom::Owed(names)) => names.iter().all(|name| owed.contains(name)),
+            _ => false,
+        },
+        Form::And(list) => list.iter().any(|&one| contradicts(formulas, one, owed)),
+        _ => false,
     }
 }
 

@@ -17,7 +17,6 @@ use super::frame::{DONE, Frame, Mode, NamingId, Place, Reach};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::needs::Search;
-use super::scalars::is_blank;
 use super::{Grown, UNRECORDED};
 use crate::formula::{Atom, Form};
 
@@ -41,7 +40,7 @@ impl Grown {
             let (needed, allowed) = (least as u64, MAX_BYTES as u64);
             return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
         }
-        let found = match self.least_length(place, search) {
+        let found = match self.least_length(place, &mut 0, search) {
             Ok(Some(length)) => self.smallest(place, length, search),
             Ok(None) => {
                 debug_assert!(false, "a state that leads nowhere");
@@ -56,19 +55,23 @@ impl Grown {
         found
     }
 
-    /// How many bytes the shortest continuation has; `None` of a value that there is not.
+    /// How many bytes the shortest continuation has; `None` of a value that there is not. What is
+    /// known at the least as the search goes on is written to `bound`.
     pub(super) fn least_length(
         &mut self,
         start: Place,
+        bound: &mut usize,
         search: &mut Search,
     ) -> Result<Option<usize>, Error> {
         let mut read = FxHashMap::from_iter([(self.alike(start), 0)]);
         let mut open = BTreeMap::from([(0, vec![(start, 0)])]);
         while let Some(mut least) = open.first_entry() {
+            let all = *least.key();
             let Some((here, length)) = least.get_mut().pop() else {
                 least.remove();
                 continue;
             };
+            *bound = all;
             if self.is_end(here.frame) {
                 return Ok(Some(length));
             }
@@ -83,7 +86,9 @@ impl Grown {
                 if length + 1 < *before {
                     *before = length + 1;
                     let needed = self.needs(next.frame, Some((here.frame, least)), search)?;
-                    open.entry(length + 1 + needed).or_default().push((next, length + 1));
+                    // No byte brings the end nearer by more than itself.
+                    let all = all.max(length + 1 + needed);
+                    open.entry(all).or_default().push((next, length + 1));
                 }
             }
         }
@@ -170,8 +175,7 @@ impl Grown {
         let free = record == UNRECORDED;
         let only = match frame {
             Frame::Text { language, state, asked: NOT_ASKED, escape: Escape::None, .. } if free => {
-                let rest = self.rest_of_text(language, state, search)?;
-                rest.next()
+                Some(self.rest_of_text(language, state, search)?.next())
             }
             Frame::Object {
                 owes, mode: mode @ (Mode::First | Mode::After), blanks, below, ..
@@ -207,11 +211,33 @@ impl Grown {
             return Ok(set);
         }
         let laid_out = self.core.options.layout.is_some();
-        let spelled = matches!(frame, Frame::Text { .. } | Frame::Name { .. });
-        (0..=255)
-            .filter(|&byte| spelled || laid_out || !is_blank(byte))
-            .for_each(|byte| set.insert(byte));
+        match self.may_begin(frame) {
+            None => (0..=255).for_each(|byte| set.insert(byte)),
+            Some(bytes) => {
+                let blanks: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
+                bytes.iter().chain(blanks).for_each(|&byte| set.insert(byte));
+            }
+        }
         Ok(set)
+    }
+
+    /// Bytes that no other than blanks can take the place of; none where any may come.
+    fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
+        Some(match frame {
+            Frame::Text { .. } | Frame::Name { .. } => return None,
+            Frame::Object { mode, .. } => match mode {
+                Mode::First => b"\"}",
+                Mode::Next => b"\"",
+                Mode::Colon => b":",
+                Mode::Inside | Mode::After => b",}",
+            },
+            Frame::Array { mode: Mode::After, .. } => b",]",
+            Frame::Array { .. } => b"\"-0123456789[]fnt{",
+            Frame::Value { .. } => b"\"-0123456789[fnt{",
+            Frame::Number { .. } => b"+,-.0123456789E]e}",
+            Frame::Word { rest, .. } => &rest[..1],
+            Frame::Done => b"",
+        })
     }
 
     /// The quote, the bytes with which known names go on, and the smallest with which none does:

@@ -1,0 +1,177 @@
+//! Shortest texts as strings of JSON spell them: there a quote takes two bytes, and most control
+//! characters six.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use formalm_automata::spelling::Escapes;
+use formalm_automata::{Automaton, Error, Machine, StateId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Grown;
+use super::needs::Search;
+use crate::core::TextId;
+
+/// What is left of a shortest text once so much of it is read.
+#[derive(Clone)]
+pub(super) struct Rest {
+    /// Of each byte how many spelled ones are left with it, and the first of its own.
+    bytes: Rc<[(usize, u8)]>,
+    read: usize,
+}
+
+impl Rest {
+    /// Spelled bytes that are left.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.get(self.read).map_or(0, |byte| byte.0)
+    }
+
+    /// The next byte, the quote at the end.
+    pub(super) fn next(&self) -> u8 {
+        self.bytes.get(self.read).map_or(b'"', |byte| byte.1)
+    }
+}
+
+/// The first way found to a state, or all of them that are as short: from where, with which byte.
+type Ways = Vec<(StateId, u8)>;
+
+impl Grown {
+    /// The rest of a text that is spelled shortest, the smallest of several.
+    pub(super) fn rest_of_text(
+        &self,
+        language: TextId,
+        state: StateId,
+        search: &mut Search,
+    ) -> Result<Rest, Error> {
+        if let Some(known) = search.texts.get(&(language, state.number())) {
+            return Ok(known.clone());
+        }
+        let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
+        let mut text = machine.shortest(state)?;
+        if text.iter().any(|&byte| cost(byte, escapes) != 1) {
+            text = shortest(machine, state, escapes, search)?;
+        }
+        let mut left: usize = text.iter().map(|&byte| cost(byte, escapes)).sum();
+        let spelled = text.iter().map(|&byte| {
+            let all = left;
+            left -= cost(byte, escapes);
+            (all, (order(byte, escapes) >> 16) as u8)
+        });
+        let bytes: Rc<[(usize, u8)]> = spelled.collect();
+        let mut at = Some(state);
+        for read in 0..=bytes.len() {
+            let Some(here) = at else { break };
+            search.texts.insert((language, here.number()), Rest { bytes: Rc::clone(&bytes), read });
+            at = match text.get(read) {
+                Some(&byte) => machine.step(here, byte)?,
+                None => None,
+            };
+        }
+        Ok(Rest { bytes, read: 0 })
+    }
+}
+
+/// Bytes that a byte of a text is spelled in; the first of a character counts for all of one that
+/// is escaped.
+fn cost(byte: u8, escapes: Escapes) -> usize {
+    match byte {
+        b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
+        0..0x20 => 6,
+        0x80.. if escapes == Escapes::Ascii => match byte {
+            0x80..0xC0 => 0,
+            0xF0.. => 12,
+            _ => 6,
+        },
+        _ => 1,
+    }
+}
+
+/// Orders bytes as they are spelled, by the first three of these; the first is on top.
+fn order(byte: u8, escapes: Escapes) -> u32 {
+    let of = |bytes: [u8; 3]| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
+    let letter = match byte {
+        0x08 => b'b',
+        0x09 => b't',
+        0x0A => b'n',
+        0x0C => b'f',
+        0x0D => b'r',
+        b'"' | b'\\' => byte,
+        _ if cost(byte, escapes) == 1 => return of([byte, 0, 0]),
+        _ => return of([b'\\', b'u', byte]),
+    };
+    of([b'\\', letter, 0])
+}
+
+/// The text that is spelled shortest, the smallest of several.
+fn shortest(
+    machine: &Automaton,
+    start: StateId,
+    escapes: Escapes,
+    search: &mut Search,
+) -> Result<Vec<u8>, Error> {
+    let mut found: FxHashMap<u32, (usize, Ways)> = FxHashMap::default();
+    found.insert(start.number(), (0, Ways::new()));
+    let mut open = BTreeMap::from([(0, vec![start])]);
+    let mut ends: Vec<StateId> = Vec::new();
+    while let Some(mut least) = open.first_entry() {
+        let length = *least.key();
+        let Some(here) = least.get_mut().pop() else {
+            least.remove();
+            // States on the way to the end are all before it.
+            if !ends.is_empty() {
+                break;
+            }
+            continue;
+        };
+        if found.get(&here.number()).is_some_and(|known| known.0 < length) {
+            continue;
+        }
+        if machine.is_accepting(here) {
+            ends.push(here);
+            continue;
+        }
+        search.step()?;
+        for byte in 0..=255 {
+            let Some(next) = machine.step(here, byte)? else { continue };
+            let length = length + cost(byte, escapes);
+            let known = found.entry(next.number()).or_insert((usize::MAX, Ways::new()));
+            if length < known.0 {
+                *known = (length, vec![(here, byte)]);
+                open.entry(length).or_default().push(next);
+            } else if length == known.0 {
+                known.1.push((here, byte));
+            }
+        }
+    }
+    Ok(smallest(start, ends, &found, escapes))
+}
+
+/// The smallest text along the shortest ways from a state to one of some ends.
+fn smallest(
+    start: StateId,
+    ends: Vec<StateId>,
+    found: &FxHashMap<u32, (usize, Ways)>,
+    escapes: Escapes,
+) -> Vec<u8> {
+    let mut after: FxHashMap<u32, (u8, StateId)> = FxHashMap::default();
+    let mut left = ends;
+    let mut seen: FxHashSet<u32> = left.iter().map(|end| end.number()).collect();
+    while let Some(state) = left.pop() {
+        for &(before, byte) in found.get(&state.number()).map_or(&[][..], |known| &known.1) {
+            let way = after.entry(before.number()).or_insert((byte, state));
+            if order(byte, escapes) < order(way.0, escapes) {
+                *way = (byte, state);
+            }
+            if seen.insert(before.number()) {
+                left.push(before);
+            }
+        }
+    }
+    let mut text = Vec::new();
+    let mut state = start;
+    while let Some(&(byte, next)) = after.get(&state.number()) {
+        text.push(byte);
+        state = next;
+    }
+    text
+}
