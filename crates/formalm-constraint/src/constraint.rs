@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability, exact_only};
+use formalm_automata::{
+    Automaton, Error, KeyId, Keys, Machine, StateId, Viability, exact_only, outside_special,
+};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
@@ -259,7 +261,12 @@ impl<K: Keys> Constraint<K> {
         let Some(canonical) = &self.canonical else {
             return match self.keys.read_token(position.state, token_id, bytes)? {
                 Ok(state) => Ok(Position { state, last: NONE }),
-                Err(good) => Err(Refusal::NotViable { good }),
+                Err(good) => {
+                    // Of a special token there are no parts.
+                    let special = self.vocabulary.has_special();
+                    let good = if special { outside_special(&bytes[..good]) } else { good };
+                    Err(Refusal::NotViable { good })
+                }
             };
         };
         let before = (position.state, position.last);
@@ -272,12 +279,18 @@ impl<K: Keys> Constraint<K> {
         }
     }
 
-    /// The position after bytes without a token.
+    /// The position after bytes without a token. Special tokens in them are whole ones.
     ///
     /// # Errors
     ///
     /// A [`Refusal`]; always where tokens must be canonical.
     pub fn read_bytes(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+        let whole = if self.vocabulary.has_special() { outside_special(bytes) } else { bytes.len() };
+        let read = self.read_any(position, bytes)?;
+        if whole < bytes.len() { Err(Refusal::NotViable { good: whole }) } else { Ok(read) }
+    }
+
+    fn read_any(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
         if self.canonical.is_some() {
             return Err(Refusal::NoTokens);
         }
@@ -294,11 +307,11 @@ impl<K: Keys> Constraint<K> {
     ///
     /// A [`Refusal`].
     pub fn read_inside(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
-        let good = match self.read_bytes(position, bytes) {
+        let good = match self.read_any(position, bytes) {
             Err(Refusal::NotViable { good }) if !self.machine().is_exact() => good,
             other => return other,
         };
-        let Position { mut state, .. } = self.read_bytes(position, &bytes[..good])?;
+        let Position { mut state, .. } = self.read_any(position, &bytes[..good])?;
         for &byte in &bytes[good..] {
             let next = self.machine().step(state, byte)?;
             state = next.ok_or(Refusal::NotViable { good })?;

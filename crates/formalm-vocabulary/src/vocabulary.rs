@@ -21,6 +21,8 @@ pub struct Vocabulary {
     tables: Arc<Tables>,
     end_token_ids: Arc<[u32]>,
     fingerprint: Arc<str>,
+    /// Some special tokens have bytes.
+    special: bool,
 }
 
 #[derive(Debug)]
@@ -108,7 +110,19 @@ impl Vocabulary {
             fingerprint: fingerprint(&tokens, &ends).into(),
             end_token_ids: ends.into(),
             tokens: Arc::new(tokens),
+            special: false,
         })
+    }
+
+    /// The same of tokens among which special ones have bytes.
+    pub(crate) fn build_special(tokens: Tokens, ends: Vec<u32>) -> Result<Vocabulary, Error> {
+        Ok(Vocabulary { special: true, ..Vocabulary::build(tokens, ends)? })
+    }
+
+    /// Whether special tokens have bytes: [`Vocabulary::with_special`].
+    #[inline]
+    pub fn has_special(&self) -> bool {
+        self.special
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
