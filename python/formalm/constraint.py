@@ -8,9 +8,10 @@ from formalm import _core
 from formalm.automata import TokenAutomaton
 from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
-from formalm.errors import ArgumentError, TokenError
+from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages import Language, as_language
 from formalm.languages.report import Report, schemas_within
+from formalm.languages.special import spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
@@ -52,11 +53,14 @@ class Constraint:
     Raises
     ------
     LanguageError
-        If the language is empty, or a mark of a :class:`~formalm.Structure` is a special token.
+        If the language is empty, or a mark of a :class:`~formalm.Structure` has the name of a
+        special token in it as text; if it has a :class:`~formalm.SpecialToken` in it, beside the
+        byte that tells these, or tokens are to be canonical.
     LimitError
         If a limit is too small.
     VocabularyError
-        If tokens are to be canonical and the tokenizer is not one whose canonical tokens are known
+        If the language has a special token in it that the vocabulary has not, or that ends texts;
+        if tokens are to be canonical and the tokenizer is not one whose canonical tokens are known
         exactly.
 
     Examples
@@ -71,7 +75,7 @@ class Constraint:
     [1, 2, 3]
     """
 
-    __slots__ = ("_key", "core", "language", "vocabulary")
+    __slots__ = ("_key", "core", "language", "spelled", "vocabulary")
 
     # Whether a member can be a text of its own, rather than the rest of one.
     _begins = True
@@ -100,18 +104,29 @@ class Constraint:
         self.language = as_language(language)
         check_marks(self.language, vocabulary)
         self.vocabulary = vocabulary
+        self.spelled = spelled(self.language, vocabulary)
+        if self.has_special and tokenization == "canonical":
+            raise LanguageError(
+                "canonical tokens are known of texts, and the language has special tokens in it",
+                hint='use tokenization="all"',
+            )
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self._automaton(state_limit)
         limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
         encoder = vocabulary.encoder() if tokenization == "canonical" else None
         self.core = _core.Constraint(
             automaton,
-            vocabulary.core,
+            self.spelled.core,
             width=width,
             encoder=encoder,
             begins=self._begins,
             **limit,
         )
+
+    @property
+    def has_special(self) -> bool:
+        """Whether the language has special tokens in it; ``spelled`` has their bytes."""
+        return self.spelled is not self.vocabulary
 
     def _automaton(self, state_limit: int | None) -> _core.Automaton:
         return self.language.automaton(state_limit=state_limit)

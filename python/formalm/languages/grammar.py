@@ -31,7 +31,7 @@ class Grammar(Derivations):
         The grammar. It is read at once, so that mistakes show where they are written.
     syntax
         ``"lark"``: rules, terminals with patterns, flags and priorities, templates, ``%ignore``
-        and ``%import common``. ``"gbnf"``: the grammars of llama.cpp. ``"ebnf"``: those of ISO/IEC
+        and ``%import common``; ``<|name|>`` is a special token. ``"gbnf"``: the grammars of llama.cpp. ``"ebnf"``: those of ISO/IEC
         14977, or of the W3C if the first rule is written with ``::=``.
     lexing
         How a text is cut into lexemes. ``"longest"``: each lexeme is the longest of a terminal
@@ -245,6 +245,12 @@ class Grammar(Derivations):
         reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
         levels = None if self.indentation is None else self.indentation.described()
         return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels, embedded)
+
+    def special_tokens_written(self) -> list[str]:
+        """Names of special tokens in its own text; languages that it declares have theirs."""
+        if self.syntax != "lark" or "<" not in self.text:
+            return []
+        return _core.GrammarText.special_tokens(self.text)
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from formalm.automata.texts import text_bytes
+from formalm.automata.texts import shown_text, text_bytes
 from formalm.errors import ArgumentError, LanguageError, TokenError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Lexeme:
     @property
     def text(self) -> str:
         """The bytes as a text; what is not UTF-8 shows as U+FFFD."""
-        return self.data.decode(errors="replace")
+        return shown_text(self.data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +86,7 @@ class Tree:
     @property
     def text(self) -> str:
         """The same as a text; what is not UTF-8 shows as U+FFFD."""
-        return self.data.decode(errors="replace")
+        return shown_text(self.data)
 
     def walk(self) -> Iterator[Tree | Lexeme]:
         """The tree and everything in it, in the order of the text; what holds others first."""
