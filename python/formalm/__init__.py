@@ -98,7 +98,8 @@ _ROOMS = {
     " ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
-    " ParseFailure Parser Piece PythonType Regex Section SpecialToken Structure ToolCalls TypeScript",
+    " ParseFailure Parser Piece PythonType Regex Section SpecialToken Structure ToolCalls"
+    " TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

@@ -285,7 +285,8 @@ impl<K: Keys> Constraint<K> {
     ///
     /// A [`Refusal`]; always where tokens must be canonical.
     pub fn read_bytes(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
-        let whole = if self.vocabulary.has_special() { outside_special(bytes) } else { bytes.len() };
+        let whole =
+            if self.vocabulary.has_special() { outside_special(bytes) } else { bytes.len() };
         let read = self.read_any(position, bytes)?;
         if whole < bytes.len() { Err(Refusal::NotViable { good: whole }) } else { Ok(read) }
     }

@@ -53,7 +53,8 @@ impl Vocabulary {
             }));
         };
         if self.is_end(id) {
-            let message = format!("the special token {name:?} ends texts, so none goes on behind it");
+            let message =
+                format!("the special token {name:?} ends texts, so none goes on behind it");
             return Err(Error::new(message).hint(
                 "leave it out, since a member may always be followed by an end; or make the \
                  vocabulary with other end_token_ids",

@@ -65,7 +65,9 @@ class Plan:
 
     def draft(self, index: int) -> Draft:
         """The beginning of a text, settled if it is its end too."""
-        draft = Draft(self, index, None if self.stop is None else Scan(self.stop, special=self.special))
+        draft = Draft(
+            self, index, None if self.stop is None else Scan(self.stop, special=self.special)
+        )
         if self.target is not None:
             draft.matcher = self.target.matcher.fork()
             draft.owed = self.target.owed

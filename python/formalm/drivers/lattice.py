@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formalm.automata.texts import shown_text
 from formalm._core import Matcher
+from formalm.automata.texts import shown_text
 from formalm.drivers.roots import Root
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
@@ -86,8 +86,7 @@ def _settled(found: Tally, node: _Node) -> bool:
         return False
     if not node.matcher.is_finished:
         raise ArgumentError(
-            f"{shown_text(node.data)!r} begins another member, so that both can"
-            " happen at once",
+            f"{shown_text(node.data)!r} begins another member, so that both can happen at once",
             hint="event='complete'",
         )
     found.model[node.data].append(math.exp(node.logprob))

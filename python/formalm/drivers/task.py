@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.automata.texts import shown_text
 from formalm._core import Matcher
+from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root

@@ -31,8 +31,9 @@ class Grammar(Derivations):
         The grammar. It is read at once, so that mistakes show where they are written.
     syntax
         ``"lark"``: rules, terminals with patterns, flags and priorities, templates, ``%ignore``
-        and ``%import common``; ``<|name|>`` is a special token. ``"gbnf"``: the grammars of llama.cpp. ``"ebnf"``: those of ISO/IEC
-        14977, or of the W3C if the first rule is written with ``::=``.
+        and ``%import common``; ``<|name|>`` is a :class:`SpecialToken`. ``"gbnf"``: the grammars of
+        llama.cpp. ``"ebnf"``: those of ISO/IEC 14977, or of the W3C if the first rule is written
+        with ``::=``.
     lexing
         How a text is cut into lexemes. ``"longest"``: each lexeme is the longest of a terminal
         that may stand there; of terminals that match the same text, the one of higher priority,
@@ -43,7 +44,6 @@ class Grammar(Derivations):
     start
         The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
         rule of EBNF.
-
     indentation
         How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
         the first; None is not at all.
@@ -248,9 +248,8 @@ class Grammar(Derivations):
 
     def special_tokens_written(self) -> list[str]:
         """Names of special tokens in its own text; languages that it declares have theirs."""
-        if self.syntax != "lark" or "<" not in self.text:
-            return []
-        return _core.GrammarText.special_tokens(self.text)
+        written = self.syntax == "lark" and "<" in self.text
+        return _core.GrammarText.special_tokens(self.text) if written else []
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar

@@ -30,7 +30,7 @@ class Sources:
         self._parts = parts
         self._encoder: _core.Encoder | None = None
         self._spellings: Spellings | None = None
-        self._special: dict[tuple[str, ...], Self] = {}
+        self._special: dict[tuple[str, ...], Any] = {}
 
     @classmethod
     def from_tokenizer(cls, tokenizer: object, end_token_ids: EndTokens | None = None) -> Self:
@@ -262,10 +262,10 @@ def _named(
     if not isinstance(special_tokens, (Mapping, type(None))):
         kind = type(special_tokens).__name__
         raise VocabularyError(f"special tokens are ids by name, not {kind}")
-    named = list((special_tokens or {}).items())
+    named: list[tuple[Any, Any]] = list((special_tokens or {}).items())
     for name, token_id in named:
-        known = isinstance(name, str) and type(token_id) is int and 0 <= token_id < len(entries)
-        if not known or entries[token_id]:
+        known = type(token_id) is int and 0 <= token_id < len(entries)
+        if not isinstance(name, str) or not known or entries[token_id]:
             raise VocabularyError(
                 f"{name!r} names {token_id!r}, which is no id of a token without bytes"
             )

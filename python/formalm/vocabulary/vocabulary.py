@@ -194,7 +194,7 @@ class Vocabulary(CanonicalTokens):
             texts.
         """
         wanted = tuple(sorted(set(names)))
-        made = self._special.get(wanted)
+        made: Vocabulary | None = self._special.get(wanted)
         if made is None:
             while len(self._special) >= MOST_SPECIAL:
                 self._special.pop(next(iter(self._special)))

@@ -2,11 +2,11 @@
 
 use formalm_automata::{Error, Expression, Span, special_bytes};
 
+use super::Tree;
 use super::build::Build;
 use super::lark::{self, Reader};
 use super::order::{Kind, Ranked};
 use super::shape::Shape;
-use super::Tree;
 use crate::grammar::Terminal;
 
 /// The names of the special tokens in a text of Lark, in the order in which they are met.

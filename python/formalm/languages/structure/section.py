@@ -10,7 +10,13 @@ from typing import NamedTuple
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, as_language
 from formalm.languages.language import Language
-from formalm.languages.structure.marks import Mark, checked_mark, mark_bytes, mark_language
+from formalm.languages.structure.marks import (
+    Mark,
+    checked_mark,
+    find_mark,
+    mark_bytes,
+    mark_language,
+)
 
 __all__ = ["Piece", "Section", "check_triggers", "checked_sections", "one_of"]
 
@@ -27,8 +33,9 @@ class Section:
     language
         What stands behind the trigger: a language, a list of strings or a type.
     end
-        What ends the section, as the trigger does. Without one, the members of the language have to show
-        where they end, as objects of JSON do; otherwise texts may be read in several ways.
+        What ends the section, as the trigger begins it. Without one, the members of the language
+        have to show where they end, as objects of JSON do; otherwise texts may be read in several
+        ways.
 
     Raises
     ------
@@ -95,7 +102,7 @@ def check_triggers(triggers: tuple[Mark, ...]) -> None:
     """Refuse triggers that would not decide what comes next."""
     for one in triggers:
         for other in triggers:
-            if one != other and mark_bytes(one) in mark_bytes(other):
+            if one != other and find_mark(mark_bytes(other), mark_bytes(one)) >= 0:
                 raise LanguageError(
                     f"the trigger {one!r} occurs in the trigger {other!r}, which would never come",
                     hint="use the shorter trigger, and make the rest part of the sections",

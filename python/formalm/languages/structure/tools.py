@@ -104,7 +104,11 @@ class ToolCalls(Structure):
     def marks(self) -> tuple[Mark, ...]:
         """What the parts are told by: those of the format, and the marks of reasoning."""
         format = self.format
-        texts = (*super().marks, *format.parts, "" if format.separator is None else format.separator)
+        texts = (
+            *super().marks,
+            *format.parts,
+            "" if format.separator is None else format.separator,
+        )
         return tuple(dict.fromkeys(text for text in texts if text != ""))
 
     def value(self, text: str | bytes) -> object:
@@ -263,7 +267,11 @@ def _section(
         return Section(format.trigger, row(tail), format.end)
 
     def again(call: Language) -> Language:
-        return Combination("+", mark_language(joined("" if format.separator is None else format.separator, before)), call)
+        return Combination(
+            "+",
+            mark_language(joined("" if format.separator is None else format.separator, before)),
+            call,
+        )
 
     least, most = max(minimum - 1, 0), None if maximum is None else max(maximum - 1, 0)
     if required is None:
