@@ -11,6 +11,7 @@ mod automaton;
 mod certificate;
 mod contexts;
 mod core;
+mod counting;
 mod embedded;
 mod expected;
 mod firmness;
@@ -39,6 +40,7 @@ mod units;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
+pub use counting::{Lengths, tree_counts};
 pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;

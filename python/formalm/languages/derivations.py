@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from formalm import _core
-from formalm.automata.texts import text_bytes
+from formalm.automata.texts import checked_integer, counts_characters, text_bytes
 from formalm.errors import LimitError
 from formalm.languages.ambiguity import Ambiguity, ambiguity_of
 from formalm.languages.language import Language
@@ -22,6 +22,11 @@ __all__ = ["Derivations", "Expected"]
 
 # A notebook's colours may differ from the system's: take the page's, and an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
+
+
+#: Steps and lengths of counting trees.
+COUNT_STEPS = 100_000_000
+MOST_LENGTH = 100_000
 
 
 class Expected(NamedTuple):
@@ -164,6 +169,45 @@ class Derivations(Language):
         ('1+1+1', 2)
         """
         return ambiguity_of(self)
+
+    def tree_counts(
+        self, most: int, *, unit: str = "characters", step_limit: int = COUNT_STEPS
+    ) -> list[int | None]:
+        """How many trees there are of texts of each length up to ``most``; nothing is listed.
+
+        A text counts once for each of its trees, so that these are the numbers of members where no
+        text has several. None is without end: some text of that length has trees without end.
+
+        Parameters
+        ----------
+        most
+            The greatest length.
+        unit
+            ``"characters"`` or ``"bytes"``.
+        step_limit
+            Most steps; they are about the grammar's size times the square of ``most``.
+
+        Raises
+        ------
+        LanguageError
+            For terminals that look ahead, and where lexemes are the longest or the first, unless
+            lexemes side by side are certain to be read as those lexemes.
+        LimitError
+            If more steps are needed.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> Grammar('root ::= "(" root ")" root | ""', "gbnf").tree_counts(8)
+        [1, 0, 1, 0, 2, 0, 5, 0, 14]
+        >>> Grammar('root ::= root root | "a" | ""', "gbnf").tree_counts(1)
+        [None, None]
+        """
+        counted = checked_integer("most", most)
+        if counted > MOST_LENGTH:
+            raise LimitError("lengths", counted, MOST_LENGTH)
+        steps = checked_integer("step_limit", step_limit, least=1)
+        return self._core_trees().counts(counted, counts_characters(unit), steps)
 
     def to_svg(self, *, rules: Iterable[str] | None = None, part_limit: int = PART_LIMIT) -> str:
         """The rules as railroad diagrams, an SVG picture legible on light and on dark ground.
