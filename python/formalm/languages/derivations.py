@@ -7,12 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from formalm import _core
-from formalm.automata.texts import checked_integer, counts_characters, text_bytes
+from formalm.automata.texts import text_bytes
 from formalm.errors import LimitError
 from formalm.languages.ambiguity import Ambiguity, ambiguity_of
 from formalm.languages.language import Language
 from formalm.languages.railroads import picture
-from formalm.languages.trees import STEP_LIMIT, Tree, parsed
+from formalm.languages.trees import COUNT_STEPS, STEP_LIMIT, Tree, counted, parsed
 from formalm.pictures.railroad import PART_LIMIT
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ __all__ = ["Derivations", "Expected"]
 
 # A notebook's colours may differ from the system's: take the page's, and an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
-
-
-#: Steps and lengths of counting trees.
-COUNT_STEPS = 100_000_000
-MOST_LENGTH = 100_000
 
 
 class Expected(NamedTuple):
@@ -203,11 +198,7 @@ class Derivations(Language):
         >>> Grammar('root ::= root root | "a" | ""', "gbnf").tree_counts(1)
         [None, None]
         """
-        counted = checked_integer("most", most)
-        if counted > MOST_LENGTH:
-            raise LimitError("lengths", counted, MOST_LENGTH)
-        steps = checked_integer("step_limit", step_limit, least=1)
-        return self._core_trees().counts(counted, counts_characters(unit), steps)
+        return counted(self._core_trees(), most, unit, step_limit)
 
     def to_svg(self, *, rules: Iterable[str] | None = None, part_limit: int = PART_LIMIT) -> str:
         """The rules as railroad diagrams, an SVG picture legible on light and on dark ground.

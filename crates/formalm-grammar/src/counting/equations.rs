@@ -91,10 +91,15 @@ fn is_some(count: &Count) -> bool {
 }
 
 impl Equations {
-    /// The equations of what `start` derives; `lexemes` are the texts of the terminals by length.
-    pub(super) fn new(lowering: &Lowering, lexemes: Vec<Vec<Count>>, start: u32) -> Equations {
+    /// The equations of what `start` derives; `lexemes` are the texts of the
+    /// terminals by length, up to `most`.
+    pub(super) fn new(
+        lowering: &Lowering,
+        lexemes: Vec<Vec<Count>>,
+        start: u32,
+        most: usize,
+    ) -> Equations {
         let terminals = lexemes.len();
-        let most = lexemes.first().map_or(0, |one| one.len() - 1);
         let mut made = Equations {
             symbols: vec![Symbol::default(); lowering.symbols as usize],
             items: Vec::new(),

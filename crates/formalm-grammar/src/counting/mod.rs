@@ -86,7 +86,8 @@ pub fn tree_counts(
     }
     let start = (grammar.terminals.len() + grammar.start) as u32;
     let mut steps = Steps::new(lengths.steps);
-    let trees = Equations::new(&lowering, lexemes, start).solved(start, &mut steps, poll)?;
+    let trees =
+        Equations::new(&lowering, lexemes, start, lengths.most).solved(start, &mut steps, poll)?;
     Ok(match gap {
         None => trees,
         Some(gap) => {
