@@ -8,10 +8,10 @@ from formalm import _core
 from formalm.automata import TokenAutomaton
 from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
-from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.languages.report import Report, schemas_within
-from formalm.languages.special import spelled
+from formalm.languages.special import special_tokens_of, spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
@@ -55,7 +55,7 @@ class Constraint:
     LanguageError
         If the language is empty, or a mark of a :class:`~formalm.Structure` has the name of a
         special token in it as text; if it has a :class:`~formalm.SpecialToken` in it, beside the
-        byte that tells these, or tokens are to be canonical.
+        byte that tells these.
     LimitError
         If a limit is too small.
     VocabularyError
@@ -105,15 +105,12 @@ class Constraint:
         check_marks(self.language, vocabulary)
         self.vocabulary = vocabulary
         self.spelled = spelled(self.language, vocabulary)
-        if self.has_special and tokenization == "canonical":
-            raise LanguageError(
-                "canonical tokens are known of texts, and the language has special tokens in it",
-                hint='use tokenization="all"',
-            )
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self._automaton(state_limit)
         limit = {} if memory_limit_bytes is None else {"memory_limit_bytes": memory_limit_bytes}
         encoder = vocabulary.encoder() if tokenization == "canonical" else None
+        if encoder is not None and self.has_special:
+            vocabulary.check_special(special_tokens_of(self.language))
         self.core = _core.Constraint(
             automaton,
             self.spelled.core,

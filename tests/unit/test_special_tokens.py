@@ -115,8 +115,6 @@ def test_what_has_no_meaning_is_refused() -> None:
         (CALL + Literal("a")).reverse()
     with pytest.raises(LanguageError, match="UTF-8"):
         CALL.edits(1)
-    with pytest.raises(LanguageError, match="canonical"):
-        Constraint(CALL, VOCABULARY, tokenization="canonical")
     with pytest.raises(LanguageError, match="prompt"):
         Query(CALL + Literal("a"), given=CALL)
     model = TableModel(VOCABULARY, {}, default=np.full(len(TOKENS), 1 / len(TOKENS)))

@@ -37,7 +37,7 @@ impl Vocabulary {
         tokens.names.clone_from(&old.names);
         tokens.notes.clone_from(&old.notes);
         tokens.note(&lost, "that no UTF-8 has, never allowed beside special tokens");
-        Vocabulary::build_special(tokens, self.end_token_ids().to_vec())
+        self.build_special(tokens)
     }
 
     /// The id of a special token that may stand in a text.

@@ -21,8 +21,8 @@ pub struct Vocabulary {
     tables: Arc<Tables>,
     end_token_ids: Arc<[u32]>,
     fingerprint: Arc<str>,
-    /// Some special tokens have bytes.
-    special: bool,
+    /// The same without the bytes of special tokens, if some have them.
+    plain: Option<Arc<Vocabulary>>,
 }
 
 #[derive(Debug)]
@@ -110,19 +110,25 @@ impl Vocabulary {
             fingerprint: fingerprint(&tokens, &ends).into(),
             end_token_ids: ends.into(),
             tokens: Arc::new(tokens),
-            special: false,
+            plain: None,
         })
     }
 
-    /// The same of tokens among which special ones have bytes.
-    pub(crate) fn build_special(tokens: Tokens, ends: Vec<u32>) -> Result<Vocabulary, Error> {
-        Ok(Vocabulary { special: true, ..Vocabulary::build(tokens, ends)? })
+    /// This vocabulary with other bytes, where special tokens have some.
+    pub(crate) fn build_special(&self, tokens: Tokens) -> Result<Vocabulary, Error> {
+        let made = Vocabulary::build(tokens, self.end_token_ids().to_vec())?;
+        Ok(Vocabulary { plain: Some(Arc::new(self.clone())), ..made })
+    }
+
+    /// The same in which special tokens have no bytes.
+    pub fn plain(&self) -> &Vocabulary {
+        self.plain.as_deref().unwrap_or(self)
     }
 
     /// Whether special tokens have bytes: [`Vocabulary::with_special`].
     #[inline]
     pub fn has_special(&self) -> bool {
-        self.special
+        self.plain.is_some()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {

@@ -4,7 +4,7 @@
 //! piece may end there and the rest still be completed: then it does not matter which tokens the
 //! piece has, as the tokens of the next one are chosen anew.
 
-use formalm_automata::{Error, Machine, Resource, StateId};
+use formalm_automata::{Error, Machine, Resource, SPECIAL, StateId};
 use formalm_vocabulary::canonical::{MARKS, Mark, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -90,6 +90,44 @@ impl Pairs {
         }
     }
 
+    /// Special tokens that may stand here, at the end of a text, with the pairs behind them: those at
+    /// the beginning of a text with which some member goes on. Only one of them, if it is given.
+    pub(crate) fn behind_special<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        pair: Pair,
+        only: Option<u32>,
+    ) -> Result<Vec<(u32, Pair)>, Error> {
+        let mut list = self.all_behind_special(context, pair)?;
+        list.retain(|one| only.is_none_or(|only| one.0 == only));
+        let mut productive = Vec::with_capacity(list.len());
+        for one in list {
+            if self.is_productive(context, one.1)? {
+                productive.push(one);
+            }
+        }
+        Ok(productive)
+    }
+
+    fn all_behind_special<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        pair: Pair,
+    ) -> Result<Vec<(u32, Pair)>, Error> {
+        let (state, place) = self.parts(pair);
+        let splitter = context.encoder.splitter();
+        let mut list = Vec::new();
+        if context.special.is_empty() || !splitter.ends(place) {
+            return Ok(list);
+        }
+        for (token, bytes) in context.special {
+            if let Ok(next) = context.machine.walk(state, bytes)? {
+                list.push((*token, self.intern(next, splitter.start())?));
+            }
+        }
+        Ok(list)
+    }
+
     fn is_end<M: Machine>(&self, context: Context<'_, M>, pair: Pair) -> bool {
         let (state, place) = self.parts(pair);
         context.machine.is_accepting(state) && context.encoder.splitter().ends(place)
@@ -162,6 +200,7 @@ impl Pairs {
                 }
             }
         }
+        list.extend(self.all_behind_special(context, pair)?.into_iter().map(|one| one.1));
         Ok(list)
     }
 
@@ -215,7 +254,9 @@ impl Pairs {
                 self.learn(&layers);
                 return Ok(Some(layers));
             }
-            let (byte, next) = match first.take() {
+            let (byte, mut next) = match first.take() {
+                // Not the rest of a piece.
+                Some(SPECIAL) => return Ok(None),
                 Some(byte) => match context.machine.step(state, byte)? {
                     Some(next) => (byte, next),
                     None => return Ok(None),
@@ -225,7 +266,13 @@ impl Pairs {
                     None => return Ok(None),
                 },
             };
-            let layer = self.layer(context, &layers[last], (byte, next))?;
+            let layer = if byte == SPECIAL {
+                let Some(behind) = self.ahead_of_special(context, next)? else { return Ok(None) };
+                next = behind;
+                self.layer_behind_special(context, &layers[last], next)?
+            } else {
+                self.layer(context, &layers[last], (byte, next))?
+            };
             if layer.is_empty() {
                 return Ok(None);
             }
@@ -258,6 +305,38 @@ impl Pairs {
             }
         }
         Ok(layer)
+    }
+
+    /// Where a text that leads on to a member comes out of the special token that it is in.
+    fn ahead_of_special<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        mut state: StateId,
+    ) -> Result<Option<StateId>, Error> {
+        while let Some((byte, next)) = self.ahead(context, state)? {
+            if byte == SPECIAL {
+                return Ok(Some(next));
+            }
+            state = next;
+        }
+        Ok(None)
+    }
+
+    /// The way on behind a special token, where a text begins.
+    fn layer_behind_special<M: Machine>(
+        &mut self,
+        context: Context<'_, M>,
+        before: &[Way],
+        state: StateId,
+    ) -> Result<Vec<Way>, Error> {
+        let splitter = context.encoder.splitter();
+        let ends = |way: &Way| splitter.ends(self.parts(way.pair).1);
+        let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
+        let pair = self.intern(state, splitter.start())?;
+        if self.productive[pair as usize] == Known::No {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Way { pair, from, step: (SPECIAL, Mark::Piece), parted: true }])
     }
 
     fn is_goal<M: Machine>(&self, context: Context<'_, M>, way: &Way, parted: bool) -> bool {
@@ -364,6 +443,9 @@ impl Pairs {
         pair: Pair,
     ) -> Result<bool, Error> {
         if self.is_end(context, pair) {
+            return Ok(true);
+        }
+        if !self.behind_special(context, pair, None)?.is_empty() {
             return Ok(true);
         }
         for byte in context.machine.live_bytes(self.parts(pair).0)?.iter() {

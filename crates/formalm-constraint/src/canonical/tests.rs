@@ -91,7 +91,7 @@ proptest! {
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
         let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
-        let context = Context { machine: &machine, vocabulary: &vocabulary, encoder: &encoder };
+        let context = Context { machine: &machine, vocabulary: &vocabulary, encoder: &encoder, special: &[] };
         prop_assert!(encoder.passages(&vocabulary).is_some());
         let mut reaches = Reaches::default();
         let place = encoder.splitter().start();
