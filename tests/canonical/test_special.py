@@ -97,7 +97,7 @@ def test_grammars_have_them_too() -> None:
             assert [one for one in allowed if matcher.allows(one)] == allowed
             matcher.advance(token_id)
         assert matcher.is_accepting
-    assert constraint.report.is_exact
+    assert constraint.report.exact
 
 
 def test_texts_behind_are_texts_of_their_own() -> None:
