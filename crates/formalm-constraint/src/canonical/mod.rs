@@ -7,6 +7,7 @@
 //! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
 //! searches endless they are bounded, and what they leave open counts as possible and is counted.
 
+mod between;
 mod live;
 mod pairs;
 mod prompt;
