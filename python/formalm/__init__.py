@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from formalm.languages import PythonType as PythonType
     from formalm.languages import Regex as Regex
     from formalm.languages import Section as Section
+    from formalm.languages import SpecialToken as SpecialToken
     from formalm.languages import Structure as Structure
     from formalm.languages import ToolCalls as ToolCalls
     from formalm.languages import TypeScript as TypeScript
@@ -97,7 +98,8 @@ _ROOMS = {
     " ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
-    " ParseFailure Parser Piece PythonType Regex Section Structure ToolCalls TypeScript",
+    " ParseFailure Parser Piece PythonType Regex Section SpecialToken Structure ToolCalls"
+    " TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

@@ -93,6 +93,9 @@ class GrammarText:
     @staticmethod
     def inlined(text: str) -> list[tuple[str, str, tuple[int, int]]]:
         """Languages within the rules of a text of Lark: ``(name, text, span)``."""
+    @staticmethod
+    def special_tokens(text: str) -> list[str]:
+        """Names of the special tokens in a text of Lark."""
     def __new__(
         cls,
         text: str,
@@ -144,6 +147,8 @@ class Trees:
         may end and, if ``goes_on``, something may go on, where one of the terminals ``next`` comes;
         None is the end of the text.
         """
+    def counts(self, most: int, characters: bool, step_limit: int) -> list[int | None]:
+        """Numbers of texts with a tree, by length; None is without end."""
     def terminals(self) -> list[str]: ...
     def terminal_texts(self) -> list[bytes | None]: ...
     def ignored(self) -> list[int]: ...
@@ -300,6 +305,11 @@ class Vocabulary:
     def save(self) -> bytes: ...
     def with_end_token_ids(self, end_token_ids: Sequence[int]) -> Vocabulary:
         """The same tokens with other ends of text."""
+    def with_special(self, names: Sequence[str]) -> Vocabulary:
+        """The same for languages that have special tokens in them, which get bytes."""
+    @staticmethod
+    def special_bytes(name: str) -> bytes:
+        """The bytes that a special token gets."""
     def __len__(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes | None: ...
     def all_token_bytes(self) -> list[bytes | None]: ...

@@ -11,6 +11,7 @@ from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.languages.report import Report, schemas_within
+from formalm.languages.special import special_tokens_of, spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
@@ -52,11 +53,14 @@ class Constraint:
     Raises
     ------
     LanguageError
-        If the language is empty, or a mark of a :class:`~formalm.Structure` is a special token.
+        If the language is empty, or a mark of a :class:`~formalm.Structure` has the name of a
+        special token in it as text; if it has a :class:`~formalm.SpecialToken` in it, beside the
+        byte that tells these.
     LimitError
         If a limit is too small.
     VocabularyError
-        If tokens are to be canonical and the tokenizer is not one whose canonical tokens are known
+        If the language has a special token in it that the vocabulary has not, or that ends texts;
+        if tokens are to be canonical and the tokenizer is not one whose canonical tokens are known
         exactly.
 
     Examples
@@ -71,7 +75,7 @@ class Constraint:
     [1, 2, 3]
     """
 
-    __slots__ = ("_key", "core", "language", "vocabulary")
+    __slots__ = ("_key", "core", "language", "spelled", "vocabulary")
 
     # Whether a member can be a text of its own, rather than the rest of one.
     _begins = True
@@ -98,15 +102,23 @@ class Constraint:
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
                 raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
         self.language = as_language(language)
-        if self.language._parts:
+        if self.language.may_have_parts():
             check_marks(self.language, vocabulary)
         self.vocabulary = vocabulary
+        self.spelled = spelled(self.language, vocabulary)
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self._automaton(state_limit)
         encoder = vocabulary.encoder() if tokenization == "canonical" else None
+        if encoder is not None and self.has_special:
+            vocabulary.check_special(special_tokens_of(self.language))
         self.core = _core.Constraint(
-            automaton, vocabulary.core, memory_limit_bytes, width, encoder, self._begins
+            automaton, self.spelled.core, memory_limit_bytes, width, encoder, self._begins
         )
+
+    @property
+    def has_special(self) -> bool:
+        """Whether the language has special tokens in it; ``spelled`` has their bytes."""
+        return self.spelled is not self.vocabulary
 
     def _automaton(self, state_limit: int | None) -> _core.Automaton:
         return self.language.automaton(state_limit=state_limit)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
+from formalm.automata.texts import SPECIAL, shown_bytes, shown_text
 from formalm.languages.derivations import Derivations, Expected
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Explanation:
     token_id
         The token asked about.
     token
-        Its bytes; empty for a special token.
+        Its bytes; empty for a special token that the language does not name.
     viable_bytes
         How many of its bytes, from the first, some member goes on with.
     expected
@@ -130,7 +131,7 @@ class Matcher:
 
     @property
     def text(self) -> bytes:
-        """The bytes read so far."""
+        """The bytes read so far; special tokens as :attr:`formalm.SpecialToken.data`."""
         return self.core.text
 
     @property
@@ -187,22 +188,28 @@ class Matcher:
     def _sentence(
         self, token_id: int, refusal: str | None, viable: int, token: bytes, expected: bytes
     ) -> str:
-        wanted = f"expected is {_byte_set(expected)}" if expected else "nothing may follow"
+        named = _byte_set(expected)
+        if self.constraint.has_special and SPECIAL in expected:
+            named = " or ".join([*filter(None, [_byte_set(expected[:-1])]), "a special token"])
+        wanted = f"expected is {named}" if expected else "nothing may follow"
         if refusal == "ended":
             return f"token {token_id} is not allowed: an end token was read"
         if refusal == "special":
-            return f"token {token_id} is special: never allowed"
+            return f"token {token_id} is special, and the language does not name it"
         if refusal == "not a member":
             return f"the end is not allowed: the text is not in the language yet, {wanted}"
         if refusal == "not canonical":
             return f"{token!r} is not allowed: the tokenizer writes such texts in other tokens"
         if refusal is None and not token:
             return "the end is allowed: the text is in the language"
+        special = token.startswith(SPECIAL) and self.constraint.has_special
+        name = f"the special token {shown_text(token)!r}" if special else repr(token)
         if refusal is None:
-            return f"{token!r} is allowed: some member goes on with it"
-        read = (self.text + token[:viable])[-20:]
+            return f"{name} is allowed: some member goes on with it"
+        read = shown_bytes(self.text + token[:viable])[-20:]
         place = f"follow {read!r}" if read else "come first"
-        return f"{token!r} is not allowed: {token[viable : viable + 1]!r} cannot {place}, {wanted}"
+        what = "it" if special else repr(token[viable : viable + 1])
+        return f"{name} is not allowed: {what} cannot {place}, {wanted}"
 
     def __repr__(self) -> str:
         return f"<Matcher after {self.text!r}>"

@@ -108,6 +108,14 @@ def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
     ]
     told = run(str(file), "--max-bytes", "6", "--json", command="count").stdout
     assert json.loads(told) == {"counts": [1, 0, 1, 0, 2, 0, 5]}
+    trees = run(str(file), "--max-bytes", "30", "--json", "--trees", command="count").stdout
+    assert json.loads(trees)["counts"][30] == 9694845
+    endless = tmp_path / "endless.lark"
+    endless.write_text('start: start | "a"\n', encoding="utf-8")
+    lines = run(str(endless), "--max-bytes", "1", "--trees", command="count").stdout.splitlines()
+    assert lines == ["   0  0", "   1  without end"]
+    refused = run(str(file), "--trees", "--state-limit", "3", command="count")
+    assert refused.exit_code == 2
     for bound in ((), ("--max-bytes", "10")):
         drawn = run(str(file), "-n", "3", "--seed", "1", "--json", *bound, command="sample").stdout
         texts = [json.loads(one)["text"] for one in drawn.splitlines()]

@@ -83,7 +83,7 @@ def test_explanations() -> None:
         "b'.2' is allowed: some member goes on with it",
         "b'1' is allowed: some member goes on with it",
         "the end is not allowed: the text is not in the language yet, expected is b'.' b'0'-b'9'",
-        "token 5 is special: never allowed",
+        "token 5 is special, and the language does not name it",
     ]
     explanation = matcher.explain(2)
     assert (explanation.allowed, explanation.viable_bytes) == (True, 2)

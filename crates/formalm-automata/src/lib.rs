@@ -26,6 +26,7 @@ mod near;
 mod partition;
 mod prefixed;
 mod recognized;
+mod special;
 pub mod spelling;
 pub mod syntax;
 mod table;
@@ -51,6 +52,7 @@ pub use machine::{EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, al
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recognized::Recognizer;
+pub use special::{SPECIAL, outside_special, special_bytes};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 

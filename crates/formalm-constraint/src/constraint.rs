@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability, exact_only};
+use formalm_automata::{
+    Automaton, Error, KeyId, Keys, Machine, StateId, Viability, exact_only, outside_special,
+};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
@@ -118,8 +120,16 @@ impl<K: Keys> Constraint<K> {
     ) -> Result<Constraint<K>, Error> {
         let machine = &**keys.machine();
         exact_only(machine, "canonical tokens", "use tokenization=\"all\"")?;
-        let parts = (Arc::clone(&vocabulary), encoder);
-        let canonical = Canonical::new(&keys, parts, memory_limit_bytes, begins)?;
+        if vocabulary.has_special() && encoder.prepends_space() {
+            return Err(Error::Language {
+                message: "the tokenizer puts a space in front of texts, also behind the special \
+                          tokens that the language has in it"
+                    .to_owned(),
+                span: None,
+                hint: Some("use tokenization=\"all\"".to_owned()),
+            });
+        }
+        let canonical = Canonical::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begins)?;
         let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
         Ok(Constraint { canonical: Some(canonical), ..constraint })
     }
@@ -167,7 +177,7 @@ impl<K: Keys> Constraint<K> {
     /// [`Unfollowed`].
     pub fn start_after(&self, tokens: &[u32]) -> Result<Position, Unfollowed> {
         let Some(canonical) = &self.canonical else { return Ok(self.start()) };
-        let special = |&token: &u32| self.vocabulary.token_bytes(token).is_none();
+        let special = |&token: &u32| self.vocabulary.plain().token_bytes(token).is_none();
         let first = tokens.iter().rposition(special).map_or(0, |at| at + 1);
         match canonical.start_after(&self.keys, &tokens[first..]) {
             Ok((state, last)) => Ok(Position { state, last }),
@@ -262,25 +272,41 @@ impl<K: Keys> Constraint<K> {
         let Some(canonical) = &self.canonical else {
             return match self.keys.read_token(position.state, token_id, bytes)? {
                 Ok(state) => Ok(Position { state, last: NONE }),
-                Err(good) => Err(Refusal::NotViable { good }),
+                Err(good) => Err(self.not_viable(bytes, good)),
             };
         };
         let before = (position.state, position.last);
         if let Some(state) = canonical.step(&self.keys, before, token_id)? {
-            return Ok(Position { state, last: token_id });
+            // Behind a special token a text begins.
+            let is_text = self.vocabulary.plain().token_bytes(token_id).is_some();
+            return Ok(Position { state, last: if is_text { token_id } else { NONE } });
         }
         match self.machine().walk(canonical.machine_state(position.state), bytes)? {
             Ok(_) => Err(Refusal::NotCanonical),
-            Err(good) => Err(Refusal::NotViable { good }),
+            Err(good) => Err(self.not_viable(bytes, good)),
         }
     }
 
-    /// The position after bytes without a token.
+    /// The refusal of a token whose next byte leads to no member; of a special token there are no
+    /// parts.
+    fn not_viable(&self, bytes: &[u8], good: usize) -> Refusal {
+        let special = self.vocabulary.has_special();
+        Refusal::NotViable { good: if special { outside_special(&bytes[..good]) } else { good } }
+    }
+
+    /// The position after bytes without a token. Special tokens in them are whole ones.
     ///
     /// # Errors
     ///
     /// A [`Refusal`]; always where tokens must be canonical.
     pub fn read_bytes(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+        let whole =
+            if self.vocabulary.has_special() { outside_special(bytes) } else { bytes.len() };
+        let read = self.read_any(position, bytes)?;
+        if whole < bytes.len() { Err(Refusal::NotViable { good: whole }) } else { Ok(read) }
+    }
+
+    fn read_any(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
         if self.canonical.is_some() {
             return Err(Refusal::NoTokens);
         }
@@ -297,11 +323,11 @@ impl<K: Keys> Constraint<K> {
     ///
     /// A [`Refusal`].
     pub fn read_inside(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
-        let good = match self.read_bytes(position, bytes) {
+        let good = match self.read_any(position, bytes) {
             Err(Refusal::NotViable { good }) if !self.machine().is_exact() => good,
             other => return other,
         };
-        let Position { mut state, .. } = self.read_bytes(position, &bytes[..good])?;
+        let Position { mut state, .. } = self.read_any(position, &bytes[..good])?;
         for &byte in &bytes[good..] {
             let next = self.machine().step(state, byte)?;
             state = next.ok_or(Refusal::NotViable { good })?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, Keys, Machine, Viability};
+use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special};
 
 use crate::constraint::{Constraint, Position, Unfollowed};
 use crate::mask::{Words, patch};
@@ -323,6 +323,9 @@ impl<K: Keys> Matcher<K> {
             let Some(next) = machine.step(state, byte)? else { break };
             forced.push(byte);
             state = next;
+        }
+        if self.constraint.vocabulary().has_special() {
+            forced.truncate(outside_special(&forced));
         }
         Ok(forced)
     }

@@ -11,6 +11,7 @@ mod automaton;
 mod certificate;
 mod contexts;
 mod core;
+mod counting;
 mod embedded;
 mod expected;
 mod firmness;
@@ -41,12 +42,15 @@ mod units;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
+pub use counting::{Lengths, tree_counts};
 pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
 pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
-pub use text::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
+pub use text::{
+    Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with, special_tokens,
+};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]

@@ -21,17 +21,28 @@ pub(crate) fn merge(
 ) -> Vec<u32> {
     let edges = edges(productions, nullable, terminals, symbols);
     let mut merged: Vec<u32> = (0..symbols).collect();
-    let mut visits = vec![Visit::default(); symbols as usize];
+    for members in components(&edges) {
+        let Some(&first) = members.last() else { continue };
+        members.iter().for_each(|&one| merged[one as usize] = first);
+    }
+    merged
+}
+
+/// The strongly connected parts of a graph, each behind those that its edges lead to (Tarjan's
+/// algorithm); the last of a part is the one that was met first.
+pub(crate) fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut found = Vec::new();
+    let mut visits = vec![Visit::default(); edges.len()];
     let mut order = 0;
     let mut open: Vec<u32> = Vec::new();
     let mut path: Vec<(u32, usize)> = Vec::new();
-    for root in terminals..symbols {
+    for root in 0..edges.len() as u32 {
         if visits[root as usize].order == 0 {
             path.push((root, 0));
         }
         while let Some((symbol, at)) = path.last_mut() {
             let (here, next) = (*symbol as usize, *at);
-            if next == 0 {
+            if next == 0 && visits[here].order == 0 {
                 order += 1;
                 visits[here] = Visit { order, low: order, open: true };
                 open.push(here as u32);
@@ -51,17 +62,15 @@ pub(crate) fn merge(
                 visits[above as usize].low = visits[above as usize].low.min(visits[here].low);
             }
             if visits[here].low == visits[here].order {
-                while let Some(member) = open.pop() {
-                    visits[member as usize].open = false;
-                    merged[member as usize] = here as u32;
-                    if member == here as u32 {
-                        break;
-                    }
-                }
+                let from = open.iter().rposition(|&one| one as usize == here).unwrap_or(0);
+                let mut members = open.split_off(from);
+                members.reverse();
+                members.iter().for_each(|&one| visits[one as usize].open = false);
+                found.push(members);
             }
         }
     }
-    merged
+    found
 }
 
 fn edges(

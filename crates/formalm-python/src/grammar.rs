@@ -3,6 +3,7 @@
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{
     Embedded, Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, inlined, parse_with,
+    special_tokens,
 };
 use pyo3::prelude::*;
 
@@ -52,6 +53,12 @@ impl GrammarText {
         let found = inlined(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
         let all = found.into_iter();
         Ok(all.map(|one| (one.name, one.text, (one.span.start, one.span.end))).collect())
+    }
+
+    /// Names of the special tokens in a text of Lark.
+    #[staticmethod]
+    fn special_tokens(py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
+        special_tokens(text).map_err(|error| errors::failure(py, &error, Some(text)))
     }
 
     #[new]

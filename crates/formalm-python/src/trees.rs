@@ -1,14 +1,17 @@
 //! Trees of the members of grammars.
 
-use formalm_grammar::{Kind, Limits, Node, Part, Trees as Inner, ambiguity, parse_shaped};
+use formalm_grammar::{
+    Kind, Lengths, Limits, Node, Part, Trees as Inner, ambiguity, parse_shaped, tree_counts,
+};
 use num_bigint::BigUint;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::automaton::Automaton;
+use crate::automaton::{Automaton, unit};
 use crate::errors;
 use crate::grammar::GrammarText;
 use crate::machine::AnyMachine;
+use crate::patient::patient;
 
 /// A grammar as trees show it.
 #[pyclass(frozen, module = "formalm._core")]
@@ -77,6 +80,18 @@ impl Trees {
         let conflicts = found.conflicts.into_iter();
         let conflicts = conflicts.map(|one| (one.rules, one.goes_on, one.next, one.before));
         Ok((found.doubled, conflicts.collect()))
+    }
+
+    /// Numbers of texts with a tree, by length; `None` is without end.
+    fn counts(
+        &self,
+        py: Python<'_>,
+        most: usize,
+        characters: bool,
+        step_limit: u64,
+    ) -> PyResult<Vec<Option<BigUint>>> {
+        let lengths = Lengths { most, unit: unit(characters), steps: step_limit };
+        patient(py, |poll| tree_counts(self.inner.shaped(), lengths, poll))
     }
 
     /// Names of the terminals.

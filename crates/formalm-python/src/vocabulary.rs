@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::special_bytes;
 use formalm_vocabulary::{Error, Vocabulary as Inner};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -59,6 +60,17 @@ impl Vocabulary {
 
     fn with_end_token_ids(&self, py: Python<'_>, end_token_ids: Vec<u32>) -> PyResult<Vocabulary> {
         made(py, py.detach(|| self.inner.with_end_token_ids(end_token_ids)))
+    }
+
+    /// The same for languages that have special tokens in them, which get bytes.
+    fn with_special(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vocabulary> {
+        made(py, py.detach(|| self.inner.with_special(&names)))
+    }
+
+    /// The bytes that a special token gets.
+    #[staticmethod]
+    fn special_bytes<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &special_bytes(name))
     }
 
     fn __len__(&self) -> usize {

@@ -15,6 +15,7 @@ mod lengths;
 mod ragged;
 mod saved;
 mod signature;
+mod special;
 mod stays;
 mod strings;
 pub mod tokenizer;

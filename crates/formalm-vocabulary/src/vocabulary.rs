@@ -22,6 +22,8 @@ pub struct Vocabulary {
     tables: Arc<Tables>,
     end_token_ids: Arc<[u32]>,
     fingerprint: Arc<str>,
+    /// The same without the bytes of special tokens, if some have them.
+    plain: Option<Arc<Vocabulary>>,
 }
 
 #[derive(Debug)]
@@ -117,7 +119,25 @@ impl Vocabulary {
             fingerprint: fingerprint(&tokens, &ends).into(),
             end_token_ids: ends.into(),
             tokens: Arc::new(tokens),
+            plain: None,
         })
+    }
+
+    /// This vocabulary with other bytes, where special tokens have some.
+    pub(crate) fn build_special(&self, tokens: Tokens) -> Result<Vocabulary, Error> {
+        let made = Vocabulary::build(tokens, self.end_token_ids().to_vec())?;
+        Ok(Vocabulary { plain: Some(Arc::new(self.clone())), ..made })
+    }
+
+    /// The same in which special tokens have no bytes.
+    pub fn plain(&self) -> &Vocabulary {
+        self.plain.as_deref().unwrap_or(self)
+    }
+
+    /// Whether special tokens have bytes: [`Vocabulary::with_special`].
+    #[inline]
+    pub fn has_special(&self) -> bool {
+        self.plain.is_some()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {

@@ -6,7 +6,20 @@ from operator import index
 
 from formalm.errors import ArgumentError
 
-__all__ = ["as_text", "checked_integer", "counts_characters", "is_inclusion", "shown", "text_bytes"]
+__all__ = [
+    "SPECIAL",
+    "as_text",
+    "checked_integer",
+    "counts_characters",
+    "is_inclusion",
+    "shown",
+    "shown_bytes",
+    "shown_text",
+    "text_bytes",
+]
+
+#: The byte on both sides of the name of a special token.
+SPECIAL = b"\xfe"
 
 
 def text_bytes(text: str | bytes) -> bytes | None:
@@ -27,6 +40,22 @@ def as_text(data: bytes) -> str | bytes:
         return data.decode()
     except UnicodeDecodeError:
         return data
+
+
+def shown_bytes(data: bytes) -> bytes:
+    """Bytes in which special tokens are only their names."""
+    if SPECIAL not in data:
+        return data
+    pieces = data.split(SPECIAL)
+    # Names stand between a first and a second byte; one that has none is left as it is.
+    odd = len(pieces) % 2 == 0
+    shown = b"".join(pieces[: -1 if odd else len(pieces)])
+    return shown + SPECIAL + pieces[-1] if odd else shown
+
+
+def shown_text(data: bytes) -> str:
+    """The text to show: special tokens as their names, bytes that are not UTF-8 as U+FFFD."""
+    return shown_bytes(data).decode(errors="replace")
 
 
 def checked_integer(name: str, value: object, least: int = 0) -> int:

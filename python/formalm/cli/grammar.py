@@ -26,7 +26,6 @@ grammar = typer.Typer(help="Look at grammars.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(help="The text of a grammar.")]
 MaxBytes = Annotated[int, typer.Option(min=0, help="Members of at most so many bytes.")]
-StateLimit = Annotated[int, typer.Option(min=1, help="Most states to write out for that.")]
 
 
 @grammar.callback()
@@ -100,19 +99,35 @@ def count(
     file: File,
     options: GrammarOptions,
     max_bytes: MaxBytes = 16,
-    state_limit: StateLimit = 100_000,
+    state_limit: Annotated[
+        int | None, typer.Option(min=1, help="Most states to write out, 100,000 if not given.")
+    ] = None,
+    trees: Annotated[
+        bool, typer.Option("--trees", help="Count a member once for each of its trees.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Count the members of a grammar by their length in bytes."""
+    """Count the members of a grammar by their length in bytes, or their trees.
+
+    Trees are counted without writing members out: much longer ones, where each member has one.
+    """
     with reported(json):
-        counts = written_out(options.read(file), max_bytes, state_limit).counts(
-            max_bytes, unit="bytes"
-        )
+        read = options.read(file)
+        if trees:
+            if state_limit is not None:
+                raise ArgumentError("--state-limit is about members, and these are trees")
+            counts = read.tree_counts(max_bytes, unit="bytes")
+        else:
+            counts = [
+                *written_out(read, max_bytes, state_limit or 100_000).counts(
+                    max_bytes, unit="bytes"
+                )
+            ]
         if json:
             print_json({"counts": counts})
             return
         for length, number in enumerate(counts):
-            typer.echo(f"{length:4}  {number:,}")
+            typer.echo(f"{length:4}  {'without end' if number is None else f'{number:,}'}")
 
 
 def sample(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from formalm.automata.texts import SPECIAL, shown_text
 from formalm.languages.overview import Overview, overview
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def as_data(read: Grammar) -> dict[str, object]:
         "lexing": read.lexing,
         "empty_is_member": found.empty,
         "first_bytes": list(found.first_bytes),
-        "examples": [one if isinstance(one, str) else None for one in found.examples],
+        "examples": [None if one is None else _text(one) for one in found.examples],
         "ambiguity": {
             "excluded": ambiguity.is_excluded,
             "certain": ambiguity.is_certain,
@@ -65,8 +66,9 @@ def as_text(read: Grammar, rules: bool) -> str:
 def _beginnings(found: Overview) -> list[str]:
     lines = ["the empty text is a member"] if found.empty else []
     for byte, example in zip(found.first_bytes, found.examples, strict=True):
-        shown = "(no member found within the limits)" if example is None else repr(example)
-        lines.append(f"{chr(byte)!r:8} {shown}" if byte < 128 else f"byte {byte:02x}  {shown}")
+        shown = "(no member found within the limits)" if example is None else repr(_text(example))
+        begins = f"{chr(byte)!r:8}" if byte < 128 else f"byte {byte:02x} "
+        lines.append(f"{'special ' if byte == SPECIAL[0] else begins} {shown}")
     return lines
 
 
@@ -93,6 +95,10 @@ def _rules(read: Grammar) -> list[str]:
         empty = "; may be empty" if one.may_be_empty else ""
         lines.append(f"rule {one.name}: begins with {begins}{empty}")
     return lines
+
+
+def _text(member: str | bytes) -> str:
+    return member if isinstance(member, str) else shown_text(member)
 
 
 def _plain(value: object) -> object:

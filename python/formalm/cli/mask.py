@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from formalm.automata.texts import shown_text
 from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
 from formalm.errors import ArgumentError, FormalmError, LanguageError, TokenError
@@ -83,18 +84,18 @@ def _print(
     json: bool,
 ) -> None:
     allowed = matcher.allowed_token_ids().tolist()
-    tokens = [(token_id, vocabulary.token_bytes(token_id)) for token_id in allowed[:show]]
-    named = [
-        {"id": i, "text": None if t is None else t.decode(errors="replace")} for i, t in tokens
+    tokens = [
+        (token_id, matcher.constraint.spelled.token_bytes(token_id)) for token_id in allowed[:show]
     ]
+    named = [{"id": i, "text": None if t is None else shown_text(t)} for i, t in tokens]
     if json:
         print_json(
             {
-                "after": matcher.text.decode(errors="replace"),
+                "after": shown_text(matcher.text),
                 "viable": True,
                 "is_accepting": matcher.is_accepting,
                 "is_finished": matcher.is_finished,
-                "forced": matcher.forced_bytes().decode(errors="replace"),
+                "forced": shown_text(matcher.forced_bytes()),
                 "allowed": len(allowed),
                 "tokens": named,
                 "explanations": [

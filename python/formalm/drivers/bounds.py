@@ -23,7 +23,9 @@ import numpy as np
 
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.task import Task, Truncated
+from formalm.errors import LanguageError
 from formalm.languages import Language, Regex
+from formalm.languages.special import special_tokens_of
 from formalm.query.prefixes import anything
 
 __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
@@ -44,6 +46,12 @@ def event_language(language: Language, event: str, tokenization: str = "all") ->
     """The outputs that decide an event: members, or all that begin with or contain one."""
     if event == "complete":
         return language
+    if special_tokens_of(language):
+        raise LanguageError(
+            f"event={event!r} is about what stands around members too, which is any bytes, and the"
+            " language has special tokens in it",
+            hint="event='complete', and free_text() around what is looked for",
+        )
     rest = any_text() if tokenization == "canonical" else anything()
     extended = language + rest
     return extended if event == "prefix" else rest + extended

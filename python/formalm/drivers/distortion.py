@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
 from formalm.drivers.asking import asked_query, needs_an_end
@@ -180,7 +181,7 @@ def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distor
         else:
             notes.append("the model gives no probability to any canonical sequence")
     ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
-    texts = tuple(data.decode(errors="replace") for data in order)
+    texts = tuple(shown_text(data) for data in order)
     counts = (texts, shares, tuple(notes), session.forwards, None)
     return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts, status)
 

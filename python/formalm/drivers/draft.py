@@ -8,6 +8,7 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
+from formalm.automata.texts import shown_text
 from formalm.constraint import Matcher
 from formalm.drivers.finish import Finish
 from formalm.drivers.result import Generation, Reason
@@ -47,6 +48,7 @@ class Plan:
     """What all texts of one prompt have in common."""
 
     vocabulary: Vocabulary
+    """The one over which the language is read, whose special tokens may have bytes."""
     language: Language | None
     target: Target | None
     stop: Language | None
@@ -56,9 +58,16 @@ class Plan:
     budget_reason: Reason
     seed: int | None
 
+    @property
+    def special(self) -> bool:
+        """Whether special tokens may stand in the text."""
+        return self.target is not None and self.target.matcher.constraint.has_special
+
     def draft(self, index: int) -> Draft:
         """The beginning of a text, settled if it is its end too."""
-        draft = Draft(self, index, None if self.stop is None else Scan(self.stop))
+        draft = Draft(
+            self, index, None if self.stop is None else Scan(self.stop, special=self.special)
+        )
         if self.target is not None:
             draft.matcher = self.target.matcher.fork()
             draft.owed = self.target.owed
@@ -261,7 +270,7 @@ class Draft:
         # Where the text is empty, what would be in front of it may not be there.
         whole = not self.owed or (self.matcher is not None and self.matcher.is_accepting)
         is_accepting = whole and (language is None or language.matches(data))
-        text = data.decode(errors="replace")
+        text = shown_text(data)
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
         return Generation(
             text=text,

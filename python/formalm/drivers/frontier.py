@@ -55,7 +55,7 @@ class Frontier:
         prefixes = [root.token_ids for root in task.roots]
         budget = task.limits.state_bytes or STATE_BYTES
         self.positions = Positions(task.session, self.trie, prefixes, budget)
-        tokens = task.session.vocabulary.tokens()
+        tokens = task.constraint.spelled.tokens()
         self.unseen: dict[int, float] = {}
         self.best_unseen = -np.inf
         self._recent: Recent[tuple[Ids, Floats]] = Recent(RECENT_BYTES, children_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from formalm.automata.texts import shown_text
 from formalm.drivers.record import Origin, Record
 
 __all__ = ["Hit"]
@@ -57,4 +58,4 @@ class Hit:
     @property
     def completion(self) -> str:
         """The text after ``given``."""
-        return self.data[len(self.origin.given) :].decode(errors="replace")
+        return shown_text(self.data[len(self.origin.given) :])

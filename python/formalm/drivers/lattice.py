@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formalm._core import Matcher
+from formalm.automata.texts import shown_text
 from formalm.drivers.roots import Root
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
@@ -85,8 +86,7 @@ def _settled(found: Tally, node: _Node) -> bool:
         return False
     if not node.matcher.is_finished:
         raise ArgumentError(
-            f"{node.data.decode(errors='replace')!r} begins another member, so that both can"
-            " happen at once",
+            f"{shown_text(node.data)!r} begins another member, so that both can happen at once",
             hint="event='complete'",
         )
     found.model[node.data].append(math.exp(node.logprob))
@@ -115,7 +115,7 @@ def _children(task: Task, found: Tally, node: _Node, position: Position) -> list
         if not finished:
             found.lost.append(math.exp(reached))
         return []
-    spelled = task.session.vocabulary.token_bytes
+    spelled = task.constraint.spelled.token_bytes
     children = []
     for token_id, logprob in zip(ids.tolist(), logprobs.tolist(), strict=True):
         matcher = node.matcher.fork()

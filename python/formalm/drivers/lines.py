@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict, fields
 from typing import Any, NoReturn
 
+from formalm.automata.texts import shown_text
 from formalm.drivers.record import Record
 from formalm.errors import ArgumentError
 from formalm.languages import Edit
@@ -91,7 +92,7 @@ def read_line(line: str) -> Record:
     if row["kind"] not in KINDS:
         raise ArgumentError(f"record.kind is one of {', '.join(KINDS)}, not {row['kind']!r:.60}")
     row |= {name: _bytes(table, name) for name in BYTES}
-    if row["text"] != row["data"].decode(errors="replace"):
+    if row["text"] != shown_text(row["data"]):
         raise ArgumentError(f"record.text is not what record.data spells: {row['text']!r:.60}")
     row |= {name: tuple(_ids(table, name)) for name in IDS}
     row |= {name: _count(table, name, least) for name, least in COUNTS.items()}

@@ -84,7 +84,7 @@ class Readings:
 
     def __init__(self, frontier: Frontier, budget_bytes: int = FAN_BYTES) -> None:
         self.frontier = frontier
-        self.spelling = Spelling.of(frontier.task.session.vocabulary)
+        self.spelling = Spelling.of(frontier.task.constraint.spelled)
         self.length = array("i", [0] * len(frontier.trie))
         self.ends: dict[int, float] = {}
         self._children: dict[tuple[int, int], int] = {}

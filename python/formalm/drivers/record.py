@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 
+from formalm.automata.texts import shown_text
 from formalm.drivers.bounds import deciding_member
 from formalm.drivers.work import Work
 from formalm.errors import LanguageError, LimitError, VocabularyError
@@ -97,7 +98,7 @@ class Record:
     @property
     def completion(self) -> str:
         """The text after ``given``."""
-        return self.data[len(self.given) :].decode(errors="replace")
+        return shown_text(self.data[len(self.given) :])
 
     @property
     def suffix_logprob(self) -> float:
@@ -155,7 +156,7 @@ class Origin:
         return Record(
             self.kind,
             rank,
-            data.decode(errors="replace"),
+            shown_text(data),
             data,
             self.given,
             self.prompt_token_ids,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
@@ -180,7 +181,7 @@ def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...
         data = root.data + frontier.data(draw.node)
         samples.append(
             Sample(
-                data.decode(errors="replace"),
+                shown_text(data),
                 data,
                 root.given.decode(errors="replace"),
                 tuple(frontier.trie.path(draw.node)),

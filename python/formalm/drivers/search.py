@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Literal
 
+from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
@@ -163,7 +164,7 @@ class Search(Iterator[Hit]):
         self._task.covered = (self._task.covered or 0.0) + math.exp(found.logprob)
         data, origin = found.given + found.data, self._origin(found)
         return Hit(
-            text=data.decode(errors="replace"),
+            text=shown_text(data),
             logprob=found.logprob,
             rank=self.hits,
             given=origin.given.decode(errors="replace"),

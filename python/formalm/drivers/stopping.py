@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+from formalm.automata.texts import SPECIAL
 from formalm.errors import ArgumentError
 from formalm.languages import Choice, Language, Literal, as_language
 
@@ -39,10 +40,19 @@ class Scan:
 
     The first is the one that *ends* first; of several that end there, the longest. So the decision
     is final as soon as it can be made, and streaming need never take a text back.
+
+    Parameters
+    ----------
+    language
+        The stops.
+    special
+        Whether special tokens may stand in the text: a stop does not begin or end within one.
     """
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, *, special: bool = False) -> None:
         self._machine = language.automaton()
+        self._special = special
+        self._inside = False
         self._starts: list[int] = []
         self._read = 0
 
@@ -55,10 +65,13 @@ class Scan:
     def feed(self, data: bytes | bytearray) -> tuple[int, int] | None:
         """Read what was appended to ``data`` since; the first stop's start and end, or None."""
         for end in range(self._read + 1, len(data) + 1):
-            self._starts.append(end - 1)
+            was_inside = self._inside
+            self._inside ^= self._special and data[end - 1] == SPECIAL[0]
+            if not was_inside:
+                self._starts.append(end - 1)
             pieces = [(start, bytes(data[start:end])) for start in self._starts]
             for start, piece in pieces:
-                if self._machine.matches(piece):
+                if not self._inside and self._machine.matches(piece):
                     return start, end
             self._starts = [start for start, piece in pieces if self._machine.is_viable(piece)]
         self._read = len(data)

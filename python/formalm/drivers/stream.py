@@ -6,6 +6,7 @@ import codecs
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from formalm.automata.texts import shown_bytes
 from formalm.constraint import Constraint
 from formalm.drivers.batch import Sample, advance
 from formalm.drivers.prompts import Prompt
@@ -116,12 +117,12 @@ class Stream:
         shown = 0
         for _ in advance(session, [self._sample], 1):
             safe = max(shown, draft.safe_length)
-            piece = decoder.decode(bytes(draft.data[shown:safe]))
+            piece = decoder.decode(shown_bytes(bytes(draft.data[shown:safe])))
             shown = safe
             if piece:
                 self._read(piece)
                 yield piece
-        rest = decoder.decode(bytes(draft.data[shown:]), True)
+        rest = decoder.decode(shown_bytes(bytes(draft.data[shown:])), True)
         if rest:
             self._read(rest)
             yield rest

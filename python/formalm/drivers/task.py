@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm._core import Matcher
+from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
@@ -93,7 +94,7 @@ class Task:
 
     def keeps(self, data: bytes) -> bool:
         """Whether the query's own function lets a member count; those it drops are counted."""
-        if self.keep is None or self.keep(data.decode(errors="replace")):
+        if self.keep is None or self.keep(shown_text(data)):
             return True
         self.dropped += 1
         return False

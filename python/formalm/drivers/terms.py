@@ -102,10 +102,9 @@ def prepare(
             except TokenError as error:
                 hint = error.hint if terms.heal else HEAL
                 raise TokenError(f"{name}: {error.message}", hint=hint) from None
+        read = vocabulary if constraint is None else constraint.spelled
         budget, reason = _budget(session, len(prefix), terms.max_tokens, name)
-        plans.append(
-            Plan(vocabulary, language, target, stops, steering, prefix, budget, reason, seed)
-        )
+        plans.append(Plan(read, language, target, stops, steering, prefix, budget, reason, seed))
     if steering is not None and constraint is not None:
         # The least budget is the one that may be too small.
         steering.check(constraint.matcher(), min(plan.budget for plan in plans))

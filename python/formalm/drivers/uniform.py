@@ -38,6 +38,12 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
     Truncated
         If a limit is reached, or at the end if the model's context left something out.
     """
+    if walks.task.constraint.has_special:
+        raise ArgumentError(
+            "target='uniform' writes texts in the tokenizer's tokens, and the language has special"
+            " tokens in it",
+            hint="draw texts of a language without them, or from the model",
+        )
     roots = walks.task.roots
     nodes = [drawn_root(walks, random_numbers(seed, number)) for number in range(count)]
     vocabulary = walks.task.session.vocabulary

@@ -17,6 +17,7 @@ from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
 from formalm.languages.schema_comparison import Comparison
 from formalm.languages.schema_notes import SchemaNote, SchemaPath
+from formalm.languages.special import SpecialToken
 from formalm.languages.structure import (
     Call,
     CallFormat,
@@ -63,6 +64,7 @@ __all__ = [
     "SchemaNote",
     "SchemaPath",
     "Section",
+    "SpecialToken",
     "Structure",
     "TokenGroup",
     "ToolCalls",

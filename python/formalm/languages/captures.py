@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from formalm import _core
+from formalm.automata.texts import shown_text
 from formalm.errors import ArgumentError
 
 __all__ = ["STEP_LIMIT", "Captures", "Group", "captures_of"]
@@ -100,7 +101,7 @@ class Captures:
         if span is None:
             return default
         piece = self.text[span[0] : span[1]]
-        return piece if isinstance(piece, str) else piece.decode(errors="replace")
+        return piece if isinstance(piece, str) else shown_text(piece)
 
     def __repr__(self) -> str:
         return f"<Captures of {self.text!r}: {self.groups()!r}>"

@@ -22,6 +22,7 @@ from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
+from formalm.languages.special import SpecialToken
 from formalm.languages.table import Table
 
 __all__ = ["from_data", "to_data"]
@@ -256,6 +257,7 @@ def _grammar(table: Table, _kind: str) -> Language:
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Regex: _regex_data,
     Choice: lambda language: {"kind": "choice", "texts": [*map(text_data, language.texts)]},
+    SpecialToken: lambda language: {"kind": "special_token", "name": language.name},
     Literal: lambda language: {"kind": "literal", "text": text_data(language._arguments[0])},
     Combination: _combination_data,
     Repetition: _repetition_data,
@@ -268,6 +270,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
 _READERS: dict[str, Callable[[Table, str], Language]] = {
     "regex": _regex,
     "choice": lambda table, _: Choice([_text(value, at) for at, value in table.items("texts")]),
+    "special_token": lambda table, _: SpecialToken(table.take("name", str)),
     "literal": lambda table, _: Literal(
         _text(table.take("text", (str, dict)), f"{table.where}.text")
     ),

@@ -12,7 +12,7 @@ from formalm.errors import LimitError
 from formalm.languages.ambiguity import Ambiguity, ambiguity_of
 from formalm.languages.language import Language
 from formalm.languages.railroads import picture
-from formalm.languages.trees import STEP_LIMIT, Tree, parsed
+from formalm.languages.trees import COUNT_STEPS, STEP_LIMIT, Tree, counted, parsed
 from formalm.pictures.railroad import PART_LIMIT
 
 if TYPE_CHECKING:
@@ -164,6 +164,41 @@ class Derivations(Language):
         ('1+1+1', 2)
         """
         return ambiguity_of(self)
+
+    def tree_counts(
+        self, most: int, *, unit: str = "characters", step_limit: int = COUNT_STEPS
+    ) -> list[int | None]:
+        """How many trees there are of texts of each length up to ``most``; nothing is listed.
+
+        A text counts once for each of its trees, so that these are the numbers of members where no
+        text has several. None is without end: some text of that length has trees without end.
+
+        Parameters
+        ----------
+        most
+            The greatest length.
+        unit
+            ``"characters"`` or ``"bytes"``.
+        step_limit
+            Most steps; they are about the grammar's size times the square of ``most``.
+
+        Raises
+        ------
+        LanguageError
+            For terminals that look ahead, and where lexemes are the longest or the first, unless
+            lexemes side by side are certain to be read as those lexemes.
+        LimitError
+            If more steps are needed.
+
+        Examples
+        --------
+        >>> from formalm import Grammar
+        >>> Grammar('root ::= "(" root ")" root | ""', "gbnf").tree_counts(8)
+        [1, 0, 1, 0, 2, 0, 5, 0, 14]
+        >>> Grammar('root ::= root root | "a" | ""', "gbnf").tree_counts(1)
+        [None, None]
+        """
+        return counted(self._core_trees(), most, unit, step_limit)
 
     def to_svg(self, *, rules: Iterable[str] | None = None, part_limit: int = PART_LIMIT) -> str:
         """The rules as railroad diagrams, an SVG picture legible on light and on dark ground.

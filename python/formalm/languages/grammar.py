@@ -31,8 +31,9 @@ class Grammar(Derivations):
         The grammar. It is read at once, so that mistakes show where they are written.
     syntax
         ``"lark"``: rules, terminals with patterns, flags and priorities, templates, ``%ignore``
-        and ``%import common``. ``"gbnf"``: the grammars of llama.cpp. ``"ebnf"``: those of ISO/IEC
-        14977, or of the W3C if the first rule is written with ``::=``.
+        and ``%import common``; ``<|name|>`` is a :class:`SpecialToken`. ``"gbnf"``: the grammars of
+        llama.cpp. ``"ebnf"``: those of ISO/IEC 14977, or of the W3C if the first rule is written
+        with ``::=``.
     lexing
         How a text is cut into lexemes. ``"longest"``: each lexeme is the longest of a terminal
         that may stand there; of terminals that match the same text, the one of higher priority,
@@ -43,7 +44,6 @@ class Grammar(Derivations):
     start
         The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
         rule of EBNF.
-
     indentation
         How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
         the first; None is not at all.
@@ -245,6 +245,11 @@ class Grammar(Derivations):
         reading, start = (None if one is None else str(one) for one in self._arguments[2:4])
         levels = None if self.indentation is None else self.indentation.described()
         return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels, embedded)
+
+    def special_tokens_written(self) -> list[str]:
+        """Names of special tokens in its own text; languages that it declares have theirs."""
+        written = self.syntax == "lark" and "<" in self.text
+        return _core.GrammarText.special_tokens(self.text) if written else []
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar

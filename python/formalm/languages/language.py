@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.automata.texts import text_bytes
+from formalm.automata.texts import shown_text, text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
 from formalm.languages.captures import STEP_LIMIT, Captures, Group, captures_of
 from formalm.languages.combining import Combining
@@ -24,7 +24,8 @@ __all__ = ["Language", "text_bytes"]
 MAX_DEPTH = 200
 
 #: Types of arguments that are no languages, and can be hashed when that is asked for.
-PLAIN = frozenset((str, bytes, int, bool, tuple, type(None)))
+ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
+PLAIN = ATOMS | {tuple}
 
 
 class Language(Members, Combining, ABC):
@@ -267,13 +268,25 @@ class Language(Members, Combining, ABC):
         if not isinstance(text, (str, bytes)):
             raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
         if all(group.name is None for group in self.groups):
-            return text if isinstance(text, str) else text.decode(errors="replace")
+            return text if isinstance(text, str) else shown_text(text)
         found = self.captures(text)
         if found is None:
             raise TokenError(
                 "a text that is not a member stands for nothing", hint="ask matches(text) first"
             )
         return found.groupdict()
+
+    def may_have_parts(self) -> bool:
+        """Whether it is made of more than plain values: with languages or marks in it, that is."""
+        return any(
+            type(one) not in PLAIN
+            or (type(one) is tuple and any(type(inner) not in ATOMS for inner in one))
+            for one in self._arguments
+        )
+
+    def special_tokens_written(self) -> Sequence[str]:
+        """Names of special tokens in its own text; parts of it have theirs."""
+        return ()
 
     def parts(self) -> PartialJson | None:
         """A new reader of texts that are still being written; None if they have no parts."""

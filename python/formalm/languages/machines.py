@@ -135,6 +135,8 @@ def either(left: Positions, right: Positions) -> Positions:
 
 def filtered(language: Combination, state_limit: int | None) -> _core.Automaton | None:
     """The machine of an intersection or difference in which all but one language are regular."""
+    from formalm.languages.choice import Choice
+
     operands = language.operands
     others = [part for part in operands if not part.is_regular]
     if language.operator == "~":
@@ -145,7 +147,9 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
         refuse("what is not in {0} is not known", others)
     regular = [part for part in operands if part.is_regular]
     if language.operator == "-":
-        regular = [~part for part in regular]
+        # Not their complements, which have texts only: members may be other bytes.
+        every = Choice([bytes([byte]) for byte in range(256)]).star()
+        regular = [every - part for part in regular]
     beside = reduce(lambda left, right: left & right, regular)
     # Written out to count: what is left for each state depends on them all.
     beside.to_automaton(state_limit=FILTER_STATES)

@@ -9,6 +9,7 @@ from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import as_language
 from formalm.languages.choice import Literal
 from formalm.languages.language import Language, text_bytes
+from formalm.languages.special import special_tokens_of
 
 __all__ = ["Reversed", "Rewritten"]
 
@@ -58,6 +59,8 @@ class Reversed(Language):
 
     def __init__(self, language: Language) -> None:
         super().__init__(language)
+        if special_tokens_of(language):
+            raise LanguageError("special tokens in a language cannot be read from right to left")
         self.expression()
 
     @property

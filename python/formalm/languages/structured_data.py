@@ -8,7 +8,8 @@ from formalm.errors import ArgumentError
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language
 from formalm.languages.schema_options import OPTIONS
-from formalm.languages.structure import CallFormat, Section, Structure, ToolCalls
+from formalm.languages.special import SpecialToken
+from formalm.languages.structure import CallFormat, Mark, Section, Structure, ToolCalls
 from formalm.languages.table import Table
 from formalm.languages.typescript import TypeScript
 
@@ -62,21 +63,46 @@ def _typescript(table: Table, _kind: str) -> Language:
     return TypeScript(text, root=root, closed=table.take("closed", bool, True), **_options(table))
 
 
+def _mark_data(mark: Mark) -> object:
+    """A text as itself, a special token as a table with its name, several as a list."""
+    if isinstance(mark, tuple):
+        return [_mark_data(one) for one in mark]
+    return mark if isinstance(mark, str) else {"special": mark.name}
+
+
+def _mark(value: object, where: str) -> Any:
+    if isinstance(value, list):
+        return tuple(_mark(one, f"{where}[{at}]") for at, one in enumerate(value))
+    if isinstance(value, str):
+        return value
+    table = Table(value, where)
+    token = SpecialToken(table.take("special", str))
+    table.close()
+    return token
+
+
+def _take_mark(table: Table, key: str, default: Any = ...) -> Any:
+    return _mark(table.take(key, (str, dict, list), default), f"{table.where}.{key}")
+
+
 def _around_data(language: Structure) -> dict[str, Any]:
     return {
         "free": None if language.free else False,
-        "reasoning": None if language.reasoning is None else list(language.reasoning),
+        "reasoning": None if language.reasoning is None else [*map(_mark_data, language.reasoning)],
         "opened": True if language.opened else None,
     }
 
 
 def _around(table: Table) -> dict[str, Any]:
     marks = table.take("reasoning", list, None)
+    where = f"{table.where}.reasoning"
     return {
         "minimum": table.take("minimum", int, 0),
         "maximum": table.take("maximum", int, None),
         "free": table.take("free", bool, True),
-        "reasoning": None if marks is None else tuple(marks),
+        "reasoning": None
+        if marks is None
+        else tuple(_mark(one, f"{where}[{at}]") for at, one in enumerate(marks)),
         "opened": table.take("opened", bool, False),
     }
 
@@ -89,7 +115,11 @@ def _structure_data(language: Any) -> dict[str, Any]:
     from formalm.languages.data import to_data
 
     sections = [
-        {"trigger": one.trigger, "language": to_data(one.language), "end": one.end}
+        {
+            "trigger": _mark_data(one.trigger),
+            "language": to_data(one.language),
+            "end": _mark_data(one.end),
+        }
         for one in language.sections
     ]
     counts = _counts_data(language.minimum, language.maximum)
@@ -100,7 +130,7 @@ def _structure(table: Table, _kind: str) -> Language:
     sections = []
     for where, value in table.items("sections"):
         one = Table(value, where)
-        trigger, end = one.take("trigger", str), one.take("end", str, "")
+        trigger, end = _take_mark(one, "trigger"), _take_mark(one, "end", "")
         sections.append(Section(trigger, one.language("language"), end))
         one.close()
     return Structure(sections, **_around(table))
@@ -113,7 +143,11 @@ def _tools_data(language: Any) -> dict[str, Any]:
     return {
         "kind": "tool_calls",
         "tools": [{"name": name, "arguments": to_data(one)} for name, one in tools],
-        "format": {key: value for key, value in vars(written).items() if value not in ("", None)},
+        "format": {
+            key: _mark_data(value)
+            for key, value in vars(written).items()
+            if value is not None and value != ""
+        },
         **_counts_data(minimum, maximum),
         "required": required,
         **_around_data(language),
@@ -130,9 +164,9 @@ def _tools(table: Table, _kind: str) -> Language:
         tools[name] = one.language("arguments")
         one.close()
     written = Table(table.take("format", dict), f"{table.where}.format")
-    texts = {name: written.take(name, str, "") for name in ("begin", "end")}
-    separator = written.take("separator", str, None)
-    chosen = CallFormat(written.take("call", str), separator=separator, **texts)
+    texts = {name: _take_mark(written, name, "") for name in ("begin", "end")}
+    separator = _take_mark(written, "separator") if "separator" in written.left else None
+    chosen = CallFormat(_take_mark(written, "call"), separator=separator, **texts)
     written.close()
     required = table.take("required", str, None)
     return ToolCalls(tools, chosen, required=required, **_around(table))

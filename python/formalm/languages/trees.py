@@ -5,18 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from formalm.automata.texts import text_bytes
-from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.automata.texts import (
+    checked_integer,
+    counts_characters,
+    shown_text,
+    text_bytes,
+)
+from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from formalm import _core
 
-__all__ = ["STEP_LIMIT", "Lexeme", "Tree", "parsed"]
+__all__ = ["COUNT_STEPS", "STEP_LIMIT", "Lexeme", "Tree", "counted", "parsed"]
 
 #: Most steps of one parse.
 STEP_LIMIT = 20_000_000
+
+#: Most steps of counting trees, and the greatest length.
+COUNT_STEPS = 100_000_000
+MOST_LENGTH = 100_000
 
 #: What the core writes of a tree: name, rule, children, span, kept, ways.
 Branch: TypeAlias = "tuple[str | None, str | None, int, tuple[int, int], bool, int | None]"
@@ -46,7 +55,7 @@ class Lexeme:
     @property
     def text(self) -> str:
         """The bytes as a text; what is not UTF-8 shows as U+FFFD."""
-        return self.data.decode(errors="replace")
+        return shown_text(self.data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +95,7 @@ class Tree:
     @property
     def text(self) -> str:
         """The same as a text; what is not UTF-8 shows as U+FFFD."""
-        return self.data.decode(errors="replace")
+        return shown_text(self.data)
 
     def walk(self) -> Iterator[Tree | Lexeme]:
         """The tree and everything in it, in the order of the text; what holds others first."""
@@ -139,6 +148,15 @@ class Tree:
 
 def _shown(one: Lexeme) -> str:
     return f"{one.terminal} {one.text!r}" if one.terminal[:1] not in "\"'" else one.terminal
+
+
+def counted(trees: _core.Trees, most: int, unit: str, step_limit: int) -> list[int | None]:
+    """Numbers of trees by the length of their texts."""
+    length = checked_integer("most", most)
+    if length > MOST_LENGTH:
+        raise LimitError("lengths", length, MOST_LENGTH)
+    steps = checked_integer("step_limit", step_limit, least=1)
+    return trees.counts(length, counts_characters(unit), steps)
 
 
 def parsed(

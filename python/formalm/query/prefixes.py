@@ -8,6 +8,7 @@ from functools import lru_cache
 from formalm.constraint import Constraint
 from formalm.errors import LanguageError, LimitError
 from formalm.languages import Choice, Language, Parser
+from formalm.languages.special import special_tokens_of
 from formalm.query.states import States
 from formalm.vocabulary import Vocabulary
 
@@ -46,7 +47,14 @@ def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_L
             if good < len(text):
                 raise _mismatch(text, good)
         return
-    left, right = (States(Constraint(one, byte_vocabulary())) for one in (given, language))
+    vocabulary = byte_vocabulary()
+    names = special_tokens_of(language)
+    if names:
+        # No text has them, but the language is read over a vocabulary that does.
+        ids = {name: 256 + number for number, name in enumerate(names)}
+        tokens = [*vocabulary.tokens(), *(None for _ in names)]
+        vocabulary = Vocabulary.from_tokens(tokens, special_tokens=ids)
+    left, right = (States(Constraint(one, vocabulary)) for one in (given, language))
     start = (left.after(b""), right.after(b""))
     seen = {start}
     queue = deque([(start, b"")])

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
+from formalm.errors import LanguageError
 from formalm.languages import Language, Region, as_language
 from formalm.languages import Literal as LiteralText
+from formalm.languages.special import special_tokens_of
 from formalm.query.checks import check_query
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
@@ -129,6 +131,11 @@ class Query:
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         check_query(self)
         self._kept.machine()  # what cannot be combined or built is refused here
+        if self.given is not None and special_tokens_of(self.given):
+            raise LanguageError(
+                "given has special tokens in it, and the tokens that it is spelled in are text",
+                hint="put them into the prompt, as token ids",
+            )
         if self.given is not None and self.event not in ("contains", "never"):
             check_prefixes(self.given, self._kept)
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.languages import Language
+from formalm.languages.special import spelled
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["naive_mask"]
@@ -15,7 +16,8 @@ def naive_mask(language: Language, vocabulary: Vocabulary, text: bytes) -> npt.N
     r"""The tokens that may follow ``text``, ``(len(vocabulary),)``.
 
     A token is allowed iff some member starts with the text and the token; an end token iff the
-    text is a member; any other token without bytes never.
+    text is a member; any other token without bytes never, but for special tokens that the language
+    names: they have bytes then.
 
     Examples
     --------
@@ -27,9 +29,10 @@ def naive_mask(language: Language, vocabulary: Vocabulary, text: bytes) -> npt.N
     >>> naive_mask(language, vocabulary, b"1.2").tolist()
     [False, False, False, True, True]
     """
+    over = spelled(language, vocabulary)
     mask = np.zeros(len(vocabulary), dtype=np.bool_)
     for token_id in range(len(vocabulary)):
-        token = vocabulary.token_bytes(token_id)
+        token = over.token_bytes(token_id)
         if token_id in vocabulary.end_token_ids:
             mask[token_id] = language.matches(text)
         elif token:

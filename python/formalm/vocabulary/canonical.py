@@ -74,6 +74,27 @@ class CanonicalTokens(Sources):
                 self._encoder = load_encoder(tokenizer, self.core)
         return self._encoder
 
+    def check_special(self, names: Iterable[str]) -> None:
+        """Refuse special tokens that take up blanks of the texts beside them.
+
+        Raises
+        ------
+        VocabularyError
+            With the name.
+        """
+        tokenizer = self._parts.tokenizer
+        if tokenizer is None or tokenizer.kind != "tokenizer.json":
+            return
+        wanted = set(names)
+        for one in json.loads(tokenizer.data).get("added_tokens") or ():
+            flags = [flag for flag in ("lstrip", "rstrip", "single_word") if one.get(flag)]
+            if one.get("content") in wanted and flags:
+                raise VocabularyError(
+                    f"the special token {one['content']!r} has {flags[0]}: it changes the texts"
+                    " beside it",
+                    hint='use tokenization="all"',
+                )
+
     def saved_encoder(self) -> bytes:
         """What :meth:`encoder` made, as bytes for a later process; empty if it made nothing yet."""
         tokenizer = self._parts.tokenizer

@@ -23,13 +23,14 @@ __all__ = ["Sources"]
 class Sources:
     """The constructors of :class:`formalm.Vocabulary`, apart from what it does."""
 
-    __slots__ = ("_encoder", "_parts", "_spellings", "core")
+    __slots__ = ("_encoder", "_parts", "_special", "_spellings", "core")
 
     def __init__(self, parts: Parts) -> None:
         self.core = parts.core
         self._parts = parts
         self._encoder: _core.Encoder | None = None
         self._spellings: Spellings | None = None
+        self._special: dict[tuple[str, ...], Any] = {}
 
     @classmethod
     def from_tokenizer(cls, tokenizer: object, end_token_ids: EndTokens | None = None) -> Self:
@@ -196,6 +197,7 @@ class Sources:
         tokens: Sequence[bytes | None],
         end_token_ids: EndTokens | None = None,
         encode: Encode | None = None,
+        special_tokens: Mapping[str, int] | None = None,
     ) -> Self:
         """A vocabulary from the bytes of every token, in order of ids.
 
@@ -207,6 +209,8 @@ class Sources:
             Ids or names of the tokens that end a sequence; none by default.
         encode
             Text → token ids, if the vocabulary is to tokenize.
+        special_tokens
+            Names and ids of special tokens.
         """
         try:
             entries = list(tokens)
@@ -220,7 +224,8 @@ class Sources:
                     f"token {position} is {kind}, not bytes",
                     hint="text tokens: [t.encode() for t in tokens]",
                 )
-        core, source = ended(_core.Vocabulary.from_tokens(entries), end_token_ids)
+        names = _named(special_tokens, entries)
+        core, source = ended(_core.Vocabulary.from_tokens(entries, [], names), end_token_ids)
         return cls(Parts(core, None if encode is None else FunctionTokenizer(encode), None, source))
 
     @classmethod
@@ -248,3 +253,20 @@ class Sources:
         from formalm.vocabulary.objects import read_json
 
         return cls(read_json(files.read_tokenizer_json(source), end_token_ids))
+
+
+def _named(
+    special_tokens: Mapping[str, int] | None, entries: Sequence[bytes | None]
+) -> list[tuple[str, int]]:
+    """The names of tokens without bytes."""
+    if not isinstance(special_tokens, (Mapping, type(None))):
+        kind = type(special_tokens).__name__
+        raise VocabularyError(f"special tokens are ids by name, not {kind}")
+    named: list[tuple[Any, Any]] = list((special_tokens or {}).items())
+    for name, token_id in named:
+        known = type(token_id) is int and 0 <= token_id < len(entries)
+        if not isinstance(name, str) or not known or entries[token_id]:
+            raise VocabularyError(
+                f"{name!r} names {token_id!r}, which is no id of a token without bytes"
+            )
+    return named

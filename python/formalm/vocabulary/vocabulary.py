@@ -17,6 +17,9 @@ from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["Vocabulary"]
 
+#: Sets of special tokens whose vocabularies are kept.
+MOST_SPECIAL = 8
+
 
 class Vocabulary(CanonicalTokens):
     """Token id → bytes, with the ids that end a sequence.
@@ -177,6 +180,27 @@ class Vocabulary(CanonicalTokens):
     def can_chat(self) -> bool:
         """Whether :meth:`encode_chat` has a template and a tokenizer for it."""
         return self._parts.chat is not None and isinstance(self._parts.tokenizer, JsonTokenizer)
+
+    def with_special(self, names: Iterable[str]) -> Vocabulary:
+        """The vocabulary over which a language is read that has these special tokens in it.
+
+        They have bytes there, :attr:`formalm.SpecialToken.data`, and no other token has the byte
+        that tells them. It is made once for the same names; :class:`~formalm.Constraint` makes it.
+
+        Raises
+        ------
+        VocabularyError
+            If a name is that of no special token, with names that are close to it, or if it ends
+            texts.
+        """
+        wanted = tuple(sorted(set(names)))
+        made: Vocabulary | None = self._special.get(wanted)
+        if made is None:
+            while len(self._special) >= MOST_SPECIAL:
+                self._special.pop(next(iter(self._special)))
+            made = Vocabulary(self._parts._replace(core=self.core.with_special(wanted)))
+            self._special[wanted] = made
+        return made
 
     @property
     def end_token_ids(self) -> tuple[int, ...]:

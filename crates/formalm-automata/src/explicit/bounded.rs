@@ -13,7 +13,7 @@ impl Graph {
     ///
     /// [`Error::Limit`], or [`Error::Interrupted`].
     pub fn of_at_most(
-        machine: &impl Machine,
+        machine: &(impl Machine + ?Sized),
         most: usize,
         states: u64,
         poll: &mut Poll<'_>,

@@ -280,6 +280,9 @@ impl Liveness {
             }
         }
         if context.encoder.may_end(member.path) {
+            for (token, _) in pairs.behind_special(context, member.pair, None)? {
+                patch(begins, &[token], &[]);
+            }
             for mark in [Mark::Piece, Mark::Added] {
                 for (next, tokens) in self.groups(context, pairs, member, mark)? {
                     self.keep_live(context, pairs, next, &tokens, begins)?;

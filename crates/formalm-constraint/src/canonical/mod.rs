@@ -7,6 +7,7 @@
 //! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
 //! searches endless they are bounded, and what they leave open counts as possible and is counted.
 
+mod between;
 mod live;
 mod pairs;
 mod prompt;
@@ -53,7 +54,10 @@ pub(crate) struct Grown {
 #[derive(Debug)]
 pub(crate) struct Canonical {
     encoder: Arc<Encoder>,
+    /// In which special tokens have no bytes.
     vocabulary: Arc<Vocabulary>,
+    /// Special tokens that may stand between texts, with their bytes.
+    special: Vec<(u32, Vec<u8>)>,
     grown: Mutex<Grown>,
     /// Apart from the rest, so that known masks are read while others are computed.
     sets: RwLock<Sets>,
@@ -69,6 +73,7 @@ pub(crate) struct Context<'a, K: Keys> {
     pub(crate) machine: &'a K::Machine,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) encoder: &'a Encoder,
+    pub(crate) special: &'a [(u32, Vec<u8>)],
 }
 
 impl<K: Keys> Clone for Context<'_, K> {
@@ -87,13 +92,22 @@ impl Canonical {
     /// `begins`, and no member has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
         keys: &impl Keys,
-        (vocabulary, encoder): (Arc<Vocabulary>, Arc<Encoder>),
+        (vocabulary, encoder): (&Arc<Vocabulary>, Arc<Encoder>),
         memory_limit_bytes: usize,
         begins: bool,
     ) -> Result<Canonical, Error> {
+        let plain = vocabulary.plain();
+        let special = match vocabulary.has_special() {
+            false => Vec::new(),
+            true => (0..vocabulary.len() as u32)
+                .filter(|&token| plain.token_bytes(token).is_none())
+                .filter_map(|token| Some((token, vocabulary.token_bytes(token)?.to_vec())))
+                .collect(),
+        };
         let canonical = Canonical {
             encoder,
-            vocabulary,
+            vocabulary: Arc::new(plain.clone()),
+            special,
             grown: Mutex::new(Grown { pairs: Pairs::default(), live: Liveness::default() }),
             sets: RwLock::default(),
             accepting: Chunks::default(),
@@ -126,7 +140,7 @@ impl Canonical {
 
     fn context<'a, K: Keys>(&'a self, keys: &'a K) -> Context<'a, K> {
         let (vocabulary, encoder) = (&*self.vocabulary, &*self.encoder);
-        Context { keys, machine: keys.machine(), vocabulary, encoder }
+        Context { keys, machine: keys.machine(), vocabulary, encoder, special: &self.special }
     }
 
     /// The state before anything was read.
@@ -209,7 +223,15 @@ impl Canonical {
         let context = self.context(keys);
         let Grown { pairs, live } = &mut *self.lock();
         let mut members = Vec::new();
+        let special = self.special.iter().any(|one| one.0 == token);
         for &Numbered { member, .. } in &*self.members(state) {
+            if special && self.encoder.may_end(member.path) {
+                for next in pairs.behind_special(context, member.pair, Some(token))? {
+                    if !members.contains(&Member::new(next.1)) {
+                        members.push(Member::new(next.1));
+                    }
+                }
+            }
             for next in live::after(context, pairs, member, last, token)? {
                 if live.is_live(context, pairs, next, token)? && !members.contains(&next) {
                     members.push(next);

@@ -4,7 +4,7 @@
 //! piece may end there and the rest still be completed: then it does not matter which tokens the
 //! piece has, as the tokens of the next one are chosen anew.
 
-use formalm_automata::{Error, Keys, Machine, Resource, StateId};
+use formalm_automata::{Error, Keys, Machine, Resource, SPECIAL, StateId};
 use formalm_vocabulary::canonical::{MARKS, Mark, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -184,6 +184,7 @@ impl Pairs {
                 }
             }
         }
+        list.extend(self.all_behind_special(context, pair)?.into_iter().map(|one| one.1));
         Ok(list)
     }
 
@@ -237,7 +238,9 @@ impl Pairs {
                 self.learn(&layers);
                 return Ok(Some(layers));
             }
-            let (byte, next) = match first.take() {
+            let (byte, mut next) = match first.take() {
+                // Not the rest of a piece.
+                Some(SPECIAL) => return Ok(None),
                 Some(byte) => match context.machine.step(state, byte)? {
                     Some(next) => (byte, next),
                     None => return Ok(None),
@@ -247,7 +250,13 @@ impl Pairs {
                     None => return Ok(None),
                 },
             };
-            let layer = self.layer(context, &layers[last], (byte, next))?;
+            let layer = if byte == SPECIAL {
+                let Some(behind) = self.ahead_of_special(context, next)? else { return Ok(None) };
+                next = behind;
+                self.layer_behind_special(context, &layers[last], next)?
+            } else {
+                self.layer(context, &layers[last], (byte, next))?
+            };
             if layer.is_empty() {
                 return Ok(None);
             }
@@ -280,6 +289,38 @@ impl Pairs {
             }
         }
         Ok(layer)
+    }
+
+    /// Where a text that leads on to a member comes out of the special token that it is in.
+    fn ahead_of_special<K: Keys>(
+        &mut self,
+        context: Context<'_, K>,
+        mut state: StateId,
+    ) -> Result<Option<StateId>, Error> {
+        while let Some((byte, next)) = self.ahead(context, state)? {
+            if byte == SPECIAL {
+                return Ok(Some(next));
+            }
+            state = next;
+        }
+        Ok(None)
+    }
+
+    /// The way on behind a special token, where a text begins.
+    fn layer_behind_special<K: Keys>(
+        &mut self,
+        context: Context<'_, K>,
+        before: &[Way],
+        state: StateId,
+    ) -> Result<Vec<Way>, Error> {
+        let splitter = context.encoder.splitter();
+        let ends = |way: &Way| splitter.ends(self.parts(way.pair).1);
+        let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
+        let pair = self.intern(state, splitter.start())?;
+        if self.productive[pair as usize] == Known::No {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Way { pair, from, step: (SPECIAL, Mark::Piece), parted: true }])
     }
 
     fn is_goal<K: Keys>(&self, context: Context<'_, K>, way: &Way, parted: bool) -> bool {
@@ -380,12 +421,11 @@ impl Pairs {
         Ok(clean)
     }
 
-    fn find_clean<K: Keys>(
-        &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
-    ) -> Result<bool, Error> {
+    fn find_clean<K: Keys>(&mut self, context: Context<'_, K>, pair: Pair) -> Result<bool, Error> {
         if self.is_end(context, pair) {
+            return Ok(true);
+        }
+        if !self.behind_special(context, pair, None)?.is_empty() {
             return Ok(true);
         }
         for byte in context.machine.live_bytes(self.parts(pair).0)?.iter() {

@@ -115,4 +115,3 @@ impl<K: Keys> Purpose for Reading<'_, K> {
         reach(self.context, self.passages, steps, self.key, &mut FxHashMap::default())
     }
 }
-

@@ -95,7 +95,7 @@ proptest! {
         let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
         let keys = Viability::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
-        let context = Context { keys, machine, vocabulary, encoder };
+        let context = Context { keys, machine, vocabulary, encoder, special: &[] };
         prop_assert!(encoder.passages(vocabulary).is_some());
         let mut reaches = Reaches::default();
         let place = encoder.splitter().start();

@@ -245,6 +245,7 @@ impl Reader {
             }
             Some('/') => self.pattern(),
             Some('%') => self.inline(),
+            Some('<') => self.special(),
             Some('~') => {
                 self.scanner.at += 1;
                 self.blanks();

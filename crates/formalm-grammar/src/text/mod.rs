@@ -19,10 +19,11 @@ mod regular;
 mod repeats;
 mod scanner;
 mod shape;
+mod special;
 mod statements;
 mod trees;
 
-use formalm_automata::{Error, Span};
+use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::shown::{Shaped, Shown};
@@ -31,6 +32,7 @@ pub use inline::{Inlined, inlined};
 use leaves::Leaf;
 pub use levels::Levels;
 pub use options::{Options, Syntax};
+pub use special::special_tokens;
 
 /// Reads the text of a grammar. Without a choice of `lexing`, Lark's lexemes are the longest and
 /// those of the other syntaxes are read in any way. `start` is the rule to start with; without
@@ -138,6 +140,8 @@ struct Source {
     whole: Vec<(Tree, Span)>,
     declared: Vec<(String, Span)>,
     inlined: Vec<Inlined>,
+    /// Special tokens by their names, each once.
+    special: Vec<(String, Expression)>,
     /// Trees keep all lexemes in all rules.
     keeps_all: bool,
     /// Optional parts leave no marks in trees where they are not there.

@@ -26,7 +26,8 @@ use chart::Chart;
 use forest::Forest;
 use lexemes::{Free, Ordered};
 use paths::Paths;
-use productions::{Productions, Steps};
+pub(crate) use productions::Productions;
+use productions::Steps;
 pub use written::{Branch, Part};
 
 /// Terminals that the texts of a rule begin with, and whether it may be empty.

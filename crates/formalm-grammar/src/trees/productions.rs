@@ -34,7 +34,7 @@ impl Steps {
 
 /// Productions laid out in a row of places.
 #[derive(Debug)]
-pub(super) struct Productions {
+pub(crate) struct Productions {
     /// Symbol at each place, [`END`] behind the last of a production.
     pub(super) symbol: Vec<u32>,
     /// Left side of the production of each place.
@@ -66,7 +66,7 @@ struct Look {
 impl Productions {
     /// `free` gives the bytes that terminals begin with, and which are ignored, where lexemes are
     /// read in any way.
-    pub(super) fn new(
+    pub(crate) fn new(
         lowering: Lowering,
         terminals: u32,
         start: u32,
@@ -129,7 +129,7 @@ impl Productions {
 
     /// Whether this may come behind a symbol.
     #[inline]
-    pub(super) fn follows(&self, symbol: u32, next: u32) -> bool {
+    pub(crate) fn follows(&self, symbol: u32, next: u32) -> bool {
         let Some(look) = &self.look else { return true };
         has(&look.follows, look.words, symbol, next)
     }

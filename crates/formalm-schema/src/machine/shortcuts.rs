@@ -115,7 +115,7 @@ impl Looking<'_> {
             Frame::Name { reach, .. } => {
                 if let Some((which, (class, _))) = self.grown.only_class(reach.classes) {
                     let mut classes = self.grown.parts.asked.get(reach.classes.0).clone();
-                    classes[which] = Some((class, state));
+                    classes.machines[which] = Some((class, state));
                     reach.classes = AskedId(self.grown.parts.asked.intern(classes));
                 }
             }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from formalm.errors import LanguageError
-from formalm.languages.structure.free import checked_mark
+from formalm.languages.structure.marks import Mark, checked_mark, joined, pieces_of_mark
 
 __all__ = ["JOINING", "Call", "CallFormat", "in_names"]
 
@@ -38,11 +38,12 @@ class CallFormat:
     ----------
     call
         One call, in which ``{name}`` and then ``{arguments}`` stand for what they say, once each.
-        All other characters are themselves, braces too.
+        All other characters are themselves, braces too. Where special tokens stand in a call, it is
+        a tuple of texts and :class:`~formalm.SpecialToken`.
     begin, end
-        The texts in front of calls and behind them.
+        What stands in front of calls and behind them: texts, special tokens, or tuples of them.
     separator
-        The text between calls that share one ``begin`` and ``end``. None: each has its own.
+        What stands between calls that share one ``begin`` and ``end``. None: each has its own.
 
     Raises
     ------
@@ -56,41 +57,57 @@ class CallFormat:
     >>> listed = CallFormat('{name}({arguments})', "[", "]", separator=", ")
     """
 
-    call: str
-    begin: str = ""
-    end: str = ""
-    separator: str | None = None
+    call: Mark
+    begin: Mark = ""
+    end: Mark = ""
+    separator: Mark | None = None
 
     def __post_init__(self) -> None:
         for name in ("call", "begin", "end"):
-            checked_mark(f"{name} of a format", getattr(self, name), empty=name != "call")
+            mark = checked_mark(f"{name} of a format", getattr(self, name), empty=name != "call")
+            object.__setattr__(self, name, mark)
         if self.separator is not None:
-            checked_mark("a separator", self.separator)
-        places = [self.call.find(field) for field in ("{name}", "{arguments}")]
-        counts = [self.call.count(field) for field in ("{name}", "{arguments}")]
+            separator = checked_mark("a separator", self.separator)
+            object.__setattr__(self, "separator", separator)
+        texts = [one for one in pieces_of_mark(self.call) if isinstance(one, str)]
+        # No text has a null in it that stands for a special token here.
+        call = "\0".join(texts)
+        places = [call.find(field) for field in ("{name}", "{arguments}")]
+        counts = [call.count(field) for field in ("{name}", "{arguments}")]
         if counts != [1, 1] or places[0] > places[1]:
             raise LanguageError(
                 f"{self.call!r} is no call: it has {{name}} and then {{arguments}}, once each"
             )
         before, between, _ = self.parts
-        if not self.begin and not before:
+        if self.begin == "" and before == "":
             raise LanguageError(
                 "nothing shows where calls begin", hint="pass begin=, or a text before {name}"
             )
-        if not between or in_names(between[0]):
+        first = pieces_of_mark(between)[:1]
+        if not first or (isinstance(first[0], str) and in_names(first[0][0])):
             raise LanguageError(f"nothing shows where a name ends in {self.call!r}")
 
     @property
-    def parts(self) -> tuple[str, str, str]:
+    def parts(self) -> tuple[Mark, Mark, Mark]:
         """What a call has before the name, between name and arguments, and behind them."""
-        before, _, rest = self.call.partition("{name}")
-        between, _, behind = rest.partition("{arguments}")
+        before, rest = _cut(self.call, "{name}")
+        between, behind = _cut(rest, "{arguments}")
         return before, between, behind
 
     @property
-    def trigger(self) -> str:
+    def trigger(self) -> Mark:
         """What free text does not have in it."""
-        return self.begin or self.parts[0]
+        return self.parts[0] if self.begin == "" else self.begin
+
+
+def _cut(mark: Mark, field: str) -> tuple[Mark, Mark]:
+    """What a mark has before a field and behind it."""
+    pieces = pieces_of_mark(mark)
+    for at, one in enumerate(pieces):
+        if isinstance(one, str) and field in one:
+            before, _, behind = one.partition(field)
+            return joined(*pieces[:at], before), joined(behind, *pieces[at + 1 :])
+    return mark, ""
 
 
 def in_names(character: str) -> bool:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from formalm.errors import LanguageError
 from formalm.languages.algebra import Combination
 from formalm.languages.choice import Choice, Literal
-from formalm.languages.language import Language, text_bytes
+from formalm.languages.language import Language
 from formalm.languages.regex import Regex
+from formalm.languages.structure.marks import (
+    Mark,
+    checked_mark,
+    joined,
+    mark_language,
+    pieces_of_mark,
+)
 
-__all__ = ["checked_mark", "free_text", "until"]
+__all__ = ["free_text", "until"]
 
 
-def free_text(*marks: str) -> Language:
+def free_text(*marks: Mark) -> Language:
     """Every text in which none of the marks occurs; the empty one too.
+
+    Special tokens are no text, so that none of them occurs in it either.
 
     Raises
     ------
@@ -25,13 +33,13 @@ def free_text(*marks: str) -> Language:
     >>> free_text("<tool>").matches("a <tool"), free_text("<tool>").matches("a <tool>")
     (True, False)
     """
-    anything = Regex("(?s:.*)")
-    if not marks:
+    anything, texts = Regex("(?s:.*)"), _texts(marks)
+    if not texts:
         return anything
-    return ~(anything + _one_of(marks) + anything)
+    return ~(anything + Choice(texts) + anything)
 
 
-def until(mark: str, *others: str) -> Language:
+def until(mark: Mark, *others: Mark) -> Language:
     """Free text and the mark at which it ends: no mark, of the others neither, ends in it before.
 
     Raises
@@ -45,22 +53,22 @@ def until(mark: str, *others: str) -> Language:
     >>> until("</think>").matches("Let me see.</think>"), until("</think>").matches("</think> Yes")
     (True, False)
     """
+    mark = checked_mark("a mark", mark)
     anything, something = Regex("(?s:.*)"), Regex("(?s:.+)")
-    return (anything + Literal(checked_mark("a mark", mark))) - Combination(
-        "+", anything, _one_of((mark, *others)), something
-    )
+    if isinstance(mark, str):
+        return (anything + Literal(mark)) - Combination(
+            "+", anything, Choice([mark, *_texts(others)]), something
+        )
+    # Where it has a special token it can be nowhere else: only what is text in front matters.
+    pieces = pieces_of_mark(mark)
+    first = pieces[0]
+    if not isinstance(first, str):
+        return Combination("+", free_text(*others), mark_language(mark))
+    front = (anything + Literal(first)) & free_text(*others)
+    return Combination("+", front, mark_language(joined(*pieces[1:])))
 
 
-def _one_of(marks: tuple[str, ...]) -> Language:
-    return Choice([checked_mark("a mark", mark) for mark in marks])
-
-
-def checked_mark(name: str, mark: object, *, empty: bool = False) -> str:
-    """A text that stands around parts, or an error that names what it is for."""
-    if not isinstance(mark, str):
-        raise LanguageError(f"{name} is a str, not {type(mark).__name__}")
-    if text_bytes(mark) is None:
-        raise LanguageError(f"{name} has a lone surrogate, so it is not a text: {mark!r}")
-    if not mark and not empty:
-        raise LanguageError(f"{name} is empty, so it would be everywhere")
-    return mark
+def _texts(marks: tuple[Mark, ...]) -> list[str]:
+    """The marks that are texts."""
+    checked = [checked_mark("a mark", mark) for mark in marks]
+    return [mark for mark in checked if isinstance(mark, str)]

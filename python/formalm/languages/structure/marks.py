@@ -1,17 +1,101 @@
-"""The marks that structures in a language are recognised by."""
+"""Marks: the texts and special tokens that the parts of a structure are told by."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from typing import TypeAlias
 
+from formalm.automata.texts import SPECIAL
 from formalm.errors import LanguageError
-from formalm.languages.language import Language
+from formalm.languages.algebra import Combination
+from formalm.languages.choice import Literal
+from formalm.languages.language import Language, text_bytes
+from formalm.languages.special import SpecialToken
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["check_marks", "marks_in"]
+__all__ = [
+    "Mark",
+    "check_marks",
+    "checked_mark",
+    "find_mark",
+    "joined",
+    "mark_bytes",
+    "mark_language",
+    "marks_in",
+    "pieces_of_mark",
+]
+
+#: A text, a special token, or several of them in a row.
+Mark: TypeAlias = "str | SpecialToken | tuple[str | SpecialToken, ...]"
 
 
-def marks_in(language: Language) -> Iterator[str]:
+def pieces_of_mark(mark: Mark) -> tuple[str | SpecialToken, ...]:
+    """The texts and special tokens of a mark."""
+    if isinstance(mark, tuple):
+        return mark
+    return () if mark == "" else (mark,)
+
+
+def mark_bytes(mark: Mark) -> bytes:
+    """How a mark stands in a member."""
+    pieces = pieces_of_mark(mark)
+    return b"".join(one.encode() if isinstance(one, str) else one.data for one in pieces)
+
+
+def mark_language(mark: Mark) -> Language:
+    """The language of a mark alone."""
+    parts = [Literal(one) if isinstance(one, str) else one for one in pieces_of_mark(mark)]
+    if len(parts) > 1:
+        return Combination("+", *parts)
+    return parts[0] if parts else Literal("")
+
+
+def joined(*marks: Mark) -> Mark:
+    """Marks in a row, as one."""
+
+    def add(
+        row: tuple[str | SpecialToken, ...], one: str | SpecialToken
+    ) -> tuple[str | SpecialToken, ...]:
+        if row and isinstance(one, str) and isinstance(row[-1], str):
+            return (*row[:-1], row[-1] + one)
+        return (*row, one)
+
+    start: tuple[str | SpecialToken, ...] = ()
+    row = reduce(add, (one for mark in marks for one in pieces_of_mark(mark) if one != ""), start)
+    if not row:
+        return ""
+    return row[0] if len(row) == 1 else row
+
+
+def find_mark(data: bytes, mark: bytes, at: int = 0) -> int:
+    """Where a mark begins in a text, from a place outside special tokens on; -1 if it does not."""
+    found = data.find(mark, at)
+    while found >= 0:
+        if not data.count(SPECIAL, at, found) % 2:
+            return found
+        # Within a special token, whose name is no text.
+        at = data.index(SPECIAL, found) + 1
+        found = data.find(mark, at)
+    return -1
+
+
+def checked_mark(name: str, mark: object, *, empty: bool = False) -> Mark:
+    """What stands around parts, or an error that names what it is for."""
+    pieces = mark if isinstance(mark, tuple) else (mark,)
+    for one in pieces:
+        if not isinstance(one, (str, SpecialToken)):
+            hint = "a mark is a text, a SpecialToken, or a tuple of them"
+            raise LanguageError(f"{name} is a str, not {type(one).__name__}", hint=hint)
+        if isinstance(one, str) and text_bytes(one) is None:
+            raise LanguageError(f"{name} has a lone surrogate, so it is not a text: {one!r}")
+    whole = joined(*pieces)
+    if whole == "" and not empty:
+        raise LanguageError(f"{name} is empty, so it would be everywhere")
+    return whole
+
+
+def marks_in(language: Language) -> Iterator[Mark]:
     """The marks of all structures that a language is made of."""
     seen: set[int] = set()
     rest = [language]
@@ -25,25 +109,25 @@ def marks_in(language: Language) -> Iterator[str]:
 
 
 def check_marks(language: Language, vocabulary: Vocabulary) -> None:
-    """Refuse marks with the name of a special token in them.
+    """Refuse texts of marks with the name of a special token in them.
 
-    A special token has no bytes. The model writes that token and not its name, so no mask would
-    let the mark come about as the model means it.
+    The model writes that token and not its name, so no mask would let the mark come about as the
+    model means it.
 
     Raises
     ------
     LanguageError
         With the mark and the token.
     """
-    marks = list(marks_in(language))
+    pieces = (one for mark in marks_in(language) for one in pieces_of_mark(mark))
+    marks = [one for one in pieces if isinstance(one, str)]
     if not marks:
         return
     for name in vocabulary.special_tokens:
         for mark in marks:
             if name and name in mark:
                 raise LanguageError(
-                    f"the mark {mark!r} has {name!r} in it, which is a special token here: an id"
-                    " without bytes, which no language of texts has",
-                    hint="write the mark without it, and let the special token end the text or"
-                    " stand in the prompt",
+                    f"the mark {mark!r} has {name!r} in it as text, which is a special token here:"
+                    " the model writes the token and not its name",
+                    hint=f"pass SpecialToken({name!r}), or a tuple of texts and special tokens",
                 )

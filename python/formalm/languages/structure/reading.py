@@ -8,10 +8,11 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
-from formalm.automata.texts import checked_integer
+from formalm.automata.texts import checked_integer, shown_text
 from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat
+from formalm.languages.structure.marks import find_mark, mark_bytes
 from formalm.languages.structure.section import Piece, Section
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list
     found = []
     for kind, start, stop, section in (part for group in groups for part in group):
         inner = data[start:stop]
-        said = inner.decode(errors="replace")
+        said = shown_text(inner)
         if section is not None:
             found.append(Piece(kind, said, structure.meaning(section, inner), section))
         elif said or kind != "free":
@@ -137,7 +138,7 @@ class Steps:
         self._structure = structure
         self._reader = reader
         self._data = reader.data
-        self._triggers = [trigger.encode() for trigger in structure.triggers]
+        self._triggers = [mark_bytes(trigger) for trigger in structure.triggers]
         # One that is given twice is still one way to read a text.
         self._sections_once = tuple(dict.fromkeys(structure.sections))
 
@@ -151,7 +152,7 @@ class Steps:
         if opened:
             yield from self._reasoning(at, count, [])
             return
-        found = [(self._data.find(one, at), one) for one in self._triggers]
+        found = [(find_mark(self._data, one, at), one) for one in self._triggers]
         start, trigger = min((one for one in found if one[0] >= 0), default=(len(self._data), None))
         if start > at and not self._structure.free:
             return
@@ -159,14 +160,14 @@ class Steps:
         if trigger is None:
             if count >= self._structure.minimum:
                 yield (len(self._data) + 1, None), parts
-        elif self._structure.reasoning and trigger == self._structure.reasoning[0].encode():
+        elif self._structure.reasoning and trigger == mark_bytes(self._structure.reasoning[0]):
             yield from self._reasoning(start + len(trigger), count, parts)
         yield from self._sections(start, count, trigger, parts)
 
     def _reasoning(self, at: int, count: int, parts: list[Part]) -> Iterator[Step[list[Part]]]:
         assert self._structure.reasoning is not None
-        mark = self._structure.reasoning[1].encode()
-        end = self._data.find(mark, at)
+        mark = mark_bytes(self._structure.reasoning[1])
+        end = find_mark(self._data, mark, at)
         if end >= 0:
             part = ("reasoning", at, end, None)
             yield (end + len(mark), (count, False)), [*parts, part]
@@ -180,16 +181,16 @@ class Steps:
         # Where there is no end to them, only the least number matters.
         count = min(count + 1, self._structure.minimum if maximum is None else maximum)
         for section in self._sections_once:
-            if trigger is None or section.trigger.encode() != trigger:
+            if trigger is None or mark_bytes(section.trigger) != trigger:
                 continue
-            body, closing = start + len(trigger), len(section.end.encode())
+            body, closing = start + len(trigger), len(mark_bytes(section.end))
             for end in self._reader.ends(section.behind, body):
                 yield (end, (count, False)), [*parts, ("section", body, end - closing, section)]
 
 
 def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> list[Call]:
     """The calls in a section, which is what stands behind the trigger."""
-    before, between, behind = (part.encode() for part in format.parts)
+    before, between, behind = (mark_bytes(part) for part in format.parts)
     reader = Reader(data)
 
     def steps(state: State) -> Iterator[Step[Call]]:
@@ -198,7 +199,7 @@ def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> lis
         if not data.startswith(expected, at):
             return
         at += len(expected)
-        stop = data.find(between, at)
+        stop = find_mark(data, between, at)
         name = data[at : max(stop, at)].decode(errors="replace")
         if stop < 0 or name not in tools:
             return
@@ -206,8 +207,8 @@ def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> lis
         for end in reader.ends(tools[name], start):
             if data.startswith(behind, end):
                 call = Call(name, tools[name].value(data[start:end]))
-                more = b"" if format.separator is None else format.separator.encode() + before
+                more = b"" if format.separator is None else mark_bytes(format.separator) + before
                 yield (end + len(behind), more), call
 
-    first = before if format.begin else b""
+    first = b"" if format.begin == "" else before
     return only_way((0, first), steps, lambda state: state[0] == len(data))

@@ -9,9 +9,14 @@ from typing import NamedTuple
 
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, as_language
-from formalm.languages.choice import Literal
 from formalm.languages.language import Language
-from formalm.languages.structure.free import checked_mark
+from formalm.languages.structure.marks import (
+    Mark,
+    checked_mark,
+    find_mark,
+    mark_bytes,
+    mark_language,
+)
 
 __all__ = ["Piece", "Section", "check_triggers", "checked_sections", "one_of"]
 
@@ -23,12 +28,14 @@ class Section:
     Attributes
     ----------
     trigger
-        Where it occurs in free text, the section begins.
+        Where it occurs in free text, the section begins: a text, a :class:`~formalm.SpecialToken`,
+        or a tuple of them.
     language
         What stands behind the trigger: a language, a list of strings or a type.
     end
-        The text that ends the section. Without one, the members of the language have to show
-        where they end, as objects of JSON do; otherwise texts may be read in several ways.
+        What ends the section, as the trigger begins it. Without one, the members of the language
+        have to show where they end, as objects of JSON do; otherwise texts may be read in several
+        ways.
 
     Raises
     ------
@@ -36,13 +43,14 @@ class Section:
         For an empty trigger, and languages without a member; the machine is built to tell.
     """
 
-    trigger: str
+    trigger: Mark
     language: Language
-    end: str = ""
+    end: Mark = ""
 
     def __post_init__(self) -> None:
-        checked_mark("a trigger", self.trigger)
-        checked_mark("the end of a section", self.end, empty=True)
+        object.__setattr__(self, "trigger", checked_mark("a trigger", self.trigger))
+        end = checked_mark("the end of a section", self.end, empty=True)
+        object.__setattr__(self, "end", end)
         object.__setattr__(self, "language", as_language(self.language))
         # A union would drop it without a word.
         if self.language.is_empty():
@@ -51,7 +59,9 @@ class Section:
     @cached_property
     def behind(self) -> Language:
         """What stands behind the trigger, the end included."""
-        return Combination("+", self.language, Literal(self.end)) if self.end else self.language
+        if self.end == "":
+            return self.language
+        return Combination("+", self.language, mark_language(self.end))
 
 
 class Piece(NamedTuple):
@@ -88,11 +98,11 @@ def checked_sections(sections: object) -> tuple[Section, ...]:
     return listed
 
 
-def check_triggers(triggers: tuple[str, ...]) -> None:
+def check_triggers(triggers: tuple[Mark, ...]) -> None:
     """Refuse triggers that would not decide what comes next."""
     for one in triggers:
         for other in triggers:
-            if one != other and one in other:
+            if one != other and find_mark(mark_bytes(other), mark_bytes(one)) >= 0:
                 raise LanguageError(
                     f"the trigger {one!r} occurs in the trigger {other!r}, which would never come",
                     hint="use the shorter trigger, and make the rest part of the sections",

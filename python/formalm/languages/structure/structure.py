@@ -8,7 +8,8 @@ from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
 from formalm.languages.choice import Literal
 from formalm.languages.language import Language
-from formalm.languages.structure.free import checked_mark, free_text, until
+from formalm.languages.structure.free import free_text, until
+from formalm.languages.structure.marks import Mark, checked_mark, mark_language
 from formalm.languages.structure.section import (
     Piece,
     Section,
@@ -35,7 +36,8 @@ class Structure(Combination):
     free
         Whether there may be text around sections. If not, one begins where the last one ended.
     reasoning
-        The marks around text that is left free, triggers included: ``("<think>", "</think>")``.
+        The marks around text that is left free, triggers included: ``("<think>", "</think>")``,
+        or special tokens.
         It may stand wherever a section may begin, any number of times, and does not count as a
         section. Text behind the first mark has to reach the second one.
     opened
@@ -67,7 +69,7 @@ class Structure(Combination):
         minimum: int = 0,
         maximum: int | None = None,
         free: bool = True,
-        reasoning: tuple[str, str] | None = None,
+        reasoning: tuple[Mark, Mark] | None = None,
         opened: bool = False,
     ) -> None:
         listed = checked_sections(sections)
@@ -103,7 +105,7 @@ class Structure(Combination):
         return self._written[3]
 
     @property
-    def reasoning(self) -> tuple[str, str] | None:
+    def reasoning(self) -> tuple[Mark, Mark] | None:
         """The marks around reasoning."""
         return self._written[4]
 
@@ -113,15 +115,15 @@ class Structure(Combination):
         return self._written[5]
 
     @property
-    def triggers(self) -> tuple[str, ...]:
+    def triggers(self) -> tuple[Mark, ...]:
         """What free text does not have in it: triggers, and what begins reasoning."""
         begin = () if self.reasoning is None else self.reasoning[:1]
         return tuple(dict.fromkeys([*(one.trigger for one in self.sections), *begin]))
 
     @property
-    def marks(self) -> tuple[str, ...]:
-        """The texts that the parts are told by: triggers, ends and the marks of reasoning."""
-        ends = [one.end for one in self.sections if one.end]
+    def marks(self) -> tuple[Mark, ...]:
+        """What the parts are told by: triggers, ends and the marks of reasoning."""
+        ends = [one.end for one in self.sections if one.end != ""]
         return tuple(dict.fromkeys([*self.triggers, *ends, *(self.reasoning or ())]))
 
     def _own_marks(self) -> tuple[str, ...]:
@@ -170,7 +172,7 @@ class Structure(Combination):
 
         def one_of_these(sections: Iterable[Section]) -> Language:
             """One of the sections, with the text in front of it."""
-            behind: dict[str, list[Language]] = {}
+            behind: dict[Mark, list[Language]] = {}
             for one in sections:
                 behind.setdefault(one.trigger, []).append(one.behind)
             ways: list[Language] = []
@@ -187,9 +189,9 @@ class Structure(Combination):
         """As many sections as there may be."""
         return Repetition(one_of_these(self.sections), self.minimum, self.maximum)
 
-    def _up_to(self, trigger: str) -> Language:
+    def _up_to(self, trigger: Mark) -> Language:
         others = [one for one in self.triggers if one != trigger]
-        return until(trigger, *others) if self.free else Literal(trigger)
+        return until(trigger, *others) if self.free else mark_language(trigger)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _again, self._written
@@ -217,7 +219,7 @@ def _again(
     minimum: int,
     maximum: int | None,
     free: bool,
-    reasoning: tuple[str, str] | None,
+    reasoning: tuple[Mark, Mark] | None,
     opened: bool,
 ) -> Structure:
     """A structure from its description, for pickles and copies."""
@@ -236,7 +238,7 @@ def _check_counts(minimum: int, maximum: int | None) -> None:
         raise ArgumentError(f"between {minimum} and {maximum} sections are none")
 
 
-def _checked_reasoning(reasoning: object) -> tuple[str, str] | None:
+def _checked_reasoning(reasoning: object) -> tuple[Mark, Mark] | None:
     if reasoning is None:
         return None
     if not isinstance(reasoning, (tuple, list)) or len(reasoning) != 2:

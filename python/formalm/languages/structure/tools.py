@@ -7,10 +7,10 @@ from typing import Any
 
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, Repetition, as_language
-from formalm.languages.choice import Literal
 from formalm.languages.language import Language
 from formalm.languages.python_types import is_type
 from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
+from formalm.languages.structure.marks import Mark, joined, mark_language
 from formalm.languages.structure.section import Section, one_of
 from formalm.languages.structure.structure import Structure
 
@@ -68,7 +68,7 @@ class ToolCalls(Structure):
         maximum: int | None = None,
         required: str | None = None,
         free: bool = True,
-        reasoning: tuple[str, str] | None = None,
+        reasoning: tuple[Mark, Mark] | None = None,
         opened: bool = False,
     ) -> None:
         if not isinstance(format, CallFormat):
@@ -101,11 +101,15 @@ class ToolCalls(Structure):
         return self._call[1]
 
     @property
-    def marks(self) -> tuple[str, ...]:
-        """The texts that the parts are told by: those of the format, and the marks of reasoning."""
+    def marks(self) -> tuple[Mark, ...]:
+        """What the parts are told by: those of the format, and the marks of reasoning."""
         format = self.format
-        texts = (*super().marks, *format.parts, format.separator or "")
-        return tuple(dict.fromkeys(text for text in texts if text))
+        texts = (
+            *super().marks,
+            *format.parts,
+            "" if format.separator is None else format.separator,
+        )
+        return tuple(dict.fromkeys(text for text in texts if text != ""))
 
     def value(self, text: str | bytes) -> object:
         """The calls of a member, in their order; :meth:`pieces` has the text around them too.
@@ -158,7 +162,7 @@ def _again(
     maximum: int | None,
     required: str | None,
     free: bool,
-    reasoning: tuple[str, str] | None,
+    reasoning: tuple[Mark, Mark] | None,
     opened: bool,
 ) -> ToolCalls:
     """Calls from their description, for pickles and copies."""
@@ -249,12 +253,12 @@ def _section(
     for name, arguments in tools:
         if arguments.is_empty():
             raise LanguageError(f"the language of the arguments of {name!r} is empty")
-        each[name] = Combination("+", Literal(name + between), arguments)
-        if behind:
-            each[name] = Combination("+", each[name], Literal(behind))
+        each[name] = Combination("+", mark_language(joined(name, between)), arguments)
+        if behind != "":
+            each[name] = Combination("+", each[name], mark_language(behind))
 
     def row(first: Language, *rest: Language) -> Language:
-        parts = [Literal(before), first] if format.begin and before else [first]
+        parts = [mark_language(before), first] if format.begin != "" and before != "" else [first]
         parts += rest
         return parts[0] if len(parts) == 1 else Combination("+", *parts)
 
@@ -263,7 +267,11 @@ def _section(
         return Section(format.trigger, row(tail), format.end)
 
     def again(call: Language) -> Language:
-        return Combination("+", Literal(f"{format.separator}{before}"), call)
+        return Combination(
+            "+",
+            mark_language(joined("" if format.separator is None else format.separator, before)),
+            call,
+        )
 
     least, most = max(minimum - 1, 0), None if maximum is None else max(maximum - 1, 0)
     if required is None:

@@ -78,7 +78,12 @@ pub(super) fn grammar(
         levels: options.levels.as_ref(),
         lexing,
         defined: FxHashMap::default(),
-        given: options.languages.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        given: options
+            .languages
+            .iter()
+            .chain(&source.special)
+            .map(|(name, one)| (name.as_str(), one))
+            .collect(),
         embedded: options.embedded.iter().map(|(name, one)| (name.as_str(), one)).collect(),
         algebra: FxHashSet::default(),
         templates: FxHashMap::default(),

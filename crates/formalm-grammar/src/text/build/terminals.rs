@@ -42,6 +42,11 @@ impl Build<'_> {
             return Ok(at);
         }
         if let Some(&language) = self.given.get(name) {
+            if name.starts_with('<') {
+                let at = self.special_terminal(name, language.clone(), span);
+                self.by_name.insert(name.to_owned(), at);
+                return Ok(at);
+            }
             let declared = self.source.declared.iter().find(|one| one.0 == *name);
             let span = declared.map_or(span, |one| one.1);
             return self.given_terminal(name, 0, language.clone(), span);

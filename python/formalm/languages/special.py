@@ -1,0 +1,123 @@
+"""Special tokens of a vocabulary as parts of a language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from formalm import _core
+from formalm.automata.texts import SPECIAL, text_bytes
+from formalm.errors import LanguageError
+from formalm.languages.language import Language
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["SpecialToken", "special_tokens_of", "spelled"]
+
+
+#: The texts of a language of all bytes, which meets special tokens and takes none for one.
+EVERY_BYTE = tuple(bytes([byte]) for byte in range(256))
+
+
+class SpecialToken(Language):
+    r"""Exactly one special token of the model, by its name.
+
+    It goes wherever a regular language does: into ``|``, ``+`` and ``*``, into grammars (there also
+    written as ``<|name|>``), and as a mark of a :class:`Structure`. Ordinary tokens that spell its
+    name are text, and never it. The vocabulary of the constraint says which token it is.
+
+    A special token is no text: ``~`` and patterns never have one. In bytes it stands as its name
+    between two bytes ``FE``, which no UTF-8 has; members with one are therefore bytes
+    (:attr:`data`), while ``Generation.text`` shows its name alone.
+
+    Parameters
+    ----------
+    name
+        As the tokenizer's file has it, such as ``"<|python_tag|>"``.
+
+    Raises
+    ------
+    LanguageError
+        For an empty name, and one with a lone surrogate.
+
+    Examples
+    --------
+    >>> from formalm import Constraint, Regex, SpecialToken, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens(
+    ...     [b"1", b"<|sum|>", None], special_tokens={"<|sum|>": 2}
+    ... )
+    >>> language = SpecialToken("<|sum|>") + Regex("[0-9]+")
+    >>> Constraint(language, vocabulary).matcher().allowed_token_ids().tolist()
+    [2]
+    >>> language.matches(SpecialToken("<|sum|>").data + b"11"), language.matches("<|sum|>11")
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise LanguageError(f"the name of a special token is a str, not {type(name).__name__}")
+        if not name or text_bytes(name) is None:
+            raise LanguageError(f"{name!r} is the name of no special token")
+        super().__init__(name)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self._arguments[0])
+
+    @property
+    def data(self) -> bytes:
+        """How it stands in a member."""
+        return _core.Vocabulary.special_bytes(self.name)
+
+    def _build(self) -> _core.Expression:
+        return _core.Expression.texts([self.data])
+
+
+def special_tokens_of(language: Language) -> tuple[str, ...]:
+    """The names of the special tokens that a language is made with, sorted.
+
+    Raises
+    ------
+    LanguageError
+        If it has texts beside them that might be taken for one.
+    """
+    if not language.may_have_parts():
+        return tuple(language.special_tokens_written())
+    names: set[str] = set()
+    taken: bytes | None = None
+    for part in _parts(language):
+        if isinstance(part, SpecialToken):
+            names.add(part.name)
+        elif isinstance(part, Language):
+            names.update(part.special_tokens_written())
+        elif isinstance(part, bytes) and SPECIAL in part:
+            taken = part
+    if names and taken is not None:
+        raise LanguageError(
+            f"{taken!r:.60} has the byte FE, which special tokens are told by: no language has both"
+        )
+    return tuple(sorted(names))
+
+
+def _parts(language: Language) -> Iterator[object]:
+    """A language with all that it is made of, once each."""
+    seen: set[int] = set()
+    rest: list[object] = [language]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, (Language, tuple, dict)):
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            if isinstance(one, tuple) and one == EVERY_BYTE:
+                continue
+            inner = one._arguments if isinstance(one, Language) else one
+            rest += inner.values() if isinstance(inner, dict) else inner
+        yield one
+
+
+def spelled(language: Language, vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary over which a language is read: its special tokens have bytes there."""
+    names = special_tokens_of(language)
+    return vocabulary.with_special(names) if names else vocabulary
