@@ -138,10 +138,10 @@ def cases() -> Iterator[tuple[str, object, list[str]]]:
         both = [{"kind": f"k{at}", "p0": 1 if at % 2 else "x"} for at in (0, 25, 49)]
         members = [compact(dict(reversed(one.items())) if last else one) for one in both]
         yield f"50 kinds, told {where}", kinds(50, last=last, closed=True), members
-    chosen = [{"kind": f"k{at}", "p": "abc", f"q{at}": True} for at in (0, 25, 49)]
-    yield "50 conditions, told first", conditions(50), [compact(one) for one in chosen]
-    turned = [compact(dict(reversed(one.items()))) for one in chosen]
-    yield "50 conditions, told last", conditions(50), turned
+    told = [{"kind": f"k{at}", "p": "abc", f"q{at}": True} for at in (0, 25, 49)]
+    yield "50 conditions, told first", conditions(50), [compact(one) for one in told]
+    backwards = [compact(dict(reversed(one.items()))) for one in told]
+    yield "50 conditions, told last", conditions(50), backwards
     overlapping: dict[str, object]
     overlapping = {"oneOf": [{"type": "object", "required": [f"r{at}"]} for at in range(50)]}
     yield "50 names, one of them", overlapping, [compact({"x": 1, "r25": 2, "y": "z"})]

@@ -20,6 +20,7 @@ __all__ = [
     "Matcher",
     "Members",
     "Parser",
+    "SchemaOptions",
     "Trees",
     "Vocabulary",
     "__version__",

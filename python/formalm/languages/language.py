@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formalm import _core
 from formalm.automata.texts import shown_text, text_bytes
@@ -82,7 +82,7 @@ class Language(Members, Combining, ABC):
             self._expression = self._build()
         return self._expression
 
-    def _own_marks(self) -> tuple[str, ...]:
+    def _own_marks(self) -> tuple[Any, ...]:
         """The texts that it is told by in a model's output, where it has such."""
         return ()
 

@@ -126,7 +126,7 @@ class Structure(Combination):
         ends = [one.end for one in self.sections if one.end != ""]
         return tuple(dict.fromkeys([*self.triggers, *ends, *(self.reasoning or ())]))
 
-    def _own_marks(self) -> tuple[str, ...]:
+    def _own_marks(self) -> tuple[Mark, ...]:
         return self.marks
 
     def value(self, text: str | bytes) -> object:
