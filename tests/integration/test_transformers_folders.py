@@ -74,7 +74,8 @@ def test_tied_weights_are_not_missing(tmp_path: Path) -> None:
         assert model.notes == ()
         again = from_transformers(network, byte_tokenizer())
         rows = [each.next_logprobs([[5, 6, 7]]) for each in (model, again)]
-        np.testing.assert_array_equal(rows[0], rows[1])
+        # Weights that begin elsewhere in memory are summed in another order.
+        np.testing.assert_allclose(rows[0], rows[1], rtol=1e-6)
 
 
 def test_where_the_ends_came_from(folder: Path) -> None:

@@ -65,6 +65,10 @@ class SpecialToken(Language):
         """Its name."""
         return str(self._arguments[0])
 
+    def special_tokens_written(self) -> list[str]:
+        """Itself."""
+        return [self.name]
+
     @property
     def data(self) -> bytes:
         """How it stands in a member."""
@@ -87,9 +91,7 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
     names: set[str] = set()
     taken: bytes | None = None
     for part in _parts(language):
-        if isinstance(part, SpecialToken):
-            names.add(part.name)
-        elif isinstance(part, Language):
+        if isinstance(part, Language):
             names.update(part.special_tokens_written())
         elif isinstance(part, bytes) and SPECIAL in part:
             taken = part
