@@ -217,9 +217,12 @@ def walked(constraint: Constraint, random: Random, steps: int) -> bytes:
             assert shortest is not None, matcher.text
             rest = shortest[len(matcher.text) :]
             along = [one for one in allowed if rest.startswith(vocabulary.token_bytes(one))]
-            allowed = (
-                [max(along, key=lambda one: len(vocabulary.token_bytes(one)))] if along else allowed
-            )
+            if constraint.tokenization == "canonical":
+                # The longest token may be one behind which the rest is spelled otherwise.
+                read, whole = list(matcher.token_ids), vocabulary.encode(shortest.decode())
+                along = whole[len(read) :][:1] if whole[: len(read)] == read else along
+            if along:
+                allowed = [max(along, key=lambda one: len(vocabulary.token_bytes(one)))]
         token = random.choice(allowed)
         if token in ends:
             return matcher.text
