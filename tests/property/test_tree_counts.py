@@ -214,3 +214,10 @@ def test_refusals_say_why() -> None:
         Grammar('root ::= "a"', "gbnf").tree_counts(10**7)
     assert Grammar('root ::= root "a"', "gbnf").tree_counts(2) == [0, 0, 0]
     assert not Regex("a").is_empty()
+
+
+@pytest.mark.parametrize("lexing", ["longest", "first"])
+def test_terminals_that_are_read_and_ignored_are_refused(lexing: str) -> None:
+    grammar = Grammar('start: "c"?\n%ignore "c"', lexing=lexing)
+    with pytest.raises(LanguageError, match="read and ignored"):
+        grammar.tree_counts(3)

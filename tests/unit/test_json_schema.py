@@ -387,3 +387,32 @@ def test_open_parts_are_as_deep_as_they_may() -> None:
             assert language.matches(text) == (nested <= depth), text
     with pytest.raises(ArgumentError, match="max_depth"):
         JsonSchema(schema, max_depth=-1)
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "shortest"),
+    [
+        ({"type": "string", "pattern": "\\x01"}, {"escapes": "ascii"}, r'"\u0001"'),
+        ({"type": "string", "pattern": "\U0001f600"}, {"escapes": "ascii"}, r'"\ud83d\ude00"'),
+        ({"type": "string", "pattern": "^a.b$"}, {}, '"a b"'),
+        (
+            {"type": "object", "propertyNames": {"pattern": '"'}, "minProperties": 1},
+            {},
+            r'{"\"":0}',
+        ),
+        (
+            {"type": "object", "required": ["é"], "propertyNames": {"enum": ["d\n", "é"]}},
+            {"order": "any", "escapes": "ascii"},
+            r'{"\u00e9":0}',
+        ),
+        (
+            {"type": "object", "required": ["a"], "dependentRequired": {"a": ["b"], "b": ["cc"]}},
+            {},
+            '{"a":0,"b":0,"cc":0}',
+        ),
+    ],
+)
+def test_shortest_instances_count_what_is_spelled(
+    schema: dict[str, object], options: dict[str, str], shortest: str
+) -> None:
+    assert JsonSchema(schema, **options).shortest() == shortest.encode()

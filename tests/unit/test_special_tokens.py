@@ -267,3 +267,8 @@ def test_questions() -> None:
     assert bounds.low <= exact <= bounds.high
     for hit in hits:
         assert language.matches(hit.data)
+
+
+def test_two_names_of_one_token_are_refused() -> None:
+    with pytest.raises(VocabularyError, match="name the same token"):
+        Vocabulary.from_tokens([b"a", None], special_tokens={"<|a|>": 1, "<|b|>": 1})

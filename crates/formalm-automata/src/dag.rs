@@ -29,6 +29,8 @@ pub(crate) struct Alphabet {
     pub(crate) wide: bool,
     /// Whether a text may start inside a character.
     pub(crate) inside: bool,
+    /// Whether bytes may occur that no text of characters has there.
+    pub(crate) stray: bool,
 }
 
 impl Alphabet {
@@ -38,12 +40,14 @@ impl Alphabet {
             ascii: self.ascii | other.ascii,
             wide: self.wide || other.wide,
             inside: self.inside || other.inside,
+            stray: self.stray || other.stray,
         }
     }
 
     /// Whether every text over these letters is one over the characters of `class`.
     pub(crate) fn within(self, class: ClassFacts) -> bool {
         !self.inside
+            && !self.stray
             && self.ascii & !class.ascii == 0
             && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
     }
@@ -191,6 +195,13 @@ impl Dags {
             letters = letters.join(Alphabet { inside: false, ..below });
             letters.wide |= high >= 0x80;
             letters.inside |= high >= 0x80 && low < 0xC0;
+            // A lead byte is followed by others of its character, an ASCII character is not.
+            let goes_on = |&(low, high, _): &Edge| low >= 0x80 && high < 0xC0;
+            let parted = self.is_accepting(child) || !self.edges(child).iter().all(goes_on);
+            letters.stray |= low < 0x80 && below.inside
+                || high >= 0xC0 && parted
+                || high >= 0xF5
+                || low <= 0xC1 && high >= 0xC0;
             for byte in low..=high.min(0x7F) {
                 letters.ascii |= 1 << byte;
             }

@@ -190,7 +190,7 @@ impl Terms {
             Term::Epsilon => Facts { nullable: true, ..plain },
             Term::Full => Facts {
                 nullable: true,
-                alphabet: Alphabet { ascii: !0, wide: true, inside: true },
+                alphabet: Alphabet { ascii: !0, wide: true, inside: true, stray: true },
                 ..plain
             },
             Term::Mark => Facts { marked: true, nullable: true, ..impure },
@@ -202,7 +202,7 @@ impl Terms {
             },
             Term::Recognized(at) => Facts {
                 nullable: self.recognizers.is_accepting(at),
-                alphabet: Alphabet { ascii: !0, wide: true, inside: true },
+                alphabet: Alphabet { ascii: !0, wide: true, inside: true, stray: true },
                 ..plain
             },
             Term::Cat(head, tail) => {

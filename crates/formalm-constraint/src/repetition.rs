@@ -9,7 +9,7 @@
 //!   such tokens by e·u;
 //! * it begins with a byte that is not of the class: a walk from the key finds these.
 
-use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, Steps, WIDE_PARTS};
+use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, SPECIAL, Steps, WIDE_PARTS};
 use formalm_vocabulary::{Crossings, Inside, Vocabulary};
 
 use crate::mask::Mask;
@@ -50,6 +50,8 @@ pub(crate) fn mask(
     };
     let leaves = |byte: u8| match byte {
         0..0x80 => repetition.ascii >> byte & 1 == 0,
+        // No character, and so of no class.
+        SPECIAL => true,
         // A class with characters beyond ASCII is never followed by others of them.
         _ => !wide,
     };

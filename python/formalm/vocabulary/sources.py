@@ -269,4 +269,9 @@ def _named(
             raise VocabularyError(
                 f"{name!r} names {token_id!r}, which is no id of a token without bytes"
             )
+    names: dict[int, str] = {}
+    for name, token_id in named:
+        other = names.setdefault(token_id, name)
+        if other != name:
+            raise VocabularyError(f"{other!r} and {name!r} name the same token, {token_id}")
     return named

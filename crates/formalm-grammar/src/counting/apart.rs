@@ -51,6 +51,12 @@ impl<'a> Separate<'a> {
     /// [`Error::Limit`], [`Error::Interrupted`].
     pub(super) fn check(&self, poll: &mut Poll<'_>) -> Result<(), Error> {
         let count = self.automata.len();
+        for &terminal in &self.grammar.ignored {
+            if !self.grammar.rules_of(terminal).is_empty() {
+                let name = &self.grammar.terminals[terminal].name;
+                return Err(self.refused(terminal, &format!("{name} is read and ignored")));
+            }
+        }
         for one in 0..count {
             for other in 0..count {
                 let Some(clash) = self.clash(one, other, poll)? else { continue };
@@ -61,20 +67,23 @@ impl<'a> Separate<'a> {
                     Clash::Longer => format!("what follows {first} may make it a longer {second}"),
                     Clash::Shorter => format!("{second} may be the beginning of {first}"),
                 };
-                return Err(Error::Language {
-                    message: format!(
-                        "trees by length cannot be counted where lexemes side by side may be read \
-                         otherwise: {why}"
-                    ),
-                    span: self.grammar.terminals[one].span,
-                    hint: Some(
-                        "read lexemes in any way, or count members: to_automaton(max_bytes=…)"
-                            .to_owned(),
-                    ),
-                });
+                return Err(self.refused(one, &why));
             }
         }
         Ok(())
+    }
+
+    fn refused(&self, terminal: usize, why: &str) -> Error {
+        Error::Language {
+            message: format!(
+                "trees by length cannot be counted where lexemes side by side may be read \
+                 otherwise: {why}"
+            ),
+            span: self.grammar.terminals[terminal].span,
+            hint: Some(
+                "read lexemes in any way, or count members: to_automaton(max_bytes=…)".to_owned(),
+            ),
+        }
     }
 
     fn is_ignored(&self, terminal: usize) -> bool {

@@ -1,6 +1,5 @@
 //! How many bytes the members through a state have at least.
 
-use formalm_automata::spelling::Escape;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
@@ -8,7 +7,7 @@ use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::owed::{Child, NEVER};
-use super::spelled::Rest;
+use super::spelled::{Rest, begun};
 use super::telling::Told;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
@@ -119,19 +118,23 @@ impl Grown {
                     });
                     truths = told.collect();
                 }
-                match escape {
-                    Escape::None => (must, truths, below),
-                    // What is being spelled may be all that is left.
-                    _ => (2, Vec::new(), below),
-                }
+                // What is spelled of a character may be of another one than the shortest text has.
+                let begun = begun(escape);
+                let own = |least: usize| match begun {
+                    0 => least,
+                    _ => least.saturating_sub(begun).max(2),
+                };
+                (own(must), truths.into_iter().map(own).collect(), below)
             }
-            Frame::Name { object, text, reach, .. } => {
+            Frame::Name { object, text, reach, escape, .. } => {
                 let Frame::Object { owes, below, .. } = *self.frames.get(object.0) else {
                     return Ok(None);
                 };
                 // What was read, its quote too, may be of a name that is owed, of which the comma
                 // is read as well. Of other names one letter is, if they may be any.
                 let letters = self.records.get(text).2 as usize;
+                // What is being spelled may be all of a character.
+                let letters = letters + if begun(escape) == 0 { 0 } else { 4 };
                 let is_any = reach.from == reach.to && self.takes_any(reach.classes);
                 let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma();
                 let known = text != UNRECORDED;

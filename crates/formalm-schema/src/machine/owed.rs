@@ -1,7 +1,7 @@
 //! How many bytes what a container owes has at least: members and items that are still to come, and
 //! the value at hand, by the formulas that say it.
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Machine};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Owes, OwesId, Place};
@@ -168,7 +168,7 @@ impl Grown {
         // Names that are not owed have other texts, of which one at most is empty.
         let others = members.saturating_sub(names_owed as u64);
         if others > 0 {
-            let name = self.least_name(parts, search)?;
+            let name = self.least_name(parts)?;
             let spared = usize::from(name == 0);
             let each = MEMBER + comma + colon + name.max(1);
             named = named.saturating_add(times(others, each) - spared);
@@ -269,7 +269,7 @@ impl Grown {
             }
             Atom::NamesIn(names) => {
                 let names = self.core.formulas.not(names);
-                MEMBER + comma + colon + self.least_text(names, search)?
+                MEMBER + comma + colon + self.least_text(names)?
             }
             Atom::Items(ranges, read) => {
                 let mut least = NEVER;
@@ -302,21 +302,21 @@ impl Grown {
     }
 
     /// Bytes of the shortest name that may come.
-    fn least_name(&mut self, parts: &[F], search: &mut Search) -> Result<usize, Error> {
+    fn least_name(&mut self, parts: &[F]) -> Result<usize, Error> {
         let mut least = 0;
         for &part in parts {
             if let Form::Atom(Atom::NamesIn(names)) = *self.core.formulas.get(part) {
-                least = least.max(self.least_text(names, search)?);
+                least = least.max(self.least_text(names)?);
             }
         }
         Ok(least)
     }
 
-    /// Bytes of the shortest text of which a formula holds, as it is spelled.
-    fn least_text(&mut self, texts: F, search: &mut Search) -> Result<usize, Error> {
+    /// Bytes of the shortest text of which a formula holds, before it is spelled.
+    fn least_text(&mut self, texts: F) -> Result<usize, Error> {
         let Some(language) = self.core.language(texts)? else { return Ok(NEVER) };
-        let start = formalm_automata::Machine::start(&**self.core.text(language));
-        Ok(self.rest_of_text(language, start, search)?.len())
+        let machine = self.core.text(language);
+        Ok(machine.shortest(machine.start())?.len())
     }
 
     /// Bytes that the value of a member has at least, given the conjuncts that its object owes.

@@ -174,8 +174,9 @@ impl Grown {
         // Where items must be distinct, what is in them matters.
         let free = record == UNRECORDED;
         let only = match frame {
-            Frame::Text { language, state, asked: NOT_ASKED, escape: Escape::None, .. } if free => {
-                Some(self.rest_of_text(language, state, search)?.next())
+            Frame::Text { language, state, asked: NOT_ASKED, escape, .. } if free => {
+                let escapes = self.core.options.escapes;
+                self.rest_of_text(language, state, search)?.next(escape, escapes)
             }
             Frame::Object {
                 owes, mode: mode @ (Mode::First | Mode::After), blanks, below, ..

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use formalm_automata::spelling::Escapes;
+use formalm_automata::spelling::{Escape, Escapes, Read, read};
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,21 +15,65 @@ use crate::core::TextId;
 /// What is left of a shortest text once so much of it is read.
 #[derive(Clone)]
 pub(super) struct Rest {
-    /// Of each byte how many spelled ones are left with it, and the first of its own.
-    bytes: Rc<[(usize, u8)]>,
+    text: Rc<[u8]>,
+    /// Of each byte how many spelled ones are left with it.
+    left: Rc<[usize]>,
     read: usize,
 }
 
 impl Rest {
     /// Spelled bytes that are left.
     pub(super) fn len(&self) -> usize {
-        self.bytes.get(self.read).map_or(0, |byte| byte.0)
+        self.left.get(self.read).copied().unwrap_or(0)
     }
 
-    /// The next byte, the quote at the end.
-    pub(super) fn next(&self) -> u8 {
-        self.bytes.get(self.read).map_or(b'"', |byte| byte.1)
+    /// The next byte where so much of a character is spelled, the quote at the end; none if that is
+    /// another character.
+    pub(super) fn next(&self, escape: Escape, escapes: Escapes) -> Option<u8> {
+        let Some(&byte) = self.text.get(self.read) else {
+            return (escape == Escape::None).then_some(b'"');
+        };
+        if escape == Escape::None && cost(byte, escapes) == 1 {
+            return Some(byte);
+        }
+        let spelled = spelled(&self.text[self.read..], escapes);
+        let mut begun = Escape::None;
+        for next in spelled {
+            if begun == escape {
+                return Some(next);
+            }
+            match read(begun, next, escapes) {
+                Read::Inside(further) => begun = further,
+                _ => return None,
+            }
+        }
+        None
     }
+}
+
+/// Spelled bytes of a character that is begun.
+pub(super) fn begun(escape: Escape) -> usize {
+    let first = |high: Option<u16>| if high.is_some() { 6 } else { 0 };
+    match escape {
+        Escape::None => 0,
+        Escape::Slash { high } => first(high) + 1,
+        Escape::Hex { high, digits, .. } => first(high) + 2 + usize::from(digits),
+        Escape::Half { .. } => 6,
+    }
+}
+
+/// The spelling of the character that a text begins with, which is escaped.
+fn spelled(text: &[u8], escapes: Escapes) -> Vec<u8> {
+    if let Some(&byte) = text.first()
+        && cost(byte, escapes) == 2
+    {
+        return vec![b'\\', (order(byte, escapes) >> 8) as u8];
+    }
+    let length =
+        (1..=text.len().min(4)).find(|&length| std::str::from_utf8(&text[..length]).is_ok());
+    let character = length.and_then(|length| std::str::from_utf8(&text[..length]).ok());
+    let units = character.into_iter().flat_map(str::encode_utf16);
+    units.flat_map(|unit| format!("\\u{unit:04x}").into_bytes()).collect()
 }
 
 /// The first way found to a state, or all of them that are as short: from where, with which byte.
@@ -51,23 +95,25 @@ impl Grown {
         if text.iter().any(|&byte| cost(byte, escapes) != 1) {
             text = shortest(machine, state, escapes, search)?;
         }
-        let mut left: usize = text.iter().map(|&byte| cost(byte, escapes)).sum();
-        let spelled = text.iter().map(|&byte| {
-            let all = left;
-            left -= cost(byte, escapes);
-            (all, (order(byte, escapes) >> 16) as u8)
+        let mut all: usize = text.iter().map(|&byte| cost(byte, escapes)).sum();
+        let left = text.iter().map(|&byte| {
+            let left = all;
+            all -= cost(byte, escapes);
+            left
         });
-        let bytes: Rc<[(usize, u8)]> = spelled.collect();
+        let left: Rc<[usize]> = left.collect();
+        let text: Rc<[u8]> = text.into();
         let mut at = Some(state);
-        for read in 0..=bytes.len() {
+        for read in 0..=text.len() {
             let Some(here) = at else { break };
-            search.texts.insert((language, here.number()), Rest { bytes: Rc::clone(&bytes), read });
+            let rest = Rest { text: Rc::clone(&text), left: Rc::clone(&left), read };
+            search.texts.insert((language, here.number()), rest);
             at = match text.get(read) {
                 Some(&byte) => machine.step(here, byte)?,
                 None => None,
             };
         }
-        Ok(Rest { bytes, read: 0 })
+        Ok(Rest { text, left, read: 0 })
     }
 }
 
