@@ -7,7 +7,7 @@ use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::owed::{Child, NEVER};
-use super::spelled::{Rest, begun};
+use super::spelled::{Rest, begun, still_spelled};
 use super::telling::Told;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
@@ -133,12 +133,14 @@ impl Grown {
                 // What was read, its quote too, may be of a name that is owed, of which the comma
                 // is read as well. Of other names one letter is, if they may be any.
                 let letters = self.records.get(text).2 as usize;
-                // What is being spelled may be all of a character.
-                let letters = letters + if begun(escape) == 0 { 0 } else { 4 };
                 let is_any = reach.from == reach.to && self.takes_any(reach.classes);
                 let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma();
                 let known = text != UNRECORDED;
-                let own = |owed: usize| if known { owed.saturating_sub(read) } else { 0 }.max(3);
+                let spelled = still_spelled(escape, self.core.options.escapes);
+                let own = |owed: usize| {
+                    let left = if known { owed.saturating_sub(read) } else { 0 };
+                    left.saturating_add_signed(spelled).max(3)
+                };
                 let close = self.gap_length(Gap::Close, self.depth(below) + 1) + 1;
                 return self.container_needs(owes, below, search, &|owed| own(owed) + close);
             }

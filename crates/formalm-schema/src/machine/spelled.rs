@@ -62,6 +62,20 @@ pub(super) fn begun(escape: Escape) -> usize {
     }
 }
 
+/// Bytes to come of a character that is begun, less the most bytes of text that it may be.
+pub(super) fn still_spelled(escape: Escape, escapes: Escapes) -> isize {
+    match escape {
+        Escape::None | Escape::Slash { high: None } => 0,
+        Escape::Slash { high: Some(_) } => 1,
+        Escape::Half { .. } => 2,
+        Escape::Hex { high: None, digits, .. } => {
+            let most = if escapes == Escapes::Minimal { 1 } else { 3 };
+            4 - (digits as isize) - most
+        }
+        Escape::Hex { high: Some(_), digits, .. } => -(digits as isize),
+    }
+}
+
 /// The spelling of the character that a text begins with, which is escaped.
 fn spelled(text: &[u8], escapes: Escapes) -> Vec<u8> {
     if let Some(&byte) = text.first()
