@@ -118,6 +118,42 @@ def test_walks_within_a_budget_end_in_members(schema: Any, more: int, seed: int)
     assert matcher.is_accepting, (schema, seed)
 
 
+BYTES = [bytes([one]) for one in b'\x80\xa9\xc3"\\\\/bnu012dD0{}[]:,a']
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    WRAPPED
+    | st.sampled_from(["b$", "^[a-b]*$", "n", "^\\u0001|b"]).map(lambda one: {"pattern": one}),
+    st.sampled_from(["minimal", "ascii", "any"]),
+    st.integers(0, 99),
+)
+def test_behind_any_beginning_the_shortest_is_the_shortest(
+    schema: Any, escapes: Any, seed: int
+) -> None:
+    language = compiled(schema, escapes=escapes)
+    if language is None or language.is_empty():
+        return
+    machine, random, text = language.automaton(), Random(seed), b""
+    for _ in range(random.randrange(9)):
+        viable = [one for one in BYTES if machine.is_viable(text + one)]
+        if not viable:
+            break
+        text += random.choice(viable)
+    try:
+        found = machine.shortest(text)
+    except LimitError:
+        return
+    assert machine.matches(found), (schema, text, found)
+    layer = {text}
+    for _ in range(len(found) - len(text)):
+        assert not any(machine.matches(one) for one in layer), (schema, text, found)
+        longer = (one + byte for one in layer for byte in BYTES)
+        layer = {one for one in longer if machine.is_viable(one)}
+        if len(layer) > 500:
+            break
+
+
 WIDE: list[Any] = [
     {"type": "object", "required": ["a"]},
     {"type": "string", "minLength": 40},

@@ -113,9 +113,9 @@ def judge(schema: object, value: object) -> bool | None:
     return one if one == other else None
 
 
-def compiled(schema: object, order: str = "schema") -> JsonSchema | None:
+def compiled(schema: object, order: str = "schema", escapes: str = "minimal") -> JsonSchema | None:
     """The language; None if it is too large. What is not exact is taken, for members are exact."""
-    language = JsonSchema(json.dumps(schema), order=order, approximate=True)
+    language = JsonSchema(json.dumps(schema), order=order, escapes=escapes, approximate=True)
     try:
         language.is_empty()
     except LimitError:

@@ -87,7 +87,7 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
         If it has texts beside them that might be taken for one.
     """
     if not language.may_have_parts():
-        return tuple(language.special_tokens_written())
+        return tuple(sorted(set(language.special_tokens_written())))
     names: set[str] = set()
     taken: bytes | None = None
     for part in _parts(language):

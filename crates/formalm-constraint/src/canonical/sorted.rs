@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Keys, Steps};
+use formalm_automata::{Error, KeyId, Keys, Steps, every_character};
 use formalm_vocabulary::canonical::{Exits, Passages, Stay, TokenSet};
 use rustc_hash::FxHashMap;
 
@@ -216,50 +216,9 @@ impl<K: Keys, S: Steps> Walk<'_, K, S> {
                 loops.ascii |= 1 << byte;
             }
         }
-        loops.wide = loops.ascii != 0 && stays_on_wide(self.steps, key)?;
+        loops.wide =
+            loops.ascii != 0 && every_character(key, key, |key, byte| self.steps.step(key, byte))?;
         self.loops.insert(key.number(), loops);
         Ok(loops)
     }
-}
-
-/// Whether a key stays where it is on every character beyond ASCII.
-fn stays_on_wide(steps: &impl Steps, key: KeyId) -> Result<bool, Error> {
-    // What is left of a character: bytes, and the range of the next one.
-    let leads = (0xc2..=0xf4u8).map(|byte| match byte {
-        0xc2..=0xdf => (byte, 1, 0x80, 0xbf),
-        0xe0 => (byte, 2, 0xa0, 0xbf),
-        0xed => (byte, 2, 0x80, 0x9f),
-        0xe1..=0xef => (byte, 2, 0x80, 0xbf),
-        0xf0 => (byte, 3, 0x90, 0xbf),
-        0xf4 => (byte, 3, 0x80, 0x8f),
-        _ => (byte, 3, 0x80, 0xbf),
-    });
-    let mut left: Vec<(KeyId, u8, u8, u8)> = Vec::new();
-    for (byte, more, low, high) in leads {
-        match steps.step(key, byte)? {
-            None => return Ok(false),
-            Some(next) if !left.contains(&(next, more, low, high)) => {
-                left.push((next, more, low, high));
-            }
-            Some(_) => {}
-        }
-    }
-    let mut at = 0;
-    while at < left.len() {
-        let (inside, more, low, high) = left[at];
-        for byte in low..=high {
-            match (steps.step(inside, byte)?, more) {
-                (Some(next), 1) if next == key => {}
-                (Some(next), 2..) => {
-                    let further = (next, more - 1, 0x80, 0xbf);
-                    if !left.contains(&further) {
-                        left.push(further);
-                    }
-                }
-                _ => return Ok(false),
-            }
-        }
-        at += 1;
-    }
-    Ok(true)
 }

@@ -6,34 +6,19 @@
 //! are empty. A part of these sums that comes back to itself has no trees, or no end of them.
 
 use formalm_automata::explicit::Poll;
-use formalm_automata::{Error, Resource};
+use formalm_automata::Error;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
 use super::Count;
 use crate::lower::Lowering;
+use crate::trees::Steps;
 use crate::units::components;
 
-/// Steps of work that are left.
-#[derive(Debug)]
-pub(super) struct Steps {
-    spent: u64,
-    allowed: u64,
-}
-
-impl Steps {
-    pub(super) fn new(allowed: u64) -> Steps {
-        Steps { spent: 0, allowed }
-    }
-
-    fn spend(&mut self, steps: usize, poll: &mut Poll<'_>) -> Result<(), Error> {
-        self.spent += steps as u64;
-        if self.spent > self.allowed {
-            let (needed, allowed) = (self.spent, self.allowed);
-            return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
-        }
-        poll.tick(steps)
-    }
+/// Counts steps of work, and asks whether it is to go on.
+fn spend(count: usize, steps: &mut Steps, poll: &mut Poll<'_>) -> Result<(), Error> {
+    steps.spend(count)?;
+    poll.tick(count)
 }
 
 /// A beginning of a production: its last symbol, and the beginning before that.
@@ -146,7 +131,7 @@ impl Equations {
     ) -> Result<Vec<Count>, Error> {
         let vertices = self.symbols.len() + self.items.len();
         // Most symbols have no trees of most lengths: numbers that are not there take no memory.
-        steps.spend(vertices, poll)?;
+        spend(vertices, steps, poll)?;
         self.counts.resize_with(vertices, Vec::new);
         self.solve_empty(steps, poll)?;
         let edges = self.edges();
@@ -166,7 +151,7 @@ impl Equations {
         let mut changed = true;
         while changed {
             changed = false;
-            steps.spend(vertices, poll)?;
+            spend(vertices, steps, poll)?;
             for vertex in self.terminals..vertices {
                 let holds = match vertex.checked_sub(self.symbols.len()) {
                     None => {
@@ -202,7 +187,7 @@ impl Equations {
                     true => None,
                     false => self.empty_count(vertex),
                 };
-                steps.spend(1, poll)?;
+                spend(1, steps, poll)?;
                 self.counts[vertex].push(count);
             }
         }
@@ -312,7 +297,7 @@ impl Equations {
         let mut sum = Some(BigUint::zero());
         let Some(at) = vertex.checked_sub(self.symbols.len()) else {
             for &whole in &self.symbols[vertex].wholes {
-                steps.spend(1, poll)?;
+                spend(1, steps, poll)?;
                 add(&mut sum, of(self.item(whole), length), &Some(BigUint::one()));
             }
             return Ok(sum);
@@ -323,7 +308,7 @@ impl Equations {
         for front in 0..=length {
             let (left, right) = (of(before, front), of(symbol as usize, length - front));
             let bits = left.as_ref().map_or(0, BigUint::bits) as usize;
-            steps.spend(1 + (bits >> 9), poll)?;
+            spend(1 + (bits >> 9), steps, poll)?;
             add(&mut sum, left, right);
         }
         Ok(sum)

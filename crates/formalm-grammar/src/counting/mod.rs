@@ -18,8 +18,9 @@ use crate::grammar::{Grammar, Lexing};
 use crate::limits::Limits;
 use crate::lower::Lowering;
 use crate::shown::Shaped;
+use crate::trees::Steps;
 use apart::Separate;
-use equations::{Equations, Steps};
+use equations::Equations;
 
 /// States of the graph of one terminal.
 const STATES: u64 = 200_000;

@@ -27,7 +27,7 @@ use forest::Forest;
 use lexemes::{Free, Ordered};
 use paths::Paths;
 pub(crate) use productions::Productions;
-use productions::Steps;
+pub(crate) use productions::Steps;
 pub use written::{Branch, Part};
 
 /// Terminals that the texts of a rule begin with, and whether it may be empty.

@@ -13,20 +13,20 @@ const CLASSES: usize = 4096;
 /// Words of all sets together.
 const WORDS: usize = 1 << 24;
 
-/// Counts the steps of one parse.
+/// Counts the steps of one parse or count.
 #[derive(Debug)]
-pub(super) struct Steps {
+pub(crate) struct Steps {
     spent: u64,
     allowed: u64,
 }
 
 impl Steps {
-    pub(super) fn new(allowed: u64) -> Steps {
+    pub(crate) fn new(allowed: u64) -> Steps {
         Steps { spent: 0, allowed }
     }
 
     #[inline]
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Error> {
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.spent += steps as u64;
         check(Resource::Steps, self.spent, self.allowed)
     }

@@ -33,8 +33,9 @@ impl Rest {
         let Some(&byte) = self.text.get(self.read) else {
             return (escape == Escape::None).then_some(b'"');
         };
-        if escape == Escape::None && cost(byte, escapes) == 1 {
-            return Some(byte);
+        // What need not be escaped is not: an escape that is begun is another character's.
+        if cost(byte, escapes) == 1 {
+            return (escape == Escape::None).then_some(byte);
         }
         let spelled = spelled(&self.text[self.read..], escapes);
         let mut begun = Escape::None;
