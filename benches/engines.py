@@ -131,6 +131,7 @@ class Xgrammar:
 
         torch.set_num_threads(1)
         self._xgrammar = xgrammar
+        self._end_token_id = vocabulary.end_token_id
         info = xgrammar.TokenizerInfo(
             vocabulary.pieces,
             xgrammar.VocabType.BYTE_LEVEL,

@@ -1,11 +1,12 @@
-"""MaskBench's measurement of JSON Schemas, side by side with llguidance.
+"""MaskBench's measurement of JSON Schemas, side by side with llguidance and XGrammar.
 
 Run as ``python -m benches.maskbench``; writes ``records/maskbench-DATE.md`` and the ``.json``
 beside it. A schema is compiled and its first mask filled; then each instance is written compactly,
 cut into tokens, and for every token a mask is filled, the token looked up in it, and the matcher
 advanced. An instance must be accepted or refused as it is marked. Engines take turns, schema by
 schema, on one thread; times are CPU times of the thread, since other work would show in those on
-the wall.
+the wall. XGrammar works in a process of its own for each schema, for it does not survive them all.
+Where the extension is built with the feature ``solver-clock``, the solver's share is told.
 """
 
 from __future__ import annotations
@@ -15,88 +16,45 @@ import gc
 import json
 import lzma
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from time import thread_time_ns
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from benches.cases import Vocabulary, load_vocabulary
-from benches.engines import Formalm, Llguidance
+from benches.cases import load_vocabulary
 from benches.machine import ROOT, describe
+from benches.maskbench_page import markdown, summary
+from benches.schema_engines import Ours, Theirs, Xgr
 from benches.writing import write
 
-#: Highest ratios to llguidance that are asked for.
-TARGETS = {
-    ("first", "p50"): 1 / 10,
-    ("first", "p99"): 1 / 4,
-    ("between", "p50"): 1 / 8,
-    ("between", "mean"): 1 / 10,
-    ("between", "p99"): 1 / 10,
-    ("between", "p99.9"): 1 / 4,
-}
-WHAT = {"first": "time to first mask", "between": "time between masks"}
-
-
-class Ours(Formalm):
-    """Formalm; members in any order and no blanks, unless told otherwise."""
-
-    def __init__(self, vocabulary: Vocabulary, order: str = "any", blanks: int = 0) -> None:
-        super().__init__(vocabulary)
-        self._order, self._blanks = order, blanks
-
-    def compile(self, pattern: str) -> Any:
-        """Build the constraint of a schema from its text."""
-        schema = self._formalm.JsonSchema(pattern, order=self._order, blanks=self._blanks)
-        return self._formalm.Constraint(schema, self._vocabulary)
-
-    def accepts(self, cursor: Any) -> bool:
-        """Whether the text is complete."""
-        return bool(cursor.is_accepting)
-
-
-class Theirs(Llguidance):
-    """llguidance; no blanks, unless told otherwise."""
-
-    def __init__(self, vocabulary: Vocabulary, blanks: int = 0) -> None:
-        super().__init__(vocabulary)
-        self._flexible = blanks > 0
-
-    def compile(self, pattern: str) -> Any:
-        """Build the matcher of a schema from its text."""
-        options = {"whitespace_flexible": self._flexible}
-        grammar = self._matcher.grammar_from_json_schema(pattern, overrides=options)
-        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
-        if matcher.is_error():
-            raise ValueError(matcher.get_error())
-        return matcher
-
-    def advance(self, cursor: Any, token_id: int) -> bool:
-        """Read a token that the mask allows."""
-        return bool(cursor.consume_token(token_id))
-
-    def accepts(self, cursor: Any) -> bool:
-        """Whether the text is complete."""
-        return bool(cursor.is_accepting())
+#: Whether an instance is valid, and its tokens.
+Test = tuple[bool, list[int]]
+#: A verdict, and the nanoseconds of first masks and of those between.
+Result = tuple[str, dict[str, list[int]]]
 
 
 def main() -> None:
     """Measure, then write the record."""
     arguments = parse()
     vocabulary = load_vocabulary(arguments.vocabulary, arguments.shared / "tokenizers")
-    engines = {
+    engines: dict[str, Any] = {
         "formalm": Ours(vocabulary, arguments.order, arguments.blanks),
         "llguidance": Theirs(vocabulary, arguments.blanks),
     }
+    if arguments.xgrammar_every:
+        engines["xgrammar"] = Xgr(vocabulary, arguments.blanks)
     tokenizer = Tokenizer.from_str(vocabulary.json)
     asked = {name: getattr(arguments, name) for name in ("vocabulary", "every", "order", "blanks")}
     about = {**describe(), **asked}
-    runs = [run(engines, tokenizer, arguments) for _ in range(arguments.runs)]
+    runs = [run(engines, tokenizer, arguments)]
+    engines.pop("xgrammar", None)
+    runs += [run(engines, tokenizer, arguments) for _ in range(arguments.runs - 1)]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     record = {"about": about, "runs": runs}
     page = markdown(record)
@@ -117,6 +75,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--order", choices=("any", "schema"), default="any")
     parser.add_argument("--blanks", type=int, default=0, help="most blanks in a gap")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for an instance")
+    parser.add_argument(
+        "--xgrammar-every",
+        type=int,
+        default=10,
+        help="XGrammar takes one of so many of these, in the first run: it compiles for seconds",
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     return parser.parse_args()
 
@@ -146,45 +110,99 @@ def run(
     engines: dict[str, Any], tokenizer: Tokenizer, arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Return figures and verdicts of one pass over all schemas."""
-    times: dict[str, dict[str, list[int]]] = {
-        name: {"first": [], "between": []} for name in (*engines, "where refused")
+    peers = [name for name in engines if name != "formalm"]
+    # Ours on the schemas that a peer compiles, its own on these, and ours on the others.
+    times: dict[str, dict[str, dict[str, list[int]]]] = {
+        peer: {who: {"first": [], "between": []} for who in ("formalm", peer, "where refused")}
+        for peer in peers
     }
     verdicts: dict[str, Counter[str]] = {name: Counter() for name in engines}
     faults: dict[str, list[str]] = {name: [] for name in engines}
     memory: list[float] = []
+    solver = Solver()
     gc.disable()
-    for name, schema, texts in cases(arguments):
+    for at, (name, schema, texts) in enumerate(cases(arguments)):
         tests = [(v, tokenizer.encode(t, add_special_tokens=False).ids) for v, t in texts]
-        results = {
-            who: judged(engine, schema, tests, arguments.limit, memory)
-            for who, engine in engines.items()
-        }
+        results: dict[str, Result] = {}
+        for who, engine in engines.items():
+            asked = (engine, schema, tests, arguments.limit)
+            if who != "xgrammar":
+                with solver:
+                    results[who] = judged(*asked, memory if who == "formalm" else [])
+            elif at % arguments.xgrammar_every == 0:
+                results[who] = apart(asked, 20 + arguments.limit * len(tests))
         for who, (verdict, _) in results.items():
             verdicts[who][verdict] += 1
             if verdict != "passing":
                 faults[who].append(f"{name}: {verdict}")
-        refused = results["llguidance"][0] == "compile error"
-        for who, (_, taken) in results.items():
-            into = "where refused" if refused and who == "formalm" else who
-            for what, values in taken.items():
-                times[into][what] += values
+        for peer in (one for one in peers if one in results):
+            compiled = bool(results[peer][1]["first"])
+            for who in ("formalm", peer):
+                into = who if compiled else "where refused"
+                for what, values in results[who][1].items():
+                    times[peer][into][what] += values
     gc.enable()
-    figures = {who: {what: summary(t) for what, t in by.items()} for who, by in times.items()}
+    figures = {
+        peer: {who: {what: summary(t) for what, t in of.items()} for who, of in by.items()}
+        for peer, by in times.items()
+    }
     return {
         "figures": figures,
         "verdicts": verdicts,
         "faults": faults,
         "memory_bytes": {f"p{q}": float(np.percentile(memory, q)) for q in (50, 99, 100)},
+        "solver_seconds": solver.seconds,
     }
+
+
+class Solver:
+    """Counts the seconds in the solver of schemas, where the extension tells them."""
+
+    def __init__(self) -> None:
+        from formalm import _core
+
+        self._read = getattr(_core, "solver_nanoseconds", None)
+        self._before = 0
+        self.seconds: float | None = None if self._read is None else 0.0
+
+    def __enter__(self) -> None:
+        self._before = self._read() if self._read else 0
+
+    def __exit__(self, *_: object) -> None:
+        if self._read and self.seconds is not None:
+            self.seconds += (self._read() - self._before) / 1e9
+
+
+def apart(asked: tuple[Any, str, list[Test], float], seconds: float) -> Result:
+    """Return what a process of its own finds; one that dies or takes too long is told so."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        signal.alarm(int(seconds) + 1)
+        # What an engine prints before it dies is no part of the record.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        with os.fdopen(writer, "w") as out:
+            json.dump(judged(*asked, []), out)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as found:
+        text = found.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        what = "timeout" if os.WTERMSIG(status) == signal.SIGALRM else "crash"
+        return what, {"first": [], "between": []}
+    verdict, times = json.loads(text)
+    return verdict, times
 
 
 def judged(
     engine: Any,
     schema: str,
-    tests: list[tuple[bool, list[int]]],
+    tests: list[Test],
     limit: float,
     memory: list[float],
-) -> tuple[str, dict[str, list[int]]]:
+) -> Result:
     """Return the verdict on a schema, and the times taken; note its memory where it is told."""
     times: dict[str, list[int]] = {"first": [], "between": []}
     start = thread_time_ns()
@@ -228,58 +246,6 @@ def walk(
         if left < 0:
             return None
     return bool(engine.accepts(cursor))
-
-
-def summary(times: list[int]) -> dict[str, float]:
-    """Return the figures of a list of times, in µs."""
-    if not times:
-        return {"count": 0}
-    values = np.array(times) / 1e3
-    quantiles = {f"p{q}": float(np.percentile(values, q)) for q in (50, 90, 99, 99.9)}
-    most, mean = float(values.max()), float(values.mean())
-    return {"count": len(times), **quantiles, "mean": mean, "max": most}
-
-
-def markdown(record: dict[str, Any]) -> str:
-    """Return the page."""
-    about, runs = record["about"], record["runs"]
-    lines = [
-        "# JSON Schemas as MaskBench measures them, side by side",
-        "",
-        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
-        f"{about['vocabulary']}; formalm at {about['commit']};",
-        f"llguidance {about['versions'].get('llguidance')};",
-        f"load averages {about['load_average']} before, {about['load_average_after']} after.",
-        "",
-        f"One schema of {about['every']} of the development part;",
-        f"medians of {len(runs)} runs, in µs; members in order {about['order']!r},",
-        f"at most {about['blanks']} blanks in a gap of ours.",
-        "Times are compared on schemas that llguidance compiles; ours on the others stand beside.",
-        "",
-        "| what | figure | formalm | llguidance | ratio | target | | where llguidance refuses |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for (what, figure), target in TARGETS.items():
-        ours, theirs, other = (
-            median([one["figures"][who][what].get(figure, 0.0) for one in runs])
-            for who in ("formalm", "llguidance", "where refused")
-        )
-        verdict = "met" if ours <= target * theirs else "**missed**"
-        lines.append(
-            f"| {WHAT[what]} | {figure} | {ours:.1f} | {theirs:.1f} | 1/{theirs / ours:.1f} |"
-            f" 1/{1 / target:.0f} | {verdict} | {other:.1f} |"
-        )
-    kept = runs[0]["memory_bytes"]
-    sizes = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in kept.items())
-    lines += ["", f"Memory of a schema above the vocabulary, in MB: {sizes}."]
-    lines += ["", "| verdict | formalm | llguidance |", "| --- | --- | --- |"]
-    ours, theirs = (runs[0]["verdicts"][who] for who in ("formalm", "llguidance"))
-    for verdict in sorted({*ours, *theirs}):
-        lines.append(f"| {verdict} | {ours.get(verdict, 0)} | {theirs.get(verdict, 0)} |")
-    if runs[0]["faults"]["formalm"]:
-        lines += ["", "Ours that do not pass:", ""]
-        lines += [f"- {one}" for one in runs[0]["faults"]["formalm"]]
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

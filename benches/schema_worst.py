@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from benches.cases import load_vocabulary
 from benches.machine import ROOT, describe
-from benches.maskbench import Ours
+from benches.schema_engines import Ours
 from benches.writing import write
 
 #: Milliseconds to the first mask, for schemas of megabytes, and of the slowest masks but one of

@@ -53,6 +53,13 @@ mod _core {
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 
+    /// Nanoseconds that this thread has spent in the solver of schemas until now.
+    #[cfg(feature = "solver-clock")]
+    #[pyfunction]
+    fn solver_nanoseconds() -> u128 {
+        formalm_schema::solver_time().as_nanos()
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -37,3 +37,5 @@ pub use formats::NAMES as FORMATS;
 pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use node::{Effect, Note};
 pub use options::{Blanks, Formats, Layout, Limits, Options, Order};
+#[cfg(feature = "solver-clock")]
+pub use solve::solver_time;

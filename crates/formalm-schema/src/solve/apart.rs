@@ -9,6 +9,7 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
+use super::Solving;
 use super::spans::spans;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, Which};
@@ -76,6 +77,7 @@ impl Core {
     ///
     /// Nodes are expanded here without looking at their alternatives, so that this ends.
     pub(crate) fn groups_apart(&mut self, list: &[F], of: Type) -> Result<Groups, Error> {
+        let _solving = Solving::begin();
         if self.tells_apart {
             return Ok(vec![(0..list.len()).collect()]);
         }
@@ -334,6 +336,7 @@ impl Core {
     /// Whether one of some conditions certainly holds beside a context: they speak of one member
     /// that it asks for, and list all texts that it allows there.
     pub(crate) fn covers(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         let context = self.said_of_object(context);
         let before = std::mem::replace(&mut self.tells_apart, true);
         let covers = self.find_covered(conditions, &context);

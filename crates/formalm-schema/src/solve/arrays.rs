@@ -5,6 +5,7 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
+use super::Solving;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::node::NodeId;
@@ -54,6 +55,7 @@ struct Way {
 impl Core {
     /// Whether items that can still come satisfy a formula over atoms of arrays.
     pub(crate) fn some_array(&mut self, id: F) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
         }

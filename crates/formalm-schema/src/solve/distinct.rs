@@ -3,6 +3,7 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
+use super::Solving;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::node::Type;
@@ -54,6 +55,7 @@ impl Core {
         enough: usize,
         taken: &[ValueId],
     ) -> Result<Listed, Error> {
+        let _solving = Solving::begin();
         self.list_depth(item, enough, taken, 0)
     }
 

@@ -3,6 +3,7 @@
 use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Solving;
 use crate::core::{Core, TextId};
 use crate::formula::{F, TRUE};
 
@@ -26,6 +27,7 @@ impl Core {
         language: TextId,
         excluded: &[&str],
     ) -> Result<Option<String>, Error> {
+        let _solving = Solving::begin();
         let machine = self.text(language);
         let excluded: Vec<&[u8]> = excluded.iter().map(|text| text.as_bytes()).collect();
         let found = fresh_member(&**machine, machine.start(), &excluded)?;
@@ -35,6 +37,7 @@ impl Core {
 
     /// Whether a language of texts has certainly at least [`PLENTY`] members.
     pub(crate) fn has_plenty_texts(&mut self, language: TextId) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         if self.class_formula(language) == TRUE {
             return Ok(true);
         }
@@ -49,6 +52,7 @@ impl Core {
 
     /// The classes of names that formulas over names tell apart, those that have members.
     pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
+        let _solving = Solving::begin();
         if let Some(known) = self.answers.classes.get(tests) {
             return Ok(known.clone());
         }

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Solving;
 use crate::core::Core;
 use crate::formula::{F, FALSE, Form, TRUE};
 
@@ -37,6 +38,7 @@ impl Core {
         fits: &mut Leaf<'_>,
         leaf: &mut Leaf<'_>,
     ) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         let mut patience = u64::MAX;
         self.branch(FxHashSet::default(), vec![id], &mut patience, fits, leaf)
     }

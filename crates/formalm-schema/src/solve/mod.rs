@@ -8,6 +8,7 @@
 mod apart;
 mod arrays;
 mod cells;
+mod clock;
 mod distinct;
 mod fresh;
 mod implicants;
@@ -29,6 +30,9 @@ use crate::names::NameId;
 use crate::node::Type;
 
 pub(crate) use cells::Cells;
+pub(crate) use clock::Solving;
+#[cfg(feature = "solver-clock")]
+pub use clock::solver_time;
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
 pub(crate) use fresh::{PLENTY, fresh_beginning};
 pub(crate) use listing::Listed;
@@ -78,6 +82,7 @@ impl Answers {
 impl Core {
     /// Whether some value satisfies a formula over children.
     pub(crate) fn some_value(&mut self, id: F) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
@@ -129,6 +134,7 @@ impl Core {
 
     /// Whether some value of a type satisfies a formula over its atoms.
     pub(crate) fn some_of_type(&mut self, id: F, of: Type) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }

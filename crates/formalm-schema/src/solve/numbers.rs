@@ -11,6 +11,7 @@ use num_integer::Integer;
 use num_traits::One;
 use rustc_hash::FxHashMap;
 
+use super::Solving;
 use super::cells::Cells;
 use crate::core::Core;
 use crate::decimal::{Decimal, power};
@@ -102,6 +103,7 @@ impl Core {
         id: F,
         within: &Interval,
     ) -> Result<Option<Decimal>, Error> {
+        let _solving = Solving::begin();
         let found = self.number_written(id, within, false)?;
         if found.is_some() || !self.atoms(id).contains(&Atom::Whole) {
             return Ok(found);
@@ -116,6 +118,7 @@ impl Core {
         within: &Interval,
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
+        let _solving = Solving::begin();
         let mut edges: Vec<Decimal> = Vec::new();
         for atom in self.atoms(id) {
             if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
+use super::Solving;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::{NameId, PLACEHOLDER};
@@ -45,6 +46,7 @@ type Members = BTreeMap<NameId, F>;
 impl Core {
     /// Whether members that can still come satisfy a formula over atoms of objects.
     pub(crate) fn some_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
         }

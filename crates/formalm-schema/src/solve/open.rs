@@ -3,6 +3,7 @@
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
 
+use super::Solving;
 use crate::core::{Core, TextId, any_text};
 use crate::formula::{Atom, F, Form};
 
@@ -13,6 +14,7 @@ impl Core {
     /// Whether certainly every text leads from a state to one that has a member, so that nothing
     /// is refused before the text ends. `false` inside a character.
     pub(crate) fn is_open(&mut self, language: TextId, state: StateId) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         if let Some(&known) = self.open.get(&(language, state)) {
             return Ok(known);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
+use super::Solving;
 use crate::core::Core;
 use crate::formula::{F, FALSE, Form, TRUE};
 use crate::names::NameId;
@@ -46,6 +47,7 @@ impl Core {
     /// The formula over children that says that the rest can be completed, for a child that
     /// satisfies `must`.
     pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
+        let _solving = Solving::begin();
         if !self.formulas.has_child(id) {
             return Ok(if self.some_rest(id, rest)? { TRUE } else { FALSE });
         }
@@ -130,6 +132,7 @@ impl Core {
 
     /// Whether some child and some rest satisfy a formula together.
     pub(crate) fn some_child_and_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
+        let _solving = Solving::begin();
         let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(id) {
             match (self.formulas.has_child(part), self.formulas.has_atom(part)) {

@@ -1,0 +1,100 @@
+"""Figures of a run of MaskBench, and the page of a record."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+#: Highest ratios to llguidance that are asked for.
+TARGETS = {
+    ("first", "p50"): 1 / 10,
+    ("first", "p99"): 1 / 4,
+    ("between", "p50"): 1 / 8,
+    ("between", "mean"): 1 / 10,
+    ("between", "p99"): 1 / 10,
+    ("between", "p99.9"): 1 / 4,
+}
+WHAT = {"first": "time to first mask", "between": "time between masks"}
+
+
+def summary(times: list[int]) -> dict[str, float]:
+    """Return the figures of a list of times, in µs."""
+    if not times:
+        return {"count": 0}
+    values = np.array(times) / 1e3
+    quantiles = {f"p{q}": float(np.percentile(values, q)) for q in (50, 90, 99, 99.9)}
+    most, mean = float(values.max()), float(values.mean())
+    return {"count": len(times), **quantiles, "mean": mean, "max": most}
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """Return the page."""
+    about, runs = record["about"], record["runs"]
+    versions = ", ".join(
+        f"{name} {version}" for name, version in about["versions"].items() if version
+    )
+    lines = [
+        "# JSON Schemas as MaskBench measures them, side by side",
+        "",
+        f"{about['date']}; {about['cpu']}, {about['cores']} cores; Python {about['python']};",
+        f"{about['vocabulary']}; formalm at {about['commit']}; {versions};",
+        f"load averages {about['load_average']} before, {about['load_average_after']} after.",
+        "",
+        f"One schema of {about['every']} of the development part;",
+        f"medians of {len(runs)} runs, in µs; members in order {about['order']!r},",
+        f"at most {about['blanks']} blanks in a gap of ours.",
+        "Times are compared on schemas that the peer compiles; ours on the others stand beside.",
+    ]
+    for peer in runs[0]["figures"]:
+        lines += ["", f"## {peer}", "", *table(runs, peer)]
+    kept = runs[0]["memory_bytes"]
+    sizes = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in kept.items())
+    lines += ["", f"Memory of a schema above the vocabulary, in MB: {sizes}."]
+    if runs[0]["solver_seconds"] is not None:
+        lines += ["", shared(runs)]
+    names = list(runs[0]["verdicts"])
+    lines += ["", "| verdict | " + " | ".join(names) + " |", "| --- " * (len(names) + 1) + "|"]
+    for verdict in sorted({one for name in names for one in runs[0]["verdicts"][name]}):
+        counts = (str(runs[0]["verdicts"][name].get(verdict, 0)) for name in names)
+        lines.append(f"| {verdict} | " + " | ".join(counts) + " |")
+    if runs[0]["faults"]["formalm"]:
+        lines += ["", "Ours that do not pass:", ""]
+        lines += [f"- {one}" for one in runs[0]["faults"]["formalm"]]
+    return "\n".join(lines) + "\n"
+
+
+def table(runs: list[dict[str, Any]], peer: str) -> list[str]:
+    """Return ours beside a peer's; what is asked for is asked beside llguidance."""
+    lines = [
+        f"| what | figure | formalm | {peer} | ratio | target | | ours where {peer} refuses |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    of = [one["figures"][peer] for one in runs if peer in one["figures"]]
+    for (what, figure), target in TARGETS.items():
+        ours, theirs, other = (
+            median([one[who][what].get(figure, 0.0) for one in of])
+            for who in ("formalm", peer, "where refused")
+        )
+        asked, verdict = "", ""
+        if peer == "llguidance":
+            asked = f"1/{1 / target:.0f}"
+            verdict = "met" if ours <= target * theirs else "**missed**"
+        lines.append(
+            f"| {WHAT[what]} | {figure} | {ours:.1f} | {theirs:.1f} | 1/{theirs / ours:.1f} |"
+            f" {asked} | {verdict} | {other:.1f} |"
+        )
+    return lines
+
+
+def shared(runs: list[dict[str, Any]]) -> str:
+    """Return what of our time is the solver's."""
+
+    def whole(one: dict[str, Any]) -> float:
+        by = one["figures"]["llguidance"]
+        every = [of for who in ("formalm", "where refused") for of in by[who].values()]
+        return float(sum(of["count"] * of.get("mean", 0.0) for of in every)) / 1e6
+
+    share = median([one["solver_seconds"] / whole(one) for one in runs])
+    return f"The solver has {share:.0%} of our time, first masks and those between together."

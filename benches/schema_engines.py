@@ -1,0 +1,71 @@
+"""Engines that compile JSON Schemas, for the benchmarks of schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benches.cases import Vocabulary
+from benches.engines import Formalm, Llguidance, Xgrammar
+
+
+class Ours(Formalm):
+    """Formalm; members in any order and no blanks, unless told otherwise."""
+
+    def __init__(self, vocabulary: Vocabulary, order: str = "any", blanks: int = 0) -> None:
+        super().__init__(vocabulary)
+        self._order, self._blanks = order, blanks
+
+    def compile(self, pattern: str) -> Any:
+        """Build the constraint of a schema from its text."""
+        schema = self._formalm.JsonSchema(pattern, order=self._order, blanks=self._blanks)
+        return self._formalm.Constraint(schema, self._vocabulary)
+
+    def accepts(self, cursor: Any) -> bool:
+        """Whether the text is complete."""
+        return bool(cursor.is_accepting)
+
+
+class Theirs(Llguidance):
+    """llguidance; no blanks, unless told otherwise."""
+
+    def __init__(self, vocabulary: Vocabulary, blanks: int = 0) -> None:
+        super().__init__(vocabulary)
+        self._flexible = blanks > 0
+
+    def compile(self, pattern: str) -> Any:
+        """Build the matcher of a schema from its text."""
+        options = {"whitespace_flexible": self._flexible}
+        grammar = self._matcher.grammar_from_json_schema(pattern, overrides=options)
+        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher
+
+    def advance(self, cursor: Any, token_id: int) -> bool:
+        """Read a token that the mask allows."""
+        return bool(cursor.consume_token(token_id))
+
+    def accepts(self, cursor: Any) -> bool:
+        """Whether the text is complete."""
+        return bool(cursor.is_accepting())
+
+
+class Xgr(Xgrammar):
+    """XGrammar with members beyond the declared ones allowed, as the standard has it."""
+
+    def __init__(self, vocabulary: Vocabulary, blanks: int = 0) -> None:
+        super().__init__(vocabulary)
+        self._flexible = blanks > 0
+
+    def compile(self, pattern: str) -> Any:
+        """Build the compiled grammar of a schema from its text."""
+        return self._compiler.compile_json_schema(
+            pattern,
+            any_whitespace=self._flexible,
+            separators=None if self._flexible else (",", ":"),
+            strict_mode=False,
+        )
+
+    def accepts(self, cursor: Any) -> bool:
+        """Whether the text is complete: then the end token is read, or all is over."""
+        return bool(cursor.is_terminated() or cursor.accept_token(self._end_token_id))

@@ -1,0 +1,54 @@
+//! How long a thread spends in the solver, for benchmarks: with the feature `solver-clock`, which
+//! no release has, entries read a clock; without it they are nothing.
+
+#[cfg(feature = "solver-clock")]
+mod running {
+    use std::cell::Cell;
+    use std::time::{Duration, Instant};
+
+    thread_local! {
+        static DEPTH: Cell<u32> = const { Cell::new(0) };
+        static SPENT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// Counts the time until it is dropped, if no other does already.
+    pub(crate) struct Solving(Option<Instant>);
+
+    impl Solving {
+        pub(crate) fn begin() -> Solving {
+            let depth = DEPTH.replace(DEPTH.get() + 1);
+            Solving((depth == 0).then(Instant::now))
+        }
+    }
+
+    impl Drop for Solving {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() - 1);
+            if let Some(start) = self.0 {
+                SPENT.set(SPENT.get() + start.elapsed());
+            }
+        }
+    }
+
+    /// What this thread has spent in the solver until now.
+    pub fn solver_time() -> Duration {
+        SPENT.get()
+    }
+}
+
+#[cfg(feature = "solver-clock")]
+pub(crate) use running::Solving;
+#[cfg(feature = "solver-clock")]
+pub use running::solver_time;
+
+/// Nothing, where no time is counted.
+#[cfg(not(feature = "solver-clock"))]
+pub(crate) struct Solving;
+
+#[cfg(not(feature = "solver-clock"))]
+impl Solving {
+    #[inline(always)]
+    pub(crate) fn begin() -> Solving {
+        Solving
+    }
+}
