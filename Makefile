@@ -30,7 +30,7 @@ test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests
 	cargo test --quiet
 	FORMALM_CASES=whole cargo test --quiet --release -p formalm-grammar --lib
 	@$(BIN)/python -c "import $(COMPARED)"
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --hypothesis-profile drawn
 	$(MAKE) docs
 
 check: lint types layers stubs rust sizes ## format, lint, types, layers, stubs (`make -k check`: all, whatever fails)
