@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.cli.grammar_report import as_data, as_text
+from formalm.cli.language_files import read_grammar
 from formalm.cli.options import Json, grouped
 from formalm.cli.outcome import print_json, reported
 from formalm.errors import ArgumentError
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from formalm.languages import Grammar
 
 __all__ = ["grammar"]
-
-#: Syntaxes by the ends of files' names.
-SYNTAXES = {".gbnf": "gbnf", ".ebnf": "ebnf", ".bnf": "ebnf"}
 
 grammar = typer.Typer(help="Look at grammars.", no_args_is_help=True)
 
@@ -45,14 +43,7 @@ class GrammarOptions:
 
     def read(self, file: Path) -> Grammar:
         """The grammar in a file."""
-        from formalm.languages import Grammar
-
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"{file} cannot be read: {error}") from None
-        chosen = self.syntax or SYNTAXES.get(file.suffix.lower(), "lark")
-        return Grammar(text, chosen, self.lexing, self.start)
+        return read_grammar(file, self.syntax, self.lexing, self.start)
 
 
 def check(

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import reduce, wraps
 from operator import or_
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from formalm.cli.language_files import read_grammar, read_schema
 from formalm.errors import ArgumentError, ModelError, VocabularyError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from formalm.languages import Language
     from formalm.models import LanguageModel
     from formalm.vocabulary import Vocabulary
@@ -49,6 +49,14 @@ class LanguageOptions:
     literal: Annotated[
         list[str] | None, typer.Option("--literal", "-l", help="Exactly this text.")
     ] = None
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file: a JSON Schema, or a TypeScript type if it ends in .ts."),
+    ] = None
+    grammar: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file: a grammar in Lark, in GBNF if it ends in .gbnf, or .ebnf."),
+    ] = None
     dialect: Annotated[str, typer.Option(help="Syntax of the patterns: python or ecma.")] = "python"
 
     def language(self) -> Language | None:
@@ -65,13 +73,15 @@ class LanguageOptions:
         if self.choice:
             parts.append(Choice(self.choice))
         parts += [Literal(text) for text in self.literal or []]
+        parts += [read_schema(file) for file in self.schema or []]
+        parts += [read_grammar(file) for file in self.grammar or []]
         return reduce(or_, parts) if parts else None
 
     def required(self) -> Language:
         """The union of what the options name; there must be something."""
         language = self.language()
         if language is None:
-            raise ArgumentError("which language?", hint="give --regex, --choice or --literal")
+            raise ArgumentError("which language?", hint="give --regex, --choice or the like")
         return language
 
 
@@ -111,8 +121,6 @@ def tokenizer_vocabulary(path: str) -> Vocabulary:
 
 
 def _read_vocabulary(path: str) -> Vocabulary:
-    from pathlib import Path
-
     from formalm.vocabulary import Vocabulary
 
     if Path(path).is_dir():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from formalm.cli.language_files import read_schema
 from formalm.cli.options import Json
 from formalm.cli.outcome import NOTHING, print_json, reported
 
@@ -79,25 +80,8 @@ def sample(
 
 
 def read(file: Path, order: str, resources: list[str], *, approximate: bool) -> JsonSchema:
-    """The schema in a file."""
-    from formalm.errors import ArgumentError
-    from formalm.languages import JsonSchema, TypeScript
-
-    others = {}
-    for one in resources:
-        uri, equals, place = one.rpartition("=")
-        if not equals:
-            raise ArgumentError(f"--resource is URI=FILE, not {one!r}")
-        others[uri] = Path(place)
-    if file.suffix.lower() == ".ts":
-        if others:
-            raise ArgumentError("--resource is for JSON Schemas: a TypeScript text refers to none")
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"{file} cannot be read: {error}") from None
-        return TypeScript(text, order=order, blanks=0, approximate=approximate)
-    return JsonSchema(file, order=order, blanks=0, approximate=approximate, resources=others)
+    """The schema in a file, without blanks."""
+    return read_schema(file, resources, order=order, blanks=0, approximate=approximate)
 
 
 def as_data(found: SchemaCheck) -> dict[str, object]:
