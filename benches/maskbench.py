@@ -30,7 +30,7 @@ from tokenizers import Tokenizer
 from benches.cases import load_vocabulary
 from benches.machine import ROOT, describe
 from benches.maskbench_page import markdown, summary
-from benches.schema_engines import Ours, Theirs, Xgr
+from benches.schema_engines import Idle, Ours, Theirs, Xgr
 from benches.writing import write
 
 #: Whether an instance is valid, and its tokens.
@@ -56,7 +56,9 @@ def main() -> None:
     engines.pop("xgrammar", None)
     runs += [run(engines, tokenizer, arguments) for _ in range(arguments.runs - 1)]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
-    record = {"about": about, "runs": runs}
+    idle: list[int] = []
+    walk(Idle(), None, [0] * 10_000, idle, arguments.limit)
+    record = {"about": about, "runs": runs, "idle": summary(idle)}
     page = markdown(record)
     way = [] if arguments.order == "any" else [f"order-{arguments.order}"]
     way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []

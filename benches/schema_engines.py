@@ -4,8 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from benches.cases import Vocabulary
 from benches.engines import Formalm, Llguidance, Xgrammar
+
+
+class Idle:
+    """No engine: what is timed with it is the measurement itself."""
+
+    def __init__(self) -> None:
+        self._out = np.full(1, -1, dtype=np.int32)
+
+    def start(self, constraint: Any) -> Any:
+        """Return what stands for a cursor."""
+        return constraint
+
+    def fill(self, cursor: Any) -> Any:
+        """Return a call that does nothing."""
+        return int
+
+    def bits(self) -> npt.NDArray[np.int32]:
+        """Return words that allow every token."""
+        return self._out
+
+    def advance(self, cursor: Any, token_id: int) -> bool:
+        """Read nothing."""
+        return True
+
+    def accepts(self, cursor: Any) -> bool:
+        """Whether the text is complete: always."""
+        return True
 
 
 class Ours(Formalm):
