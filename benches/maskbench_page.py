@@ -46,8 +46,8 @@ def markdown(record: dict[str, Any]) -> str:
         f"medians of {len(runs)} runs, in µs; members in order {about['order']!r},",
         f"at most {about['blanks']} blanks in a gap of ours.",
         "Times are compared on schemas that the peer compiles; ours on the others stand beside.",
-        f"Between masks {record['idle']['p50']:.2f} µs are the clock's and the loop's, found with an",
-        "engine that does nothing; the net ratio is without them on both sides.",
+        f"Between masks {record['idle']['p50']:.2f} µs are the clock's and the loop's, as an",
+        "engine that does nothing has them; the net ratio is without them on both sides.",
     ]
     for peer in runs[0]["figures"]:
         lines += ["", f"## {peer}", "", *table(runs, peer, record["idle"]["p50"])]
