@@ -135,7 +135,7 @@ def test_lines_of_python_are_what_python_reads(count: int) -> None:
         if not is_odd(text):
             assert PYTHON.matches(text) == is_python(text), text
             accepted += is_python(text)
-    assert accepted > count // 20
+    assert accepted > count // 25
 
 
 def is_odd(text: str) -> bool:
