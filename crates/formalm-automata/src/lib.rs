@@ -16,6 +16,7 @@ mod drawing;
 pub mod error;
 pub mod explicit;
 mod expression;
+mod facts;
 mod grouping;
 mod in_text;
 mod lexemes;

@@ -10,8 +10,9 @@
 use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
 use crate::expression::Expression;
+use crate::facts::Facts;
 use crate::lower;
-use crate::term::{EMPTY, FULL, Facts, Term, TermId, Terms};
+use crate::term::{EMPTY, FULL, Term, TermId, Terms};
 use crate::transduce::{Change, EditsId, Unfolded};
 
 /// The edits that are allowed.

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::derive::{Exhausted, Work};
-use crate::term::{EMPTY, Facts, Term, TermId, Terms};
+use crate::facts::Facts;
+use crate::term::{EMPTY, Term, TermId, Terms};
 
 pub(crate) use edits::EditPlan;
 pub use edits::{Edits, Operations};

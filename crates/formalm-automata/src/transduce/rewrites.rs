@@ -9,8 +9,9 @@
 use std::sync::Arc;
 
 use crate::derive::{Exhausted, Work};
+use crate::facts::Facts;
 use crate::lower;
-use crate::term::{EMPTY, FULL, Facts, Term, TermId, Terms};
+use crate::term::{EMPTY, FULL, Term, TermId, Terms};
 use crate::transduce::{Change, RulesId, Unfolded};
 
 /// One rule as terms.
