@@ -5,10 +5,13 @@
 //! from a pair, settle nearly every question; what they leave open is searched, and a search that
 //! ends without success proves that everything it met leads nowhere.
 
+mod witnesses;
+
 use formalm_automata::{Error, Keys, Machine, Resource};
 use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::witnesses::{first_clean, first_witnesses};
 use super::pairs::{Pair, Pairs};
 use super::prompt;
 use super::reach::Reaches;
@@ -25,9 +28,6 @@ const MOST_WITNESSES: usize = 8;
 
 /// Bytes that are looked for as witnesses inside of a character.
 const BYTES: usize = 3;
-
-/// First bytes that completions are tried with, to find the first witnesses of a pair.
-const TRIES: usize = 4;
 
 /// Tokens by the member that they lead to.
 type Groups = Vec<(Member, Tokens)>;
@@ -381,46 +381,4 @@ fn settled(tokens: TokenSet, before: &Words, words: &mut Words) -> TokenSet {
             TokenSet::List(list)
         }
     }
-}
-
-/// A token that may follow `last` and leads to where the piece may end, of some groups.
-fn first_clean<K: Keys>(
-    context: Context<'_, K>,
-    pairs: &mut Pairs,
-    groups: &Groups,
-    last: u32,
-) -> Result<Option<(Member, u32)>, Error> {
-    for (next, tokens) in groups {
-        if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
-            let fits = |token| context.encoder.may_follow(last, token).then_some(token);
-            if let Some(token) = tokens.find(fits) {
-                return Ok(Some((*next, token)));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Tokens that completions of the language begin with.
-fn first_witnesses<K: Keys>(
-    context: Context<'_, K>,
-    pairs: &mut Pairs,
-    pair: Pair,
-) -> Result<Vec<u32>, Error> {
-    let live = context.machine.live_bytes(pairs.parts(pair).0)?;
-    let firsts = live.iter().map(Some).take(TRIES);
-    let mut list = Vec::new();
-    for first in [None].into_iter().chain(firsts) {
-        let rest = pairs.rest_of_piece(context, pair, first)?;
-        list.extend(rest.and_then(|rest| first_token(context, &rest)));
-    }
-    list.dedup();
-    Ok(list)
-}
-
-/// The first of the tokens that are the rest of a piece.
-fn first_token<K: Keys>(context: Context<'_, K>, rest: &[u8]) -> Option<u32> {
-    let mut tokens = Vec::new();
-    context.encoder.merge(rest, &mut tokens);
-    tokens.first().copied()
 }
