@@ -38,7 +38,8 @@ use crate::formula::TRUE;
 use crate::node::{Effect, NodeId, Note, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
-use frame::{DONE, Frame, FrameId, Place, Table};
+use crate::table::Table;
+use frame::{DONE, Frame, FrameId, Place};
 use known::{Known, Parts};
 use naming::Naming;
 use runs::Runs;
@@ -84,7 +85,7 @@ pub(crate) struct Grown {
 /// The lazy deterministic automaton of a schema; shared freely between threads.
 #[derive(Debug)]
 pub struct SchemaAutomaton {
-    grown: Mutex<Grown>,
+    grown: Mutex<Box<Grown>>,
     flags: Chunks,
     start: StateId,
     notes: Vec<Note>,
@@ -147,7 +148,7 @@ impl SchemaAutomaton {
         if !some {
             return Ok((None, notes));
         }
-        let mut grown = Grown {
+        let mut grown = Box::new(Grown {
             core,
             frames: Table::default(),
             depths: vec![0],
@@ -163,7 +164,7 @@ impl SchemaAutomaton {
             horizon: 0,
             lengths: FxHashMap::default(),
             spare: Default::default(),
-        };
+        });
         grown.frames.intern(Frame::Done);
         grown.records.intern((0, 0, 0));
         grown.records.intern((0, 1, 0));
@@ -211,7 +212,7 @@ impl SchemaAutomaton {
         self.lock().states.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Grown> {
+    fn lock(&self) -> MutexGuard<'_, Box<Grown>> {
         // A panic while the lock was held leaves at worst something half remembered.
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -314,9 +315,12 @@ impl Grown {
     /// Memory in use, in bytes.
     fn bytes(&self) -> usize {
         self.core.memory_bytes()
-            + self.frames.len() * 100
-            + (self.states.len() + self.keys.len()) * 100
-            + (self.next.len() + self.records.len()) * 40
+            + self.frames.memory_bytes()
+            + self.depths.capacity() * 4
+            + self.states.memory_bytes()
+            + self.keys.memory_bytes()
+            + self.records.memory_bytes()
+            + self.next.capacity() * 16
             + self.parts.bytes()
             + self.known.bytes()
             + self.namings.len() * 200
@@ -365,7 +369,7 @@ impl Grown {
 
     fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
-        let bytes = self.next.len() * 40 + (self.states.len() + self.frames.len()) * 200;
+        let bytes = self.next.len() * 40 + (self.states.len() + self.frames.len()) * 100;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
             (Resource::Bytes, bytes as u64, limits.bytes),
