@@ -3,7 +3,7 @@
 //! Where an entry is found is kept apart from the entries, by hash and number. So entries are there
 //! once, and tables of all types share the code that grows them: a schema fills some forty tables
 //! with a few entries each before its first mask, and code that was not run just before costs more
-//! than what it does.
+//! than what it does. A few entries are looked through without hashes.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -13,13 +13,17 @@ use rustc_hash::FxBuildHasher;
 /// A table that was emptied keeps room for so many entries.
 pub(crate) const ROOM: usize = 512;
 
-/// Slots of the smallest table.
-const LEAST: usize = 8;
+/// So many entries are looked through one by one.
+const FEW: usize = 8;
+
+/// Slots of the smallest table that has more.
+const LEAST: usize = 32;
 
 /// No entry is here; those that are, are numbered from one on.
 const EMPTY: u64 = 0;
 
-/// Numbers of entries by their hashes: open addressing, at most three of four slots in use.
+/// Numbers of entries by their hashes: open addressing, at most three of four slots in use. None is
+/// in use while entries are few.
 #[derive(Debug, Default)]
 struct Slots {
     /// The hash above, the number and one below.
@@ -31,9 +35,6 @@ impl Slots {
     /// The number of an entry with a hash for which `is_it`.
     #[inline]
     fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        if self.slots.is_empty() {
-            return None;
-        }
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -118,6 +119,31 @@ fn hash_of<T: Hash + ?Sized>(entry: &T) -> u32 {
     FxBuildHasher.hash_one(entry) as u32
 }
 
+/// The number of an entry among several, given how it is hashed.
+#[inline]
+fn find<T>(
+    list: &[T],
+    slots: &Slots,
+    hash: impl FnOnce() -> u32,
+    mut is_it: impl FnMut(&T) -> bool,
+) -> Option<u32> {
+    if slots.used == 0 {
+        return list.iter().position(is_it).map(|at| at as u32);
+    }
+    slots.find(hash(), |id| is_it(&list[id as usize]))
+}
+
+/// Notes where the last entry of a list is.
+#[inline]
+fn note_last<T>(list: &[T], slots: &mut Slots, hash: impl Fn(&T) -> u32) {
+    if list.len() <= FEW && slots.used == 0 {
+        return;
+    }
+    for (at, entry) in list.iter().enumerate().skip(slots.used) {
+        slots.add(hash(entry), at as u32);
+    }
+}
+
 /// A table of distinct entries, numbered as they came.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
@@ -133,11 +159,10 @@ impl<T> Default for Table<T> {
 
 impl<T: Eq + Hash> Table<T> {
     pub(crate) fn intern(&mut self, entry: T) -> u32 {
-        let hash = hash_of(&entry);
-        if let Some(id) = self.slots.find(hash, |id| self.list[id as usize] == entry) {
-            return id;
+        match self.find(&entry) {
+            Some(id) => id,
+            None => self.add(entry),
         }
-        self.add(hash, entry)
     }
 
     /// The number of what is alike, or of what `make` makes of it.
@@ -148,14 +173,14 @@ impl<T: Eq + Hash> Table<T> {
     {
         match self.find(like) {
             Some(id) => id,
-            None => self.add(hash_of(like), make()),
+            None => self.add(make()),
         }
     }
 
-    fn add(&mut self, hash: u32, entry: T) -> u32 {
+    fn add(&mut self, entry: T) -> u32 {
         let id = self.list.len() as u32;
         self.list.push(entry);
-        self.slots.add(hash, id);
+        note_last(&self.list, &mut self.slots, hash_of);
         id
     }
 
@@ -165,7 +190,7 @@ impl<T: Eq + Hash> Table<T> {
         T: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        self.slots.find(hash_of(entry), |id| self.list[id as usize].borrow() == entry)
+        find(&self.list, &self.slots, || hash_of(entry), |one| one.borrow() == entry)
     }
 
     /// Drops all entries, and keeps room for about as many unless they were many.
@@ -180,8 +205,10 @@ impl<T: Eq + Hash> Table<T> {
 
     /// Drops all entries from a number on.
     pub(crate) fn truncate(&mut self, length: usize) {
-        for (at, entry) in self.list.iter().enumerate().skip(length) {
-            self.slots.take(hash_of(entry), at as u32);
+        if self.slots.used > 0 {
+            for (at, entry) in self.list.iter().enumerate().skip(length) {
+                self.slots.take(hash_of(entry), at as u32);
+            }
         }
         self.list.truncate(length);
     }
@@ -223,9 +250,16 @@ impl<K: Eq + Hash, V> Map<K, V> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let is_it = |id: u32| self.list[id as usize].0.borrow() == key;
-        let found = self.slots.find(hash_of(key), is_it)?;
+        let found = self.find(key)?;
         Some(&self.list[found as usize].1)
+    }
+
+    fn find<Q>(&self, key: &Q) -> Option<u32>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        find(&self.list, &self.slots, || hash_of(key), |one| one.0.borrow() == key)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -234,13 +268,11 @@ impl<K: Eq + Hash, V> Map<K, V> {
 
     /// Sets the value of a key.
     pub(crate) fn insert(&mut self, key: K, value: V) {
-        let hash = hash_of(&key);
-        match self.slots.find(hash, |id| self.list[id as usize].0 == key) {
+        match self.find(&key) {
             Some(id) => self.list[id as usize].1 = value,
             None => {
-                let id = self.list.len() as u32;
                 self.list.push((key, value));
-                self.slots.add(hash, id);
+                note_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
             }
         }
     }
