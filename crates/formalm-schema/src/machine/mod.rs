@@ -27,7 +27,7 @@ mod spelled;
 mod telling;
 mod ways;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId, Viability};
 use rustc_hash::FxHashMap;
@@ -88,7 +88,7 @@ pub struct SchemaAutomaton {
     grown: Mutex<Box<Grown>>,
     flags: Chunks,
     start: StateId,
-    notes: Vec<Note>,
+    notes: Arc<[Note]>,
     all_notes: OnceLock<Vec<Note>>,
 }
 
@@ -133,11 +133,11 @@ impl SchemaAutomaton {
 
     /// The machine of a schema that was read, and what is to be told of it.
     pub(crate) fn of_read(
-        schema: Schema,
+        mut schema: Schema,
         options: Options,
         limits: Limits,
-    ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
-        let mut notes = schema.notes.clone();
+    ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
+        let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
@@ -146,7 +146,7 @@ impl SchemaAutomaton {
         notes.extend(core.undecided_items()?);
         core.steps = 0;
         if !some {
-            return Ok((None, notes));
+            return Ok((None, notes.into()));
         }
         let mut grown = Box::new(Grown {
             core,
@@ -175,7 +175,8 @@ impl SchemaAutomaton {
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
         let all_notes = OnceLock::new();
-        let made = SchemaAutomaton { grown, flags, start, notes: notes.clone(), all_notes };
+        let notes: Arc<[Note]> = notes.into();
+        let made = SchemaAutomaton { grown, flags, start, notes: Arc::clone(&notes), all_notes };
         Ok((Some(made), notes))
     }
 
