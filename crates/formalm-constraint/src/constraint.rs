@@ -28,7 +28,8 @@ pub struct Constraint<K = Viability> {
     lexical: Lexical,
     rests: Rests,
     completions: Completions,
-    canonical: Option<Canonical>,
+    /// Apart, because most constraints have none.
+    canonical: Option<Box<Canonical>>,
 }
 
 /// Why no text can follow tokens that are given.
@@ -131,7 +132,7 @@ impl<K: Keys> Constraint<K> {
         }
         let canonical = Canonical::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begins)?;
         let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
-        Ok(Constraint { canonical: Some(canonical), ..constraint })
+        Ok(Constraint { canonical: Some(Box::new(canonical)), ..constraint })
     }
 
     /// The vocabulary.
@@ -374,7 +375,7 @@ impl<K: Keys> Constraint<K> {
 
     /// Memory in use beside automaton and vocabulary, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let canonical = self.canonical.as_ref().map_or(0, Canonical::memory_bytes);
+        let canonical = self.canonical.as_deref().map_or(0, Canonical::memory_bytes);
         let masks = self.memo.size().1 + self.lexical.memory_bytes() + self.rests.memory_bytes();
         masks + self.keys.memory_bytes() + canonical
     }
@@ -382,7 +383,7 @@ impl<K: Keys> Constraint<K> {
     /// Number of questions that the masks so far have left open, and answered by yes: whether a
     /// member can be completed in canonical tokens. None for machines with finitely many states.
     pub fn undecided_count(&self) -> usize {
-        self.canonical.as_ref().map_or(0, Canonical::undecided_count)
+        self.canonical.as_deref().map_or(0, Canonical::undecided_count)
     }
 
     /// Number of masks kept.

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Error;
-use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
 use crate::names::NameId;
 use crate::node::{Rule, Type};
+use crate::table::Map;
 
 /// Names beside those owed that may tell alternatives apart, if a value has them.
 const MAX_NAMES: usize = 3;
@@ -267,7 +267,7 @@ impl Core {
 
     /// Formulas beside which some names are owed.
     fn without_owed(&mut self, list: &[F], owed: &[NameId]) -> Vec<F> {
-        let mut known = FxHashMap::default();
+        let mut known = Map::default();
         let mut with = |id: F| {
             self.atoms_replaced(id, &mut known, &|core, atom| match atom {
                 Atom::Owed(names) => {
@@ -281,7 +281,7 @@ impl Core {
 
     /// What a formula says where a member is missing.
     fn if_absent(&mut self, id: F, name: NameId) -> F {
-        self.atoms_replaced(id, &mut FxHashMap::default(), &|core, atom| match atom {
+        self.atoms_replaced(id, &mut Map::default(), &|core, atom| match atom {
             Atom::Owed(names) if names.contains(&name) => FALSE,
             Atom::Members(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
@@ -299,7 +299,7 @@ impl Core {
     fn atoms_replaced(
         &mut self,
         id: F,
-        known: &mut FxHashMap<F, F>,
+        known: &mut Map<F, F>,
         new: &impl Fn(&mut Core, Atom) -> F,
     ) -> F {
         if let Some(&known) = known.get(&id) {

@@ -6,7 +6,7 @@ use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{
     Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
 use crate::names::NameId;
@@ -15,6 +15,7 @@ use crate::options::{Limits, Options};
 use crate::pattern;
 use crate::shared;
 use crate::solve::{Answers, Listed};
+use crate::table::Map;
 
 /// A machine that reads texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,20 +39,20 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
     /// Nodes as formulas; the last key is whether alternatives were left as they are.
-    pub(crate) expanded: FxHashMap<(NodeId, Type, bool), F>,
+    pub(crate) expanded: Map<(NodeId, Type, bool), F>,
     /// Whether alternatives are being told apart, for which parts are expanded as they are.
     pub(crate) tells_apart: bool,
     /// Objects and arrays listed by formula and how many were asked for.
-    pub(crate) listed: FxHashMap<(F, usize), Listed>,
+    pub(crate) listed: Map<(F, usize), Listed>,
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
-    text_ids: FxHashMap<F, Option<TextId>>,
+    text_ids: Map<F, Option<TextId>>,
     /// Texts whose machines other schemas may have, too.
     shared: FxHashSet<TextId>,
     unbounded: Unbounded,
-    found: FxHashMap<(RegexId, NameId), bool>,
+    found: Map<(RegexId, NameId), bool>,
     /// States from which every text can go on.
-    pub(crate) open: FxHashMap<(TextId, StateId), bool>,
+    pub(crate) open: Map<(TextId, StateId), bool>,
     /// Steps of the search for whether one state is viable.
     pub(crate) steps: u64,
 }
@@ -64,16 +65,16 @@ impl Core {
             options,
             limits,
             answers: Answers::default(),
-            expanded: FxHashMap::default(),
+            expanded: Map::default(),
             tells_apart: false,
-            listed: FxHashMap::default(),
+            listed: Map::default(),
             texts: Vec::new(),
             text_formulas: Vec::new(),
-            text_ids: FxHashMap::default(),
+            text_ids: Map::default(),
             shared: FxHashSet::default(),
             unbounded: Unbounded::default(),
-            found: FxHashMap::default(),
-            open: FxHashMap::default(),
+            found: Map::default(),
+            open: Map::default(),
             steps: 0,
         }
     }

@@ -32,6 +32,8 @@ impl SchemaAutomaton {
         let both = wanted.into_iter().chain([not]).collect();
         let root = schema.add(Node::made(vec![Rule::All(both)]));
         schema.root = Some(root);
-        SchemaAutomaton::of_read(schema, Options { approximate: true, ..left.2 }, limits)
+        let options = Options { approximate: true, ..left.2 };
+        let (made, notes) = SchemaAutomaton::of_read(schema, options, limits)?;
+        Ok((made, notes.to_vec()))
     }
 }

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::decimal::Decimal;
 use crate::names::NameId;
 use crate::node::{NodeId, RegexId};
+use crate::table::{Map, Table};
 use crate::value::ValueId;
 
 /// An interned formula.
@@ -84,15 +83,14 @@ pub(crate) enum Form {
 
 #[derive(Debug)]
 pub(crate) struct Formulas {
-    list: Vec<Form>,
-    ids: FxHashMap<Form, F>,
+    table: Table<Form>,
     /// Whether a child is mentioned, whether an atom is.
     kinds: Vec<(bool, bool)>,
 }
 
 impl Default for Formulas {
     fn default() -> Formulas {
-        let mut all = Formulas { list: Vec::new(), ids: FxHashMap::default(), kinds: Vec::new() };
+        let mut all = Formulas { table: Table::default(), kinds: Vec::new() };
         all.intern(Form::False);
         all.intern(Form::True);
         all
@@ -101,11 +99,11 @@ impl Default for Formulas {
 
 impl Formulas {
     pub(crate) fn get(&self, id: F) -> &Form {
-        &self.list[id.0 as usize]
+        self.table.get(id.0)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.len()
+        self.table.len()
     }
 
     /// Whether the formula speaks of the child at hand.
@@ -119,11 +117,11 @@ impl Formulas {
     }
 
     fn intern(&mut self, form: Form) -> F {
-        if let Some(&id) = self.ids.get(&form) {
-            return id;
+        let id = self.table.intern(form);
+        if (id as usize) < self.kinds.len() {
+            return F(id);
         }
-        let id = F(self.list.len() as u32);
-        let kinds = match &form {
+        let kinds = match self.table.get(id) {
             Form::False | Form::True => (false, false),
             Form::Child(_) => (true, false),
             Form::Atom(_) => (false, true),
@@ -135,10 +133,8 @@ impl Formulas {
                 })
             }
         };
-        self.list.push(form.clone());
         self.kinds.push(kinds);
-        self.ids.insert(form, id);
-        id
+        F(id)
     }
 
     pub(crate) fn constant(truth: bool) -> F {
@@ -151,7 +147,7 @@ impl Formulas {
 
     /// The formula of an atom that was mentioned before.
     pub(crate) fn known_atom(&self, atom: &Atom) -> Option<F> {
-        self.ids.get(&Form::Atom(atom.clone())).copied()
+        self.table.find(&Form::Atom(atom.clone())).map(F)
     }
 
     pub(crate) fn child(&mut self, node: NodeId) -> F {
@@ -250,7 +246,7 @@ impl Formulas {
     pub(crate) fn replace<X>(
         &mut self,
         id: F,
-        seen: &mut FxHashMap<F, F>,
+        seen: &mut Map<F, F>,
         leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
     ) -> Result<F, X> {
         if id == FALSE || id == TRUE {
@@ -288,7 +284,7 @@ impl Formulas {
         &mut self,
         list: &[F],
         decides: Option<F>,
-        seen: &mut FxHashMap<F, F>,
+        seen: &mut Map<F, F>,
         leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
     ) -> Result<Option<Vec<F>>, X> {
         let mut new = Vec::with_capacity(list.len());
@@ -309,7 +305,7 @@ impl Formulas {
             return id;
         }
         let replaced: Result<F, std::convert::Infallible> =
-            self.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
+            self.replace(id, &mut Map::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
                     _ => leaf,

@@ -26,6 +26,7 @@ mod read;
 mod shared;
 mod solve;
 mod source;
+mod table;
 mod tree;
 mod unevaluated;
 mod value;

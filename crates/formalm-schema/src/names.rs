@@ -1,8 +1,6 @@
 //! Names of object members, interned.
 
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
+use crate::table::Table;
 
 /// An interned name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,35 +9,20 @@ pub(crate) struct NameId(pub(crate) u32);
 /// A name that stands for any that no formula speaks of. No text is interned as it.
 pub(crate) const PLACEHOLDER: NameId = NameId(0);
 
-#[derive(Debug)]
-pub(crate) struct Names {
-    list: Vec<Arc<str>>,
-    ids: FxHashMap<Arc<str>, NameId>,
-}
-
-impl Default for Names {
-    fn default() -> Names {
-        Names { list: vec!["".into()], ids: FxHashMap::default() }
-    }
-}
+/// Names are numbered from one on, behind the placeholder.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Table<Box<str>>);
 
 impl Names {
     pub(crate) fn get(&self, id: NameId) -> &str {
-        &self.list[id.0 as usize]
+        if id == PLACEHOLDER { "" } else { self.0.get(id.0 - 1) }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.len()
+        self.0.len() + 1
     }
 
     pub(crate) fn intern(&mut self, name: &str) -> NameId {
-        if let Some(&id) = self.ids.get(name) {
-            return id;
-        }
-        let id = NameId(self.list.len() as u32);
-        let name: Arc<str> = name.into();
-        self.list.push(Arc::clone(&name));
-        self.ids.insert(name, id);
-        id
+        NameId(self.0.intern_like(name, || name.into()) + 1)
     }
 }

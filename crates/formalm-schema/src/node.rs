@@ -289,5 +289,9 @@ impl Schema {
 /// Adds a part to a JSON pointer.
 pub(crate) fn push_part(pointer: &mut String, part: &str) {
     pointer.push('/');
-    pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
+    if part.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
+        pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(part);
+    }
 }

@@ -1,11 +1,10 @@
 //! JSON values up to JSON Schema's equality: `1` is `1.0`, and members have no order.
 
-use rustc_hash::FxHashMap;
-
 use crate::decimal::Decimal;
 use crate::names::{NameId, Names};
 use crate::node::Type;
 use crate::source::{Shape, Source};
+use crate::table::Table;
 
 /// An interned value: equal ids are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,28 +36,19 @@ impl Value {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Values {
-    list: Vec<Value>,
-    ids: FxHashMap<Value, ValueId>,
-}
+pub(crate) struct Values(Table<Value>);
 
 impl Values {
     pub(crate) fn get(&self, id: ValueId) -> &Value {
-        &self.list[id.0 as usize]
+        self.0.get(id.0)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.len()
+        self.0.len()
     }
 
     pub(crate) fn intern(&mut self, value: Value) -> ValueId {
-        if let Some(&id) = self.ids.get(&value) {
-            return id;
-        }
-        let id = ValueId(self.list.len() as u32);
-        self.list.push(value.clone());
-        self.ids.insert(value, id);
-        id
+        ValueId(self.0.intern(value))
     }
 
     /// The id of a parsed value; `None` if a number in it has too many digits.

@@ -144,13 +144,14 @@ def as_language(value: object) -> Language:
     >>> as_language(["yes", "no"])
     Choice(['yes', 'no'])
     """
-    if isinstance(value, Language):
+    # What `isinstance` asks of an abstract class takes longer than all the rest.
+    if Language in type(value).__mro__:
         if type(value).__hash__ is None:
             raise LanguageError(
                 f"{type(value).__name__} has __eq__ and no __hash__: languages are hashable",
                 hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
             )
-        return value
+        return value  # type: ignore[return-value]
     if isinstance(value, type) and issubclass(value, Language):
         raise LanguageError(
             f"{value.__name__} is a class of languages and no language",

@@ -229,6 +229,10 @@ class JsonSchema(SchemaQuestions, Language):
         """A new reader of texts that are still being written."""
         return PartialJson()
 
+    def may_have_parts(self) -> bool:
+        """False: it is made of texts and options."""
+        return False
+
     @property
     def is_regular(self) -> bool:
         """False: a schema is read by a machine of its own."""

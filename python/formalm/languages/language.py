@@ -60,11 +60,14 @@ class Language(Members, Combining, ABC):
     def __init__(self, *arguments: Hashable) -> None:
         # Asking whether a plain value is a language would take longer than all the rest.
         others = [part for part in arguments if type(part) not in PLAIN]
-        self._parts = tuple(part for part in others if isinstance(part, Language))
-        self._depth: int = 1 + max([part._depth for part in self._parts], default=0)
-        if self._depth > MAX_DEPTH:
-            hint = "sums and unions of many languages are no nesting: a | b | c is one level"
-            raise LimitError("levels of nesting", self._depth, MAX_DEPTH, hint=hint)
+        self._parts: tuple[Language, ...] = ()
+        self._depth = 1
+        if others:
+            self._parts = tuple(part for part in others if isinstance(part, Language))
+            self._depth += max([part._depth for part in self._parts], default=0)
+            if self._depth > MAX_DEPTH:
+                hint = "sums and unions of many languages are no nesting: a | b | c is one level"
+                raise LimitError("levels of nesting", self._depth, MAX_DEPTH, hint=hint)
         self._arguments = arguments
         # Kept, because parts may be shared: each would be hashed anew for every use.
         self._hash = hash((type(self).__name__, arguments)) if others else None
@@ -93,9 +96,10 @@ class Language(Members, Combining, ABC):
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:  # noqa: D102
         if state_limit is not None and not (type(state_limit) is int and 0 < state_limit < 1 << 63):
             raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
-        if state_limit not in self._automata:
-            self._automata[state_limit] = self._made(state_limit)
-        return self._automata[state_limit]
+        known = self._automata.get(state_limit)
+        if known is None:
+            known = self._automata[state_limit] = self._made(state_limit)
+        return known
 
     def machine(self, *, state_limit: int | None = None) -> _core.Automaton | None:
         """The lazy byte machine; None for the empty language, which has none."""

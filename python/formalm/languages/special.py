@@ -87,7 +87,8 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
         If it has texts beside them that might be taken for one.
     """
     if not language.may_have_parts():
-        return tuple(sorted(set(language.special_tokens_written())))
+        written = language.special_tokens_written()
+        return tuple(sorted(set(written))) if written else ()
     names: set[str] = set()
     taken: bytes | None = None
     for part in _parts(language):

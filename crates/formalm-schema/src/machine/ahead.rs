@@ -9,12 +9,13 @@ use formalm_automata::{
     loops_of,
 };
 
-use super::frame::{AskedId, Frame, Mode, Place, Reach, Table};
+use super::frame::{AskedId, Frame, Mode, Place, Reach};
 use super::known::NOT_ASKED;
 use super::runs::{RUN, Runs, Stepped};
 use super::shortcuts::Found;
 use super::{Grown, UNRECORDED};
 use crate::formula::TRUE;
+use crate::table::Table;
 
 /// Keys met while looking ahead have numbers from here on.
 const AHEAD: u32 = 1 << 30;
@@ -34,7 +35,7 @@ pub(super) struct Ahead<'a> {
 
 #[derive(Debug)]
 pub(super) struct Looking<'a> {
-    pub(super) grown: MutexGuard<'a, Grown>,
+    pub(super) grown: MutexGuard<'a, Box<Grown>>,
     places: Table<Place>,
     pub(super) runs: Runs,
     /// How many texts were recorded before.
@@ -44,7 +45,7 @@ pub(super) struct Looking<'a> {
 }
 
 impl<'a> Ahead<'a> {
-    pub(super) fn new(mut grown: MutexGuard<'a, Grown>) -> Ahead<'a> {
+    pub(super) fn new(mut grown: MutexGuard<'a, Box<Grown>>) -> Ahead<'a> {
         grown.core.ahead();
         let (places, runs) = std::mem::take(&mut grown.spare);
         let records = grown.records.len();

@@ -1,7 +1,6 @@
 //! What is owed after a member or an item has begun.
 
 use formalm_automata::Error;
-use rustc_hash::FxHashMap;
 
 use super::frame::Owes;
 use crate::core::Core;
@@ -9,6 +8,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::{NodeId, Rule};
 use crate::solve::Rest;
+use crate::table::Map;
 use crate::value::ValueId;
 
 /// What a container and its new child owe.
@@ -26,7 +26,7 @@ impl Core {
 
     /// What formulas say once a member of this name has begun.
     pub(crate) fn after_name(&mut self, owes: &Owes, name: NameId) -> Result<Owes, Error> {
-        let mut known = FxHashMap::default();
+        let mut known = Map::default();
         let formulas: Result<Vec<F>, Error> = owes
             .formulas
             .iter()
@@ -44,7 +44,7 @@ impl Core {
 
     /// What formulas say once an item has begun.
     pub(crate) fn after_item(&mut self, owes: &Owes) -> Result<Owes, Error> {
-        let mut known = FxHashMap::default();
+        let mut known = Map::default();
         let formulas: Result<Vec<F>, Error> = owes
             .formulas
             .iter()
@@ -59,7 +59,7 @@ impl Core {
     fn derived(
         &mut self,
         id: F,
-        known: &mut FxHashMap<F, F>,
+        known: &mut Map<F, F>,
         leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
     ) -> Result<F, Error> {
         if let Some(&new) = known.get(&id) {
@@ -97,7 +97,7 @@ impl Core {
         &mut self,
         list: &[F],
         decides: F,
-        known: &mut FxHashMap<F, F>,
+        known: &mut Map<F, F>,
         leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
     ) -> Result<Option<Vec<F>>, Error> {
         let mut new = Vec::with_capacity(list.len());
@@ -250,7 +250,7 @@ impl Core {
     ) -> Result<Owes, Error> {
         let truths: Vec<F> =
             truths.iter().map(|&truth| crate::formula::Formulas::constant(truth)).collect();
-        let mut known = FxHashMap::default();
+        let mut known = Map::default();
         let mut formulas = Vec::with_capacity(owes.formulas.len());
         for &id in &owes.formulas {
             let id = self.formulas.answer(id, asked, &truths);

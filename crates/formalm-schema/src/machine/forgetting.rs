@@ -105,7 +105,8 @@ impl Grown {
                 *below = self.without_items_before(*below)?;
                 *from = 0;
                 if self.is_unique(*owes) && self.forgets_items(*owes, None)? {
-                    *owes = self.known.forgets[&(*owes, None)].unwrap_or(*owes);
+                    *owes =
+                        self.known.forgets.get(&(*owes, None)).copied().flatten().unwrap_or(*owes);
                 }
             }
             _ => return Ok(id),

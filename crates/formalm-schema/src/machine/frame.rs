@@ -1,11 +1,8 @@
 //! What a reader of JSON remembers: one frame for each value that is open.
 
-use std::collections::HashMap;
-
 use formalm_automata::StateId;
 use formalm_automata::spelling::Escape;
 use num_bigint::BigInt;
-use rustc_hash::FxBuildHasher;
 
 use super::Recorded;
 use crate::core::TextId;
@@ -172,57 +169,4 @@ pub(crate) enum Frame {
 pub(crate) struct Place {
     pub(crate) frame: Frame,
     pub(crate) record: Recorded,
-}
-
-/// A table that was emptied keeps room for so many entries.
-pub(crate) const ROOM: usize = 512;
-
-/// A table of distinct entries.
-#[derive(Debug)]
-pub(crate) struct Table<T> {
-    list: Vec<T>,
-    ids: HashMap<T, u32, FxBuildHasher>,
-}
-
-impl<T> Default for Table<T> {
-    fn default() -> Table<T> {
-        Table { list: Vec::new(), ids: HashMap::default() }
-    }
-}
-
-impl<T: Clone + Eq + std::hash::Hash> Table<T> {
-    pub(crate) fn intern(&mut self, entry: T) -> u32 {
-        if let Some(&id) = self.ids.get(&entry) {
-            return id;
-        }
-        let id = self.list.len() as u32;
-        self.list.push(entry.clone());
-        self.ids.insert(entry, id);
-        id
-    }
-
-    /// Drops all entries, and keeps room for about as many unless they were many.
-    pub(crate) fn clear(&mut self) {
-        if self.list.len() > ROOM {
-            *self = Table::default();
-            return;
-        }
-        self.list.clear();
-        self.ids.clear();
-    }
-
-    /// Drops all entries from a number on.
-    pub(crate) fn truncate(&mut self, length: usize) {
-        for entry in self.list.drain(length..) {
-            self.ids.remove(&entry);
-        }
-    }
-
-    pub(crate) fn get(&self, id: u32) -> &T {
-        &self.list[id as usize]
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
 }

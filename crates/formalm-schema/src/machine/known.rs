@@ -4,12 +4,9 @@
 use std::sync::Arc;
 
 use formalm_automata::{ByteSet, StateId};
-use rustc_hash::FxHashMap;
 
 use super::bounds::Shape;
-use super::frame::{
-    AskedId, Digits, DigitsId, FrameId, GoneId, NamingId, OrderId, Owes, OwesId, Table,
-};
+use super::frame::{AskedId, Digits, DigitsId, FrameId, GoneId, NamingId, OrderId, Owes, OwesId};
 use super::frame::{Place, TruthsId};
 use super::numbers::Plan;
 use super::telling::{AskedTexts, Telling, Told};
@@ -17,6 +14,7 @@ use crate::core::TextId;
 use crate::formula::F;
 use crate::names::NameId;
 use crate::node::Type;
+use crate::table::{Map, Table};
 
 /// A machine of texts and its state; `None` if it refused.
 pub(super) type Asked = Option<(TextId, StateId)>;
@@ -79,17 +77,25 @@ impl Parts {
         AskedId(self.asked.intern(AskedTexts { telling: None, machines }))
     }
 
+    /// Memory in use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let told = self.tellings.iter().flat_map(|one| one.truths()).map(|truth| match truth {
             Told::Machine(_) => 16,
             Told::Number(truths) => truths.len(),
         });
-        told.sum::<usize>()
-            + self.owes.len() * 160
-            + self.gone.len() * 120
-            + (self.asked.len() + self.digits.len()) * 150
-            + self.orders.len() * 200
-            + self.truths.len() * 40
+        let owed = self.owes.iter().map(|one| 4 * (one.formulas.len() + one.asked.len()) + 32);
+        let gone = self.gone.iter().map(|one| 4 * one.len() + 16);
+        let orders = self.orders.iter().map(|one| 4 * one.len() + 16);
+        let asked = self.asked.iter().map(|one| 12 * one.machines.len() + 16);
+        let digits = self.digits.iter().map(|one| one.digits.bits() as usize / 8 + 24);
+        told.chain(owed).chain(gone).chain(orders).chain(asked).chain(digits).sum::<usize>()
+            + self.owes.memory_bytes()
+            + self.gone.memory_bytes()
+            + self.orders.memory_bytes()
+            + self.asked.memory_bytes()
+            + self.digits.memory_bytes()
+            + self.truths.memory_bytes()
+            + self.truths.len() * 24
     }
 }
 
@@ -107,57 +113,59 @@ pub(super) enum Opened {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// By what a value owes and its first byte; all numbers are under `0`.
-    pub(super) opened: FxHashMap<(OwesId, u8), Option<Opened>>,
+    pub(super) opened: Map<(OwesId, u8), Option<Opened>>,
     /// What an object owes after a name, and what the member does.
-    pub(super) members: FxHashMap<(OwesId, GoneId), Option<(OwesId, OwesId)>>,
+    pub(super) members: Map<(OwesId, GoneId), Option<(OwesId, OwesId)>>,
     /// What an array owes once an item has begun, and what the item does.
-    pub(super) items: FxHashMap<OwesId, Option<(OwesId, OwesId)>>,
-    pub(super) after_name: FxHashMap<(OwesId, NameId), OwesId>,
-    pub(super) gone_after: FxHashMap<(GoneId, OrderId, NameId), GoneId>,
+    pub(super) items: Map<OwesId, Option<(OwesId, OwesId)>>,
+    pub(super) after_name: Map<(OwesId, NameId), OwesId>,
+    pub(super) gone_after: Map<(GoneId, OrderId, NameId), GoneId>,
     /// What a container owes once a child without a value of its own has closed.
-    pub(super) closed: FxHashMap<(OwesId, TruthsId), OwesId>,
-    pub(super) ended: FxHashMap<OwesId, Option<TruthsId>>,
+    pub(super) closed: Map<(OwesId, TruthsId), OwesId>,
+    pub(super) ended: Map<OwesId, Option<TruthsId>>,
     /// Bytes that a value has at least.
-    pub(super) least: FxHashMap<F, usize>,
-    pub(super) unique: FxHashMap<OwesId, bool>,
+    pub(super) least: Map<F, usize>,
+    pub(super) unique: Map<OwesId, bool>,
     /// A number after a byte; `None` before its first one.
-    pub(super) digits: FxHashMap<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,
-    pub(super) number_ends: FxHashMap<(OwesId, DigitsId), Option<TruthsId>>,
-    pub(super) numbers: FxHashMap<OwesId, Arc<Plan>>,
+    pub(super) digits: Map<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,
+    pub(super) number_ends: Map<(OwesId, DigitsId), Option<TruthsId>>,
+    pub(super) numbers: Map<OwesId, Arc<Plan>>,
     /// Numbers that stand for all that go on alike.
-    pub(super) alike: FxHashMap<(OwesId, bool, Shape), Digits>,
-    pub(super) namings: FxHashMap<(OwesId, GoneId, OrderId), NamingId>,
+    pub(super) alike: Map<(OwesId, bool, Shape), Digits>,
+    pub(super) namings: Map<(OwesId, GoneId, OrderId), NamingId>,
     /// Whether members of a class of names may come next in an object.
-    pub(super) classes: FxHashMap<(NamingId, TextId), bool>,
+    pub(super) classes: Map<(NamingId, TextId), bool>,
     /// Where an array does not run out of items of a type, or of any: what it owes at its first.
-    pub(super) forgets: FxHashMap<(OwesId, Option<Type>), Option<OwesId>>,
+    pub(super) forgets: Map<(OwesId, Option<Type>), Option<OwesId>>,
     /// What members of a name satisfy, by the formula that speaks of members.
-    pub(super) values: FxHashMap<(F, NameId), F>,
+    pub(super) values: Map<(F, NameId), F>,
     /// Frames without the items that came before.
-    pub(super) without_items: FxHashMap<FrameId, FrameId>,
+    pub(super) without_items: Map<FrameId, FrameId>,
     /// Bytes that go on alike from a place.
-    pub(super) ways: FxHashMap<Place, Arc<[ByteSet]>>,
+    pub(super) ways: Map<Place, Arc<[ByteSet]>>,
 }
 
 impl Known {
     pub(super) fn bytes(&self) -> usize {
-        let small = self.opened.len()
-            + self.members.len()
-            + self.items.len()
-            + self.after_name.len()
-            + self.gone_after.len()
-            + self.closed.len()
-            + self.ended.len()
-            + self.unique.len()
-            + self.digits.len()
-            + self.number_ends.len()
-            + self.namings.len()
-            + 4 * (self.numbers.len() + self.alike.len())
-            + self.classes.len()
-            + self.forgets.len()
-            + self.without_items.len()
-            + self.values.len()
-            + 12 * self.ways.len();
-        small * 32
+        let heap = 300 * self.numbers.len() + 48 * self.alike.len() + 100 * self.ways.len();
+        heap + self.opened.memory_bytes()
+            + self.members.memory_bytes()
+            + self.items.memory_bytes()
+            + self.after_name.memory_bytes()
+            + self.gone_after.memory_bytes()
+            + self.closed.memory_bytes()
+            + self.ended.memory_bytes()
+            + self.least.memory_bytes()
+            + self.unique.memory_bytes()
+            + self.digits.memory_bytes()
+            + self.number_ends.memory_bytes()
+            + self.numbers.memory_bytes()
+            + self.alike.memory_bytes()
+            + self.namings.memory_bytes()
+            + self.classes.memory_bytes()
+            + self.forgets.memory_bytes()
+            + self.values.memory_bytes()
+            + self.without_items.memory_bytes()
+            + self.ways.memory_bytes()
     }
 }

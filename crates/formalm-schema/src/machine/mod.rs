@@ -27,7 +27,7 @@ mod spelled;
 mod telling;
 mod ways;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Error, Machine, Resource, StateId, Viability};
 use rustc_hash::FxHashMap;
@@ -38,7 +38,8 @@ use crate::formula::TRUE;
 use crate::node::{Effect, NodeId, Note, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
-use frame::{DONE, Frame, FrameId, Place, Table};
+use crate::table::Table;
+use frame::{DONE, Frame, FrameId, Place};
 use known::{Known, Parts};
 use naming::Naming;
 use runs::Runs;
@@ -84,10 +85,10 @@ pub(crate) struct Grown {
 /// The lazy deterministic automaton of a schema; shared freely between threads.
 #[derive(Debug)]
 pub struct SchemaAutomaton {
-    grown: Mutex<Grown>,
+    grown: Mutex<Box<Grown>>,
     flags: Chunks,
     start: StateId,
-    notes: Vec<Note>,
+    notes: Arc<[Note]>,
     all_notes: OnceLock<Vec<Note>>,
 }
 
@@ -132,11 +133,11 @@ impl SchemaAutomaton {
 
     /// The machine of a schema that was read, and what is to be told of it.
     pub(crate) fn of_read(
-        schema: Schema,
+        mut schema: Schema,
         options: Options,
         limits: Limits,
-    ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
-        let mut notes = schema.notes.clone();
+    ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
+        let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
@@ -145,9 +146,9 @@ impl SchemaAutomaton {
         notes.extend(core.undecided_items()?);
         core.steps = 0;
         if !some {
-            return Ok((None, notes));
+            return Ok((None, notes.into()));
         }
-        let mut grown = Grown {
+        let mut grown = Box::new(Grown {
             core,
             frames: Table::default(),
             depths: vec![0],
@@ -163,7 +164,7 @@ impl SchemaAutomaton {
             horizon: 0,
             lengths: FxHashMap::default(),
             spare: Default::default(),
-        };
+        });
         grown.frames.intern(Frame::Done);
         grown.records.intern((0, 0, 0));
         grown.records.intern((0, 1, 0));
@@ -174,7 +175,8 @@ impl SchemaAutomaton {
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
         let all_notes = OnceLock::new();
-        let made = SchemaAutomaton { grown, flags, start, notes: notes.clone(), all_notes };
+        let notes: Arc<[Note]> = notes.into();
+        let made = SchemaAutomaton { grown, flags, start, notes: Arc::clone(&notes), all_notes };
         Ok((Some(made), notes))
     }
 
@@ -211,7 +213,7 @@ impl SchemaAutomaton {
         self.lock().states.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Grown> {
+    fn lock(&self) -> MutexGuard<'_, Box<Grown>> {
         // A panic while the lock was held leaves at worst something half remembered.
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -314,9 +316,12 @@ impl Grown {
     /// Memory in use, in bytes.
     fn bytes(&self) -> usize {
         self.core.memory_bytes()
-            + self.frames.len() * 100
-            + (self.states.len() + self.keys.len()) * 100
-            + (self.next.len() + self.records.len()) * 40
+            + self.frames.memory_bytes()
+            + self.depths.capacity() * 4
+            + self.states.memory_bytes()
+            + self.keys.memory_bytes()
+            + self.records.memory_bytes()
+            + self.next.capacity() * 16
             + self.parts.bytes()
             + self.known.bytes()
             + self.namings.len() * 200
@@ -365,7 +370,7 @@ impl Grown {
 
     fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
-        let bytes = self.next.len() * 40 + (self.states.len() + self.frames.len()) * 200;
+        let bytes = self.next.len() * 40 + (self.states.len() + self.frames.len()) * 100;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
             (Resource::Bytes, bytes as u64, limits.bytes),

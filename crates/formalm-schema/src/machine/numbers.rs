@@ -237,8 +237,12 @@ impl Grown {
         let bounds = plan.bounds.as_ref().filter(|_| folds);
         match bounds.and_then(|bounds| bounds.shape(&digits)) {
             Some(shape) => {
-                let alike = self.known.alike.entry((owes, digits.negative, shape));
-                alike.or_insert(digits).clone()
+                let key = (owes, digits.negative, shape);
+                if let Some(known) = self.known.alike.get(&key) {
+                    return known.clone();
+                }
+                self.known.alike.insert(key, digits.clone());
+                digits
             }
             None => digits,
         }

@@ -7,10 +7,11 @@ use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{Error, KeyId, Machine, StateId, every_character};
 use rustc_hash::FxHashMap;
 
-use super::frame::{AskedId, Frame, FrameId, NamingId, Place, ROOM, Reach, Table};
+use super::frame::{AskedId, Frame, FrameId, NamingId, Place, Reach};
 use super::known::NOT_ASKED;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
+use crate::table::{ROOM, Table};
 
 /// Keys in the midst of texts have numbers from here on: the number of the text, then the state.
 pub(super) const RUN: u32 = 1 << 31;

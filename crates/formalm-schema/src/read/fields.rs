@@ -9,6 +9,9 @@ use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::names::NameId;
 use crate::source::{Shape, Source};
 
+/// Counts beyond are this one.
+const MOST: u64 = u64::MAX / 4;
+
 /// What is wrong with a schema: at which part of it, or something larger.
 pub(super) enum Fault {
     Part { parts: Vec<String>, message: String, hint: Option<String> },
@@ -88,12 +91,19 @@ impl<'r, J: Source<'r>> Fields<J> {
 
     /// The value of a keyword as a count; larger ones than any text can reach are cut.
     pub(super) fn count(&self, keyword: Keyword) -> Result<Option<u64>, Fault> {
+        // Most counts are a few digits, for which no large numbers are needed.
+        if let Some(Shape::Number(digits)) = self.get(keyword).map(J::shape)
+            && digits.len() < 19
+            && let Ok(count) = digits.parse::<u64>()
+        {
+            return Ok(Some(count.min(MOST)));
+        }
         let Some(number) = self.number(keyword)? else { return Ok(None) };
         if !number.is_integer() || number.is_negative() {
             let name = keyword.name();
             return Err(wrong(&[name], format!("{name} is a whole number and not negative")));
         }
-        Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(u64::MAX / 4)))
+        Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(MOST)))
     }
 
     pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
@@ -146,5 +156,26 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             names.push(self.schema.names.intern(name));
         }
         Ok(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    #[test]
+    fn counts_are_whole_numbers_however_they_are_spelled() {
+        let count = |number: &str| {
+            let document = Document::read(&format!("{{\"minItems\": {number}}}")).unwrap();
+            let root = document.tree.as_ref().unwrap().root();
+            Fields::of(root).count(Keyword::MinItems).ok().flatten()
+        };
+        let long = "123456789012345678901234567890";
+        let (ten, most) = (Some(10), Some(MOST));
+        let spelled = ["10", "10.0", "1e1", "100E-1", long, "4611686018427387903"];
+        assert_eq!(spelled.map(count), [ten, ten, ten, ten, most, most]);
+        assert_eq!(["0", "-0"].map(count), [Some(0), Some(0)]);
+        assert_eq!(["-1", "1.5", "1e-1"].map(count), [None; 3]);
     }
 }

@@ -18,15 +18,17 @@ mod resources;
 mod unread;
 mod words;
 
+use std::sync::Arc;
+
 use formalm_automata::{Error, Resource as Limited};
 use referencing::Draft;
-use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use crate::document::Document;
 use crate::node::{Effect, Node, NodeId, Note, Part, Rule, Schema, Spot, push_part};
 use crate::options::Options;
 use crate::source::Source;
+use crate::table::Map;
 use fields::{Fault, Fields, wrong};
 use references::Base;
 use resources::{draft_of, registry};
@@ -72,7 +74,7 @@ struct Key {
 struct Reader<'r, J> {
     schema: Schema,
     options: Options,
-    ids: FxHashMap<Key, NodeId>,
+    ids: Map<Key, NodeId>,
     pending: Vec<Pending<'r, J>>,
     dynamic: bool,
 }
@@ -151,7 +153,7 @@ impl<J> Place<'_, J> {
 
 impl<'r, J: Source<'r>> Reader<'r, J> {
     fn new(before: Schema, options: Options, dynamic: bool) -> Reader<'r, J> {
-        let (ids, pending) = (FxHashMap::default(), Vec::new());
+        let (ids, pending) = (Map::default(), Vec::new());
         Reader { schema: before, options, ids, pending, dynamic }
     }
 
@@ -164,7 +166,9 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         self.schema.root = Some(root);
         while let Some(Pending { json, at }) = self.pending.pop() {
             let rules = self.rules(json, &at).map_err(|fault| self.refused(&at, fault))?;
-            self.schema.nodes[at.node.0 as usize].rules = rules.into();
+            if !rules.is_empty() {
+                self.schema.nodes[at.node.0 as usize].rules = rules.into();
+            }
         }
         checks::in_place(&self.schema)?;
         self.schema.same = alike::alike(&self.schema);
@@ -262,7 +266,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                 allowed: MAX_NODES as u64,
             }));
         }
-        let node = self.schema.add(Node { rules: [].into(), place: spot });
+        let node = self.schema.add(Node { rules: Arc::default(), place: spot });
         self.ids.insert(key, node);
         self.pending.push(Pending { json, at: Place { base, draft, node } });
         Ok(node)

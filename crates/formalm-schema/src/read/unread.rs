@@ -125,8 +125,8 @@ fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
     });
     let near = near.map(|word| word.0);
     let lower = keyword.to_ascii_lowercase();
-    let far = |known: &str| distance(&lower, &known.to_ascii_lowercase());
-    let (far, meant) = near.map(|known| (far(known), known)).min()?;
+    let near = near.filter_map(|known| Some((distance(&lower, known)?, known)));
+    let (far, meant) = near.min()?;
     let most = if meant.len() < 6 { 1 } else { FARTHEST };
     if far > most {
         return None;
@@ -178,27 +178,39 @@ fn may_be_near(one: u32, other: u32) -> bool {
     (one ^ other).count_ones() <= 4
 }
 
-/// Letters to insert, delete or replace, neighbours swapped counting once.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    if one.len().abs_diff(other.len()) > 2 {
-        return usize::MAX;
+/// Letters of the longest keyword, and one more.
+const LETTERS: usize = 24;
+
+/// Letters to insert, delete or replace, neighbours swapped counting once; `None` if more than
+/// [`FARTHEST`]. The other word is a keyword, in which cases of letters do not count.
+fn distance(one: &str, other: &str) -> Option<usize> {
+    let other = other.as_bytes();
+    let [mut first, mut above, mut row] = [[0; LETTERS]; 3];
+    for (to, least) in above.iter_mut().enumerate() {
+        *least = to;
     }
-    let mut rows = vec![(0..=other.len()).collect::<Vec<usize>>()];
-    for (at, c) in one.iter().enumerate() {
-        let mut row = vec![at + 1];
+    let mut before = None;
+    for (at, c) in one.chars().enumerate() {
+        row[0] = at + 1;
+        let mut nearest = at + 1;
         for (to, d) in other.iter().enumerate() {
-            let above = &rows[at];
+            let d = char::from(d.to_ascii_lowercase());
             let mut least =
                 (above[to + 1] + 1).min(row[to] + 1).min(above[to] + usize::from(c != d));
-            if at > 0 && to > 0 && one[at - 1] == *d && other[to - 1] == *c {
-                least = least.min(rows[at - 1][to - 1] + 1);
+            if to > 0 && before == Some(d) && char::from(other[to - 1].to_ascii_lowercase()) == c {
+                least = least.min(first[to - 1] + 1);
             }
-            row.push(least);
+            row[to + 1] = least;
+            nearest = nearest.min(least);
         }
-        rows.push(row);
+        // Two rows that are too far have nothing nearer below them.
+        if nearest.min(above.iter().take(other.len() + 1).copied().min()?) > FARTHEST {
+            return None;
+        }
+        before = Some(c);
+        (first, above, row) = (above, row, first);
     }
-    rows[one.len()][other.len()]
+    Some(above[other.len()]).filter(|&far| far <= FARTHEST)
 }
 
 pub(super) fn name(draft: Draft) -> &'static str {
@@ -214,7 +226,7 @@ pub(super) fn name(draft: Draft) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, unknown};
+    use super::{LETTERS, WORDS, distance, unknown};
     use crate::source::Shape;
 
     #[test]
@@ -226,6 +238,31 @@ mod tests {
         for keyword in ["x-order", "name", "url", "enumNames", "tags", "version", "items2go"] {
             assert!(!meant(keyword), "{keyword}");
         }
-        assert_eq!((distance("abcd", "acbd"), distance("abc", "abd")), (1, 1));
+        assert_eq!((distance("abcd", "acbd"), distance("abc", "abd")), (Some(1), Some(1)));
+        let longest = WORDS.iter().map(|word| word.0.len()).max();
+        assert!(longest < Some(LETTERS) && WORDS.iter().all(|word| word.0.is_ascii()));
+    }
+
+    /// The same as it is defined: a change, and what is left of both.
+    fn least_changes(one: &[u8], other: &[u8]) -> usize {
+        let ([.., a], [.., b]) = (one, other) else { return one.len() + other.len() };
+        let (less, fewer) = (&one[..one.len() - 1], &other[..other.len() - 1]);
+        let mut least = least_changes(less, fewer) + usize::from(a != b);
+        least = least.min(least_changes(less, other) + 1).min(least_changes(one, fewer) + 1);
+        if let ([left @ .., c, _], [right @ .., d, _]) = (one, other)
+            && a == d
+            && b == c
+        {
+            least = least.min(least_changes(left, right) + 1);
+        }
+        least
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn distances_are_least_changes(one in "[abc]{0,6}", other in "[abc]{0,6}") {
+            let least = least_changes(one.as_bytes(), other.as_bytes());
+            proptest::prop_assert_eq!(distance(&one, &other), Some(least).filter(|&far| far <= 2));
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::convert::Infallible;
 
 use formalm_automata::Error;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::Solving;
 use crate::core::Core;
 use crate::formula::{F, FALSE, Form, TRUE};
+use crate::table::Map;
 
 /// So many formulas are simplified in a step.
 const SIMPLIFIED: usize = 48;
@@ -151,8 +152,8 @@ impl Core {
     }
 
     /// What literals say of formulas.
-    fn known(&mut self, literals: &FxHashSet<F>) -> FxHashMap<F, F> {
-        let mut known = FxHashMap::default();
+    fn known(&mut self, literals: &FxHashSet<F>) -> Map<F, F> {
+        let mut known = Map::default();
         let mut literals: Vec<F> = literals.iter().copied().collect();
         literals.sort_unstable();
         for literal in literals {
@@ -163,7 +164,7 @@ impl Core {
     }
 
     /// The formula where that is known; what becomes of its parts is known afterwards.
-    fn assume(&mut self, id: F, known: &mut FxHashMap<F, F>) -> F {
+    fn assume(&mut self, id: F, known: &mut Map<F, F>) -> F {
         let assumed: Result<F, Infallible> =
             self.formulas.replace(id, known, &mut |_, leaf| Ok(leaf));
         match assumed {

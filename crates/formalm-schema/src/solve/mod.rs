@@ -28,6 +28,7 @@ use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::names::NameId;
 use crate::node::Type;
+use crate::table::Map;
 
 pub(crate) use cells::Cells;
 pub(crate) use clock::Solving;
@@ -45,16 +46,17 @@ const MAX_OPEN: usize = 200;
 /// What is known about formulas.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    values: FxHashMap<F, bool>,
+    /// None where an answer was taken back.
+    values: Map<F, Option<bool>>,
     open: Vec<Open>,
     /// Tentative *no*s, in the order found.
     tentative: Vec<F>,
-    classes: FxHashMap<Vec<F>, Vec<TextId>>,
-    numbers: FxHashMap<F, bool>,
+    classes: Map<Vec<F>, Vec<TextId>>,
+    numbers: Map<F, bool>,
     /// Names of a class that are none of some others.
     fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
     /// Languages of texts that have members enough.
-    plenty: FxHashMap<TextId, bool>,
+    plenty: Map<TextId, bool>,
     /// Whether nothing is remembered of values.
     #[cfg(test)]
     pub(crate) forgets: bool,
@@ -74,7 +76,7 @@ impl Answers {
     pub(crate) fn abandon(&mut self) {
         self.open.clear();
         for id in std::mem::take(&mut self.tentative) {
-            self.values.remove(&id);
+            self.values.insert(id, None);
         }
     }
 }
@@ -86,7 +88,7 @@ impl Core {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        if let Some(&known) = self.answers.values.get(&id) {
+        if let Some(&Some(known)) = self.answers.values.get(&id) {
             return Ok(known);
         }
         if let Some(open) = self.answers.open.iter_mut().find(|open| open.question == id) {
@@ -117,14 +119,14 @@ impl Core {
         let Some(open) = answers.open.pop() else { return };
         if found && open.leaned_on {
             for wrong in answers.tentative.split_off(open.mark) {
-                answers.values.remove(&wrong);
+                answers.values.insert(wrong, None);
             }
         }
         #[cfg(test)]
         if answers.forgets {
             return;
         }
-        answers.values.insert(id, found);
+        answers.values.insert(id, Some(found));
         if answers.open.is_empty() {
             answers.tentative.clear();
         } else if !found {

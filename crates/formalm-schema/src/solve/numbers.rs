@@ -9,13 +9,13 @@ use formalm_automata::{Error, Resource};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
-use rustc_hash::FxHashMap;
 
 use super::Solving;
 use super::cells::Cells;
 use crate::core::Core;
 use crate::decimal::{Decimal, power};
 use crate::formula::{Atom, F, FALSE, Form};
+use crate::table::Map;
 
 /// Multiples of one number that are tried to avoid multiples of others.
 const MAX_TRIED: u64 = 20_000;
@@ -205,7 +205,7 @@ impl Core {
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
         let reduced: Result<F, Infallible> =
-            self.formulas.replace(id, &mut FxHashMap::default(), &mut |all, leaf| {
+            self.formulas.replace(id, &mut Map::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Form::Atom(Atom::Multiple(_)) => leaf,
                     Form::Atom(atom) => {

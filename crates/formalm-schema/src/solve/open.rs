@@ -30,7 +30,9 @@ impl Core {
         };
         let is_open = states.is_some();
         self.open.insert((language, state), is_open);
-        self.open.extend(states.into_iter().flatten().map(|state| ((language, state), true)));
+        for state in states.into_iter().flatten() {
+            self.open.insert((language, state), true);
+        }
         Ok(is_open)
     }
 }

@@ -1,0 +1,366 @@
+//! Tables of distinct entries, and maps on them.
+//!
+//! Where an entry is found is kept apart from the entries, by hash and number. So entries are there
+//! once, and tables of all types share the code that grows them: a schema fills some forty tables
+//! with a few entries each before its first mask, and code that was not run just before costs more
+//! than what it does. A few entries are looked through without hashes.
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+
+use rustc_hash::FxBuildHasher;
+
+/// A table that was emptied keeps room for so many entries.
+pub(crate) const ROOM: usize = 512;
+
+/// So many entries are looked through one by one.
+const FEW: usize = 8;
+
+/// With so many entries, room that is not in use is worth sparing.
+const MANY: usize = 1024;
+
+/// Slots of the smallest table that has more.
+const LEAST: usize = 32;
+
+/// No entry is here; those that are, are numbered from one on.
+const EMPTY: u64 = 0;
+
+/// Numbers of entries by their hashes: open addressing, at most three of four slots in use. None is
+/// in use while entries are few.
+#[derive(Debug, Default)]
+struct Slots {
+    /// The hash above, the number and one below.
+    slots: Vec<u64>,
+    used: usize,
+}
+
+impl Slots {
+    /// The number of an entry with a hash for which `is_it`.
+    #[inline]
+    fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == EMPTY {
+                return None;
+            }
+            let id = slot as u32 - 1;
+            if (slot >> 32) as u32 == hash && is_it(id) {
+                return Some(id);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Adds an entry that is not there.
+    fn add(&mut self, hash: u32, id: u32) {
+        if (self.used + 1) * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        self.put(u64::from(hash) << 32 | u64::from(id + 1));
+        self.used += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = vec![EMPTY; (self.slots.len() * 2).max(LEAST)];
+        let slots = std::mem::replace(&mut self.slots, larger);
+        for slot in slots {
+            if slot != EMPTY {
+                self.put(slot);
+            }
+        }
+    }
+
+    fn put(&mut self, slot: u64) {
+        let mask = self.slots.len() - 1;
+        let mut at = (slot >> 32) as usize & mask;
+        while self.slots[at] != EMPTY {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
+    }
+
+    /// Takes an entry out that is there.
+    fn take(&mut self, hash: u32, id: u32) {
+        let mask = self.slots.len() - 1;
+        let slot = u64::from(hash) << 32 | u64::from(id + 1);
+        let mut hole = hash as usize & mask;
+        while self.slots[hole] != slot {
+            hole = (hole + 1) & mask;
+        }
+        // Whoever was put further on because of it moves up.
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let other = self.slots[at];
+            if other == EMPTY {
+                break;
+            }
+            let home = (other >> 32) as usize & mask;
+            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
+                self.slots[hole] = other;
+                hole = at;
+            }
+        }
+        self.slots[hole] = EMPTY;
+        self.used -= 1;
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill(EMPTY);
+        self.used = 0;
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u64>()
+    }
+}
+
+fn hash_of<T: Hash + ?Sized>(entry: &T) -> u32 {
+    FxBuildHasher.hash_one(entry) as u32
+}
+
+/// The number of an entry among several, given how it is hashed.
+#[inline]
+fn find<T>(
+    list: &[T],
+    slots: &Slots,
+    hash: impl FnOnce() -> u32,
+    mut is_it: impl FnMut(&T) -> bool,
+) -> Option<u32> {
+    if slots.used == 0 {
+        return list.iter().position(is_it).map(|at| at as u32);
+    }
+    slots.find(hash(), |id| is_it(&list[id as usize]))
+}
+
+/// Notes where the last entry of a list is.
+#[inline]
+fn note_last<T>(list: &[T], slots: &mut Slots, hash: impl Fn(&T) -> u32) {
+    if list.len() <= FEW && slots.used == 0 {
+        return;
+    }
+    for (at, entry) in list.iter().enumerate().skip(slots.used) {
+        slots.add(hash(entry), at as u32);
+    }
+}
+
+/// Adds an entry to a list; one of many grows by a quarter rather than to twice its size.
+#[inline]
+fn push<T>(list: &mut Vec<T>, entry: T) {
+    if list.len() == list.capacity() && list.len() >= MANY {
+        list.reserve_exact(list.len() / 4);
+    }
+    list.push(entry);
+}
+
+/// A table of distinct entries, numbered as they came.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    list: Vec<T>,
+    slots: Slots,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table { list: Vec::new(), slots: Slots::default() }
+    }
+}
+
+impl<T: Eq + Hash> Table<T> {
+    pub(crate) fn intern(&mut self, entry: T) -> u32 {
+        match self.find(&entry) {
+            Some(id) => id,
+            None => self.add(entry),
+        }
+    }
+
+    /// The number of what is alike, or of what `make` makes of it.
+    pub(crate) fn intern_like<Q>(&mut self, like: &Q, make: impl FnOnce() -> T) -> u32
+    where
+        T: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        match self.find(like) {
+            Some(id) => id,
+            None => self.add(make()),
+        }
+    }
+
+    fn add(&mut self, entry: T) -> u32 {
+        let id = self.list.len() as u32;
+        push(&mut self.list, entry);
+        note_last(&self.list, &mut self.slots, hash_of);
+        id
+    }
+
+    /// The number of an entry that is there.
+    pub(crate) fn find<Q>(&self, entry: &Q) -> Option<u32>
+    where
+        T: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        find(&self.list, &self.slots, || hash_of(entry), |one| one.borrow() == entry)
+    }
+
+    /// Drops all entries, and keeps room for about as many unless they were many.
+    pub(crate) fn clear(&mut self) {
+        if self.list.len() > ROOM {
+            *self = Table::default();
+            return;
+        }
+        self.list.clear();
+        self.slots.clear();
+    }
+
+    /// Drops all entries from a number on.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        if self.slots.used > 0 {
+            for (at, entry) in self.list.iter().enumerate().skip(length) {
+                self.slots.take(hash_of(entry), at as u32);
+            }
+        }
+        self.list.truncate(length);
+    }
+
+    pub(crate) fn get(&self, id: u32) -> &T {
+        &self.list[id as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.list.iter()
+    }
+
+    /// Memory of the table, of what its entries point to not.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.list.capacity() * size_of::<T>() + self.slots.memory_bytes()
+    }
+}
+
+/// Values by keys.
+#[derive(Debug)]
+pub(crate) struct Map<K, V> {
+    list: Vec<(K, V)>,
+    slots: Slots,
+}
+
+impl<K, V> Default for Map<K, V> {
+    fn default() -> Map<K, V> {
+        Map { list: Vec::new(), slots: Slots::default() }
+    }
+}
+
+impl<K: Eq + Hash, V> Map<K, V> {
+    pub(crate) fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let found = self.find(key)?;
+        Some(&self.list[found as usize].1)
+    }
+
+    fn find<Q>(&self, key: &Q) -> Option<u32>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        find(&self.list, &self.slots, || hash_of(key), |one| one.0.borrow() == key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Sets the value of a key.
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        match self.find(&key) {
+            Some(id) => self.list[id as usize].1 = value,
+            None => {
+                push(&mut self.list, (key, value));
+                note_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
+            }
+        }
+    }
+
+    /// Memory of the map, of what its entries point to not.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.list.capacity() * size_of::<(K, V)>() + self.slots.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An entry of which many have one hash.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Crowded(u8);
+
+    impl Hash for Crowded {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            (self.0 / 16).hash(state);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_list_that_is_searched(
+            steps in proptest::collection::vec((any::<u8>(), 0u8..20), 0..400),
+        ) {
+            let mut table = Table::default();
+            let mut list: Vec<Crowded> = Vec::new();
+            for (entry, what) in steps {
+                let entry = Crowded(entry);
+                match what {
+                    0 => {
+                        let length = list.len() * usize::from(entry.0) / 256;
+                        table.truncate(length);
+                        list.truncate(length);
+                    }
+                    1 if entry.0 < 20 => {
+                        table.clear();
+                        list.clear();
+                    }
+                    _ => {
+                        let known = list.iter().position(|one| *one == entry);
+                        prop_assert_eq!(table.find(&entry), known.map(|at| at as u32));
+                        let at = known.unwrap_or_else(|| {
+                            list.push(entry.clone());
+                            list.len() - 1
+                        });
+                        prop_assert_eq!(table.intern(entry), at as u32);
+                    }
+                }
+                prop_assert_eq!(table.len(), list.len());
+                for (at, one) in list.iter().enumerate() {
+                    prop_assert_eq!(table.find(one), Some(at as u32));
+                    prop_assert_eq!(table.get(at as u32), one);
+                }
+            }
+        }
+
+        #[test]
+        fn a_map_keeps_what_was_set_last(
+            steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 0..400),
+        ) {
+            let mut map = Map::default();
+            let mut all = std::collections::HashMap::new();
+            for (key, value) in steps {
+                map.insert(Crowded(key), value);
+                all.insert(key, value);
+            }
+            for key in 0..=255 {
+                prop_assert_eq!(map.get(&Crowded(key)), all.get(&key));
+            }
+        }
+    }
+}
