@@ -64,6 +64,7 @@ def test_intersections_have_no_dead_ends(lexing: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("lexing", ["any", "longest"])
 def test_many_intersections_have_no_dead_ends(lexing: str) -> None:
     assert sum(check(seed, lexing) for seed in range(40, 1_000)) >= 5_000
