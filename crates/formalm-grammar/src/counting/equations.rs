@@ -5,8 +5,8 @@
 //! have is known; what is left are sums in which one part has all of the length and the others
 //! are empty. A part of these sums that comes back to itself has no trees, or no end of them.
 
-use formalm_automata::explicit::Poll;
 use formalm_automata::Error;
+use formalm_automata::explicit::Poll;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
