@@ -26,6 +26,7 @@ mod near;
 mod partition;
 mod prefixed;
 mod recognized;
+mod shortest;
 mod special;
 pub mod spelling;
 pub mod syntax;
