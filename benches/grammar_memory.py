@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 from benches.grammar_cases import Case
@@ -19,15 +17,13 @@ def mixed(
 ) -> dict[str, Any]:
     """Return the memory after documents of all grammars in turn, a mask filled at each token.
 
-    Documents of a grammar that has no more begin anew. ``process_bytes`` is what the process grew
-    by, ``held_bytes`` what the constraints say that they hold, in order: after half of the tokens,
-    after all, and after as many again once the matchers are gone.
+    Documents of a grammar that has no more begin anew. ``held_bytes`` is what the constraints say
+    that they hold, in order: after half of the tokens, after all, and after as many again, the
+    matchers of each turn being gone.
     """
-    before = resident_bytes()
     constraints = {name: engine.build(case) for name, case in cases.items()}
     turns = {name: cycle(documents[name]) for name in cases}
     read = dict.fromkeys(cases, 0)
-    grown: list[int] = []
     held: list[int] = []
     for most in (TOKENS // 2, TOKENS, 2 * TOKENS):
         cursors = []
@@ -41,31 +37,23 @@ def mixed(
                 engine.advance(cursors[-1], token_id)
             read[name] += len(tokens)
         del cursors
-        grown.append(resident_bytes() - before)
         held.append(sum(one.memory_bytes for one in constraints.values()))
-    return {"tokens": TOKENS, "process_bytes": grown, "held_bytes": held}
-
-
-def resident_bytes() -> int:
-    """Return the memory of this process that is in use, as far as Linux tells."""
-    gc.collect()
-    pages = Path("/proc/self/statm").read_text("ascii").split()[1]
-    return int(pages) * 4096
+    return {"tokens": TOKENS, "held_bytes": held}
 
 
 def section(found: Mapping[str, Any]) -> list[str]:
     """Return the table of a vocabulary."""
     names = ("half of them", "all", "as many again")
-    rows = zip(names, found["process_bytes"], found["held_bytes"], strict=True)
+    rows = zip(names, found["held_bytes"], strict=True)
     most = found["held_bytes"][1] / 1e6
     verdict = "met" if most <= LIMIT else "**missed**"
     return [
         f"Documents of all grammars in turn, a mask at each of {found['tokens']:,} tokens;",
         "MB above the vocabulary.",
         "",
-        "| after | held by the constraints | the process grew by |",
-        "| --- | --- | --- |",
-        *(f"| {name} | {held / 1e6:.1f} | {grown / 1e6:.1f} |" for name, grown, held in rows),
+        "| after | held by the constraints |",
+        "| --- | --- |",
+        *(f"| {name} | {held / 1e6:.1f} |" for name, held in rows),
         "",
         f"Asked for: {LIMIT}, {verdict}.",
         "",
