@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
+from benches import grammar_memory
 from benches.cases import load_vocabulary
 from benches.grammar_cases import Case, Ours, Theirs, Third, cases
+from benches.grammar_memory import mixed
 from benches.machine import ROOT, describe
 from benches.writing import origin, write
 
@@ -55,12 +57,17 @@ def measured_over(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         "xgrammar": Third(vocabulary),
     }
     tokenizer = Tokenizer.from_str(vocabulary.json)
-    found = {}
-    for grammar, case in cases(arguments.shared, arguments.documents).items():
-        if grammar in arguments.grammar:
-            tokens = [tokenizer.encode(one, add_special_tokens=False).ids for one in case.documents]
-            found[grammar] = measured(engines, case, tokens)
-    return found
+    known = cases(arguments.shared, arguments.documents)
+    chosen = {name: case for name, case in known.items() if name in arguments.grammar}
+    documents = {
+        name: [tokenizer.encode(one, add_special_tokens=False).ids for one in case.documents]
+        for name, case in chosen.items()
+    }
+    # What the vocabulary prepares for all constraints is not part of what grammars take.
+    compile_and_first_mask(engines["formalm"], next(iter(chosen.values())))
+    memory = mixed(engines["formalm"], chosen, documents)
+    found = {name: measured(engines, case, documents[name]) for name, case in chosen.items()}
+    return {"grammars": found, "memory": memory}
 
 
 def floor() -> dict[str, float]:
@@ -207,9 +214,10 @@ def markdown(record: dict[str, Any]) -> str:
         "all figures, but taken off before engines are compared.",
         "",
     ]
-    for vocabulary, grammars in record["vocabularies"].items():
-        for name, case in grammars.items():
+    for vocabulary, found in record["vocabularies"].items():
+        for name, case in found["grammars"].items():
             lines += [f"## {name}, {vocabulary}", "", *section(case, record["floor"])]
+        lines += [f"## Memory, {vocabulary}", "", *grammar_memory.section(found["memory"])]
     return "\n".join(lines)
 
 

@@ -59,3 +59,65 @@ def go(matcher: Matcher, count: int = 1) -> None:
 
 def allowed(language: Parser) -> list[int]:
     return Constraint(language, VOCABULARY).matcher().allowed_token_ids().tolist()
+
+
+class Nested(Parser):
+    """As many b as a, the a first; ``least`` of them."""
+
+    def __init__(self, least: int = 1, opened: int = 0, closed: int = 0) -> None:
+        self.least, self.opened, self.closed = least, opened, closed
+
+    def append(self, text: str) -> None:
+        for letter in text:
+            self.opened += letter == "a"
+            self.closed += letter == "b"
+            if letter not in "ab" or self.closed > self.opened or (letter == "a" and self.closed):
+                raise ParseFailure
+        if self.closed and self.opened < self.least:
+            raise ParseFailure
+
+    def copy(self) -> Nested:
+        return type(self)(self.least, self.opened, self.closed)
+
+    @property
+    def is_accepting(self) -> bool:
+        return self.opened == self.closed >= self.least
+
+
+class Equal(Nested):
+    """The same, with states that are found again."""
+
+    def _state(self) -> tuple[int, int, int]:
+        return self.least, self.opened, self.closed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal) and self._state() == other._state()
+
+    def __hash__(self) -> int:
+        return hash(self._state())
+
+
+class Bytes(Nested):
+    """The same over bytes."""
+
+    def append_bytes(self, data: bytes) -> None:
+        self.append(data.decode("latin-1"))
+
+
+class Letters(Parser):
+    """Any text of some letters with at least so many of them, or refused beyond ``most``."""
+
+    def __init__(self, letters: str, least: int, most: int, read: int = 0) -> None:
+        self.letters, self.least, self.most, self.read = letters, least, most, read
+
+    def append(self, text: str) -> None:
+        self.read += len(text)
+        if self.read > self.most or not set(text) <= set(self.letters):
+            raise ParseFailure
+
+    def copy(self) -> Letters:
+        return type(self)(self.letters, self.least, self.most, self.read)
+
+    @property
+    def is_accepting(self) -> bool:
+        return self.read >= self.least

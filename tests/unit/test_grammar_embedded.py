@@ -13,7 +13,6 @@ from formalm import (
     Indentation,
     JsonSchema,
     LanguageError,
-    Parser,
     Regex,
     Section,
     Structure,
@@ -158,18 +157,6 @@ def test_schemas_are_written_within_rules() -> None:
             Grammar(text)
 
 
-class Anything(Parser):
-    def append(self, text: str) -> bool:
-        return True
-
-    def copy(self) -> "Anything":
-        return self
-
-    @property
-    def is_accepting(self) -> bool:
-        return True
-
-
 def test_what_has_no_place_in_a_rule_is_refused() -> None:
     word = {"word": Regex("a")}
     refused = [
@@ -202,10 +189,6 @@ def test_what_has_no_place_in_a_rule_is_refused() -> None:
                 indentation=Indentation(newline="_N", indent="_A", dedent="_B"),
             ),
             "cannot be embedded where indentation is told",
-        ),
-        (
-            lambda: Grammar("%declare word\nstart: word", languages={"word": Anything()}),
-            "the rule word is a parser",
         ),
     ]
     for made, message in refused:

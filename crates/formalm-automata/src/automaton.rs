@@ -196,6 +196,31 @@ impl Automaton {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A shortest continuation that makes the text a member, searched state by state.
+    pub(crate) fn searched(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
+        let mut at = 0;
+        if self.is_accepting(state) {
+            return Ok(Vec::new());
+        }
+        while at < came.len() {
+            let here = came[at].0;
+            for &byte in self.classes.representatives() {
+                if let Some(next) = self.step(here, byte)?
+                    && seen.insert(next.0)
+                {
+                    came.push((next, at, byte));
+                    if self.is_accepting(next) {
+                        return Ok(trace(&came, came.len() - 1));
+                    }
+                }
+            }
+            at += 1;
+        }
+        Ok(Vec::new())
+    }
+
     fn fill(&self, state: u32, class: usize) -> Result<u32, Error> {
         self.fill_locked(&mut self.lock(), state, class)
     }
@@ -319,27 +344,16 @@ impl Machine for Automaton {
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
-        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
-        let mut at = 0;
         if self.is_accepting(state) {
             return Ok(Vec::new());
         }
-        while at < came.len() {
-            let here = came[at].0;
-            for &byte in self.classes.representatives() {
-                if let Some(next) = self.step(here, byte)?
-                    && seen.insert(next.0)
-                {
-                    came.push((next, at, byte));
-                    if self.is_accepting(next) {
-                        return Ok(trace(&came, came.len() - 1));
-                    }
-                }
+        if self.pure {
+            let core = self.lock();
+            if let Some(text) = core.terms.shortest(core.index.term(state.0)) {
+                return Ok(text);
             }
-            at += 1;
         }
-        Ok(Vec::new())
+        self.searched(state)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -66,6 +66,22 @@ pub trait Machine: Debug + Send + Sync {
         true
     }
 
+    /// Whether a text that leads to a state may rest there. A machine that is asked about whole
+    /// characters knows nothing of a text that ends inside of one.
+    fn is_whole(&self, _state: StateId) -> bool {
+        true
+    }
+
+    /// A machine in which a state goes on alike, and that state, to look ahead with: what it meets
+    /// is dropped with it. None if the machine itself will do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn aside(&self, _state: StateId) -> Result<Option<Aside>, Error> {
+        Ok(None)
+    }
+
     /// A shortest continuation that makes the text a member; the smallest of several.
     ///
     /// # Errors
@@ -154,6 +170,9 @@ pub trait Machine: Debug + Send + Sync {
     }
 }
 
+/// A machine to look ahead with, and the state to begin at.
+pub type Aside = (Arc<dyn Machine>, StateId);
+
 /// Letters that must lead to one key for it to serve as reference.
 const LETTERS: usize = 14;
 
@@ -185,7 +204,7 @@ pub fn alike<T: PartialEq>(
 /// # Errors
 ///
 /// [`Error::Language`] with the hint, unless the machine is exact.
-pub fn exact_only(machine: &impl Machine, what: &str, hint: &str) -> Result<(), Error> {
+pub fn exact_only(machine: &(impl Machine + ?Sized), what: &str, hint: &str) -> Result<(), Error> {
     if machine.is_exact() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
+use formalm_automata::{ByteSet, Error, Machine, Resource, StateId, exact_only};
 use rustc_hash::FxHashMap;
 
 use crate::core::Core;
@@ -10,6 +10,9 @@ use crate::grammar::{Grammar, Note};
 use crate::limits::{Limits, check};
 use crate::lists::NOTHING;
 use crate::rows::{Rows, UNKNOWN};
+
+/// What to ask instead where a language in the rules knows what it refuses alone.
+const ASKED: &str = "is_viable(text) tells what is not refused";
 
 /// No member continues so. A list of readings is the state of the next number.
 const DEAD: u32 = 1;
@@ -30,6 +33,8 @@ pub struct GrammarAutomaton {
     notes: Vec<Note>,
     /// Every member is valid UTF-8.
     text: bool,
+    /// Some language in the rules is asked, and knows what it refuses alone.
+    pub(crate) asks: bool,
 }
 
 /// Why a grammar has no member.
@@ -103,6 +108,7 @@ impl GrammarAutomaton {
             start: StateId::from_number(start + 1),
             limits,
             notes,
+            asks: core.asks(),
             text: grammar.terminals.iter().all(|one| {
                 // The lexemes of a pattern are texts.
                 match &one.embedded {
@@ -137,10 +143,12 @@ impl GrammarAutomaton {
     }
 
     fn fill(&self, state: StateId, byte: u8) -> Result<u32, Error> {
-        let grown = &mut self.lock();
-        grown.core.stacks.meter.reset();
-        let next = grown.core.step(state.number() - 1, byte)?;
-        check(Resource::States, grown.core.states.len() as u64, self.limits.states)?;
+        let next = self.asking(|core| {
+            core.stacks.meter.reset();
+            let next = core.step(state.number() - 1, byte)?;
+            check(Resource::States, core.states.len() as u64, self.limits.states)?;
+            Ok(next)
+        })?;
         self.rows.set(state.number(), self.classes[usize::from(byte)], next + 1);
         Ok(next + 1)
     }
@@ -215,12 +223,19 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let mut state = state;
+        let (mut state, mut good) = (state, 0);
         for (at, &byte) in text.iter().enumerate() {
             match self.next(state, byte)? {
                 Some(next) => state = next,
+                None if self.asks => return Ok(Err(good)),
                 None => return Ok(Err(at)),
             }
+            if self.asks && self.rests(state) {
+                good = at + 1;
+            }
+        }
+        if self.asks && good < text.len() {
+            return Ok(Err(good));
         }
         self.flagged(state).map(Ok)
     }
@@ -231,6 +246,12 @@ impl Machine for GrammarAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        if self.asks && !self.ways_at(state)?.within().is_empty() {
+            // Those that nothing is known against.
+            let mut all = ByteSet::default();
+            (0..=255).for_each(|byte| all.insert(byte));
+            return Ok(all);
+        }
         let grown = &mut *self.lock();
         if let Some(&live) = grown.live.get(&state.number()) {
             return Ok(live);
@@ -247,7 +268,16 @@ impl Machine for GrammarAutomaton {
         false
     }
 
+    fn is_exact(&self) -> bool {
+        !self.asks
+    }
+
+    fn is_whole(&self, state: StateId) -> bool {
+        !self.asks || self.rests(state)
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        exact_only(self, "a shortest member", ASKED)?;
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();
         grown.core.remember();
@@ -257,6 +287,7 @@ impl Machine for GrammarAutomaton {
     }
 
     fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        exact_only(self, "a member", ASKED)?;
         let grown = &mut *self.lock();
         grown.core.stacks.meter.reset();
         grown.core.remember();
@@ -287,7 +318,7 @@ impl Machine for GrammarAutomaton {
 
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         let grown = &mut *self.lock();
-        if !grown.core.checked {
+        if !grown.core.checked || self.asks {
             return Ok(None);
         }
         grown.core.remember();

@@ -82,7 +82,7 @@ pub(crate) struct Core {
 }
 
 /// What stacks that were met ahead of texts only may take.
-const SEEN_BYTES: usize = 2 << 20;
+const SEEN_BYTES: usize = 1 << 20;
 
 /// What there was at [`Core::remember`], and what was learnt since.
 #[derive(Debug, Default)]

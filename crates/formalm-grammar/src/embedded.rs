@@ -10,6 +10,7 @@ use std::sync::Arc;
 use formalm_automata::{Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::asked::Answers;
 use crate::core::{Core, Reading};
 use crate::grammar::Grammar;
 use crate::lists::NOTHING;
@@ -28,6 +29,8 @@ pub(crate) struct Embedded {
     machines: Vec<Option<Arc<dyn Machine>>>,
     /// Terminals that are embedded languages, ascending.
     all: Vec<u32>,
+    /// What became of bytes in machines that are asked, see [`crate::asked`].
+    pub(crate) answers: Answers,
     places: Vec<(u32, StateId)>,
     ids: FxHashMap<(u32, u32), u32>,
     /// Whether members go on, of those met.
@@ -44,7 +47,9 @@ impl Embedded {
             |at: usize| Some(Arc::clone(&grammar.terminals[at].embedded.as_ref()?.machine));
         let machines: Vec<_> = (0..grammar.terminals.len()).map(machine).collect();
         let all = (0..).zip(&machines).filter(|(_, one)| one.is_some()).map(|(at, _)| at).collect();
-        Embedded { machines, all, ..Embedded::default() }
+        let asked = machines.iter().map(|one| one.as_ref().is_some_and(|one| !one.is_exact()));
+        let answers = Answers::new(asked.collect());
+        Embedded { machines, all, answers, ..Embedded::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,7 +60,7 @@ impl Embedded {
         self.all.binary_search(&terminal).is_ok()
     }
 
-    fn place(&mut self, terminal: u32, state: StateId) -> u32 {
+    pub(crate) fn place(&mut self, terminal: u32, state: StateId) -> u32 {
         let places = &mut self.places;
         *self.ids.entry((terminal, state.number())).or_insert_with(|| {
             places.push((terminal, state));
@@ -86,7 +91,8 @@ impl Embedded {
     pub(crate) fn memory_bytes(&self) -> usize {
         let machines: usize = self.machines.iter().flatten().map(|one| one.memory_bytes()).sum();
         let rests: usize = self.rests.values().map(|rest| rest.len() + 32).sum();
-        machines + rests + self.places.len() * 32 + (self.goes_on.len() + self.least.len()) * 16
+        let known = rests + self.answers.memory_bytes();
+        machines + known + self.places.len() * 32 + (self.goes_on.len() + self.least.len()) * 16
     }
 }
 
@@ -98,6 +104,9 @@ fn reads_more(machine: &dyn Machine, state: StateId) -> Result<bool, Error> {
 /// Bytes of a shortest member that is not empty; `None` if there is none.
 pub(crate) fn shortest_bytes(machine: &dyn Machine) -> Result<Option<u32>, Error> {
     let start = machine.start();
+    if !machine.is_exact() {
+        return Ok(Some(1));
+    }
     if !machine.is_accepting(start) {
         return Ok(Some(machine.shortest(start)?.len() as u32));
     }
@@ -120,7 +129,7 @@ impl Reading {
 
 impl Core {
     /// Embedded languages that may begin at a place.
-    fn embedded_at(&mut self, place: u32) -> Result<Vec<u32>, Error> {
+    pub(crate) fn embedded_at(&mut self, place: u32) -> Result<Vec<u32>, Error> {
         let allowed = self.stacks.allowed(self.stacks_of(place))?;
         let set = self.stacks.tables.sets.get(allowed);
         Ok(self.embedded.all.iter().copied().filter(|one| contains(set, one + 1)).collect())
@@ -153,6 +162,9 @@ impl Core {
         next: &mut impl FnMut(Reading, Option<u32>),
     ) -> Result<(), Error> {
         self.stacks.meter.spend(1)?;
+        if self.embedded.answers.is_asked(terminal) {
+            return self.read_asked((terminal, state), (place, forbidden), byte, next);
+        }
         let Some(machine) = self.embedded.machine(terminal) else { return Ok(()) };
         let Some(state) = machine.step(state, byte)? else { return Ok(()) };
         let Some(left) = self.pending(forbidden, byte)? else { return Ok(()) };
@@ -176,12 +188,16 @@ impl Core {
     }
 
     /// The place behind the embedded language that a text is in. If nothing is forbidden, some
-    /// member ends there, since its machine shows live states only.
+    /// member ends there, since its machine shows live states only; of a machine that is asked it is
+    /// taken to, whatever is forbidden.
     pub(crate) fn behind_embedded(&mut self, reading: Reading) -> Result<Option<Reading>, Error> {
-        if !reading.is_embedded() || reading.forbidden != NOTHING {
+        if !reading.is_embedded() {
             return Ok(None);
         }
         let (terminal, _) = self.embedded.at(reading.lexeme);
+        if reading.forbidden != NOTHING && !self.embedded.answers.is_asked(terminal) {
+            return Ok(None);
+        }
         let behind = self.after(reading.place, terminal)?;
         Ok((behind != NOTHING).then(|| Reading::between(behind, NOTHING)))
     }
@@ -190,6 +206,10 @@ impl Core {
     pub(crate) fn embedded_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
         let (terminal, state) = self.embedded.at(reading.lexeme);
         let Some(machine) = self.embedded.machine(terminal) else { return Ok(0) };
+        if self.embedded.answers.is_asked(terminal) {
+            let behind = self.stacks_after(reading.place, terminal)?;
+            return self.stacks.completion_bytes(behind);
+        }
         let key = (terminal, state.number());
         let least = match self.embedded.least.get(&key) {
             Some(&known) => known,
@@ -232,6 +252,10 @@ impl Core {
     /// until they are gone.
     pub(crate) fn outlives(&mut self, terminal: u32, forbidden: u32) -> Result<bool, Error> {
         let Some(machine) = self.embedded.machine(terminal) else { return Ok(false) };
+        if self.embedded.answers.is_asked(terminal) {
+            // What it refuses is told byte by byte.
+            return Ok(true);
+        }
         let mut seen = FxHashSet::from_iter([(machine.start().number(), forbidden)]);
         let mut open = vec![(machine.start(), forbidden)];
         while let Some((state, forbidden)) = open.pop() {

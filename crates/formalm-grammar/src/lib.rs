@@ -7,6 +7,7 @@
 //! Nothing recurses along a text or its nesting.
 
 mod ambiguity;
+mod asked;
 mod automaton;
 mod certificate;
 mod contexts;
@@ -41,6 +42,7 @@ mod trees;
 mod units;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
+pub use asked::{Ways, Within};
 pub use automaton::GrammarAutomaton;
 pub use counting::{Lengths, tree_counts};
 pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};

@@ -44,7 +44,11 @@ impl Core {
         Ok(false)
     }
 
-    fn all_after(&mut self, readings: &[Reading], byte: u8) -> Result<Vec<Reading>, Error> {
+    pub(crate) fn all_after(
+        &mut self,
+        readings: &[Reading],
+        byte: u8,
+    ) -> Result<Vec<Reading>, Error> {
         let mut next = Vec::with_capacity(readings.len() + 1);
         for &reading in readings {
             self.read(reading, byte, &mut next)?;
@@ -53,7 +57,7 @@ impl Core {
     }
 
     /// Readings as a state has them: each once, in order.
-    fn join(&mut self, readings: &mut Vec<Reading>) {
+    pub(crate) fn join(&mut self, readings: &mut Vec<Reading>) {
         if self.lexing == Lexing::Any {
             self.unite(readings);
         }

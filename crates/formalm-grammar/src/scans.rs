@@ -38,8 +38,10 @@ const HOPES: usize = 500;
 pub(crate) struct Scans {
     pairs: Vec<(u32, u32)>,
     ids: FxHashMap<(u32, u32), u32>,
-    /// Per scan and class an outcome plus one.
-    rows: Vec<Option<Box<[u32]>>>,
+    /// Per scan and class an outcome plus one, as far as sixteen bits go.
+    rows: Vec<Option<Box<[u16]>>>,
+    /// The other ones.
+    beyond: FxHashMap<(u32, u16), u32>,
     row_bytes: usize,
     outcomes: Vec<Outcome>,
     outcome_ids: FxHashMap<Outcome, u32>,
@@ -55,6 +57,7 @@ impl Default for Scans {
             pairs: Vec::new(),
             ids: FxHashMap::default(),
             rows: Vec::new(),
+            beyond: FxHashMap::default(),
             row_bytes: 0,
             outcomes: Vec::new(),
             outcome_ids: FxHashMap::default(),
@@ -98,7 +101,10 @@ impl Scans {
 
     fn known(&self, scan: u32, class: usize) -> Option<Outcome> {
         let row = self.rows.get(scan as usize)?.as_ref()?;
-        let number = row[class].checked_sub(1)?;
+        let number = match row[class] {
+            u16::MAX => *self.beyond.get(&(scan, class as u16))?,
+            number => u32::from(number.checked_sub(1)?),
+        };
         Some(self.outcomes[number as usize])
     }
 
@@ -106,16 +112,23 @@ impl Scans {
         let outcomes = &mut self.outcomes;
         let number = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
-            outcomes.len() as u32
+            outcomes.len() as u32 - 1
         });
         if self.rows.len() <= scan as usize {
             self.rows.resize_with(self.pairs.len(), || None);
         }
         let row = &mut self.rows[scan as usize];
         if row.is_none() {
-            self.row_bytes += 4 * width;
+            self.row_bytes += 2 * width;
         }
-        row.get_or_insert_with(|| vec![0; width].into())[class] = number;
+        let short = match u16::try_from(number + 1) {
+            Ok(short) if short < u16::MAX => short,
+            _ => {
+                self.beyond.insert((scan, class as u16), number);
+                u16::MAX
+            }
+        };
+        row.get_or_insert_with(|| vec![0; width].into())[class] = short;
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -123,7 +136,7 @@ impl Scans {
             + self.pairs.len() * 44
             + self.outcomes.len() * 40
             + self.endings.len() * 64
-            + self.hopeless.len() * 8
+            + (self.hopeless.len() + 2 * self.beyond.len()) * 8
     }
 }
 

@@ -49,6 +49,13 @@ impl Core {
     /// Searches the readings from one, those first that need the fewest bytes, and remembers what
     /// it learns. Every reading is judged by itself: each is the only one right about a text.
     fn look_for_member(&mut self, from: Reading) -> Result<bool, Error> {
+        let asking = self.embedded.answers.assume();
+        let found = self.look_on(from);
+        self.embedded.answers.asking = asking;
+        found
+    }
+
+    fn look_on(&mut self, from: Reading) -> Result<bool, Error> {
         let mut came: Vec<(Reading, usize)> = vec![(from, 0)];
         let mut seen: FxHashMap<Reading, ()> = FxHashMap::from_iter([(from, ())]);
         let mut queue: BinaryHeap<(Reverse<u32>, u32, usize)> = BinaryHeap::new();

@@ -1,6 +1,7 @@
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Error, Expression, Machine, Resource};
 
+mod asked;
 mod embedded;
 
 use crate::reference::Naive;

@@ -336,6 +336,12 @@ impl Automaton {
         Ok(PyBytes::new(py, &drawn))
     }
 
+    /// Whether every viable text is known to lead to a member.
+    #[getter]
+    fn is_exact(&self) -> bool {
+        self.machine.is_exact()
+    }
+
     #[getter]
     fn state_count(&self) -> usize {
         self.machine.state_count()

@@ -78,8 +78,6 @@ impl GrammarText {
         let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
         let mut machines = Vec::with_capacity(embedded.len());
         for (name, one) in embedded {
-            let joins = one.joins_others();
-            joins.map_err(|error| errors::failure(py, &error, None))?;
             let is_text = one.machine.is_text();
             machines.push((name, Embedded { machine: one.machine.clone(), is_text }));
         }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, ByteSet, Composed, EndPurpose, Error, Filtered, Front, KeyId, Keys, Machine,
+    Aside, Automaton, ByteSet, Composed, EndPurpose, Error, Filtered, Front, KeyId, Keys, Machine,
     Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
 };
 use formalm_constraint::ComposedKeys;
@@ -13,7 +13,7 @@ use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
 use pyo3::prelude::*;
 
-use crate::parser::{ParserKeys, ParserMachine};
+use crate::parser::{AskingKeys, ParserKeys, ParserMachine};
 use crate::vocabulary::Vocabulary;
 
 /// A machine of any kind.
@@ -107,6 +107,14 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.is_exact())
     }
 
+    fn is_whole(&self, state: StateId) -> bool {
+        on_any!(self, one => one.is_whole(state))
+    }
+
+    fn aside(&self, state: StateId) -> Result<Option<Aside>, Error> {
+        on_any!(self, one => one.aside(state))
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         on_any!(self, one => one.shortest(state))
     }
@@ -173,6 +181,8 @@ struct PlainKeys {
 enum Plain {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
+    /// Of grammars with parsers in their rules.
+    Asking(AskingKeys),
     Schema(Box<SchemaKeys>),
     Parser(ParserKeys),
     /// Of machines in rows, choices and repetitions.
@@ -186,6 +196,7 @@ macro_rules! on_plain {
         match $any {
             Plain::Regular($one) => $result,
             Plain::Grammar($one) => $result,
+            Plain::Asking($one) => $result,
             Plain::Schema($one) => $result,
             Plain::Parser($one) => $result,
             Plain::Composed($one) => $result,
@@ -214,6 +225,10 @@ impl AnyKeys {
         let horizon = vocabulary.inner.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
+                AnyMachine::Grammar(one) if !one.is_exact() => {
+                    let tokens = Arc::clone(&vocabulary.inner);
+                    Plain::Asking(AskingKeys::new(Arc::clone(one), tokens))
+                }
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => {
                     let joins_names = vocabulary.inner.joins_names();

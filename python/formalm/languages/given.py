@@ -9,7 +9,7 @@ from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.language import Language
 
-__all__ = ["Languages", "embeddable", "inlined", "is_terminal", "named_languages"]
+__all__ = ["Languages", "inlined", "is_terminal", "named_languages"]
 
 #: Languages by name.
 Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...]"
@@ -18,19 +18,6 @@ Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...
 def is_terminal(name: str) -> bool:
     """Whether a name is that of a terminal: in capitals."""
     return name.lstrip("_")[:1].isupper()
-
-
-def embeddable(name: str, language: Language) -> _core.Automaton:
-    """Return the machine of a language that stands for a rule."""
-    from formalm.languages.parser import Parser
-
-    if isinstance(language, Parser):
-        raise LanguageError(
-            f"the rule {name} is a parser, which knows what it refuses and not what leads to a"
-            " member",
-            hint="let the parser read the other rules too, or write it as rules",
-        )
-    return language.automaton()
 
 
 def inlined(text: str) -> list[tuple[str, _core.Automaton]]:

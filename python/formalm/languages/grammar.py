@@ -9,7 +9,7 @@ from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captured import Captured
 from formalm.languages.captures import Captures, Group
 from formalm.languages.derivations import Derivations
-from formalm.languages.given import Languages, embeddable, inlined, is_terminal, named_languages
+from formalm.languages.given import Languages, inlined, is_terminal, named_languages
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.lark import description
@@ -50,8 +50,8 @@ class Grammar(Derivations):
     languages
         What Lark text names in ``%declare``. In capitals: terminals, any regular language, ``&``
         and ``~`` included; they compete as patterns without end do. In small letters: rules, a
-        language of any kind but a parser; nothing competes with it, and it ends wherever a member
-        of it does.
+        language of any kind; nothing competes with it, and it ends wherever a member of it does.
+        With a :class:`~formalm.Parser`, *viable* means what it means for the parser.
 
     Raises
     ------
@@ -239,7 +239,7 @@ class Grammar(Derivations):
     def _written(self) -> _core.GrammarText:
         given = self._given()
         parts = [(name, one.expression()) for name, one in given if is_terminal(name)]
-        embedded = [(name, embeddable(name, one)) for name, one in given if not is_terminal(name)]
+        embedded = [(name, one.automaton()) for name, one in given if not is_terminal(name)]
         if self.syntax == "lark" and "%json" in self.text:
             embedded += inlined(self.text)
         reading, start = (None if one is None else str(one) for one in self._arguments[2:4])

@@ -146,8 +146,21 @@ class Language(Members, Combining, ABC):
         return written_out(self, state_limit, max_bytes)
 
     def is_empty(self) -> bool:
-        """Whether no text is a member."""
-        return self.machine() is None
+        """Whether no text is a member.
+
+        Raises
+        ------
+        LanguageError
+            For a :class:`~formalm.Parser` and a grammar with one in its rules, where the empty text
+            is no member: only the parser could tell whether others are.
+        """
+        machine = self.machine()
+        if machine is not None and not machine.is_exact and not machine.matches(b""):
+            raise LanguageError(
+                "whether a parser accepts any text is not known",
+                hint="matches(text) tells of one",
+            )
+        return machine is None
 
     def equivalent(
         self, other: Language | Sequence[str | bytes], *, state_limit: int = 1_000_000

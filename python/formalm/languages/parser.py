@@ -189,20 +189,6 @@ class Parser(Language):
         """A machine for one question: a machine keeps what it reads, for as long as it lives."""
         return _core.Automaton(self._described())
 
-    def is_empty(self) -> bool:
-        """Whether no text is a member, if the empty text tells.
-
-        Raises
-        ------
-        LanguageError
-            If the empty text is none: only a parser could tell whether others are.
-        """
-        if self.matches(""):
-            return False
-        raise LanguageError(
-            "whether a parser accepts any text is not known", hint="matches(text) tells of one"
-        )
-
     @property
     def is_regular(self) -> bool:
         """False: a parser is asked, text by text."""

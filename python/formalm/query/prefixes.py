@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from formalm.constraint import Constraint
 from formalm.errors import LanguageError, LimitError
-from formalm.languages import Choice, Language, Parser
+from formalm.languages import Choice, Language
 from formalm.languages.special import special_tokens_of
 from formalm.query.states import States
 from formalm.vocabulary import Vocabulary
@@ -40,10 +40,11 @@ def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_L
     LimitError
         If more than ``pair_limit`` pairs of states would have to be looked at.
     """
-    if isinstance(language, Parser):
-        # It reads characters, not bytes.
+    machine = language.machine()
+    if machine is not None and not machine.is_exact:
+        # Parsers read characters, not bytes.
         for text in members(given):
-            good = language.automaton().viable_length(text)
+            good = machine.viable_length(text)
             if good < len(text):
                 raise _mismatch(text, good)
         return

@@ -10,7 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::Tables;
 use super::members::Members;
 use super::summary::{ROOT, Summary};
-use crate::mask::Words;
+use crate::mask::{Mask, Words};
 
 /// Above this many tokens a bitmask is kept: it is quicker to join.
 const MANY: u32 = 512;
@@ -22,6 +22,8 @@ pub(super) enum Tokens {
     Ranges(Arc<[(u32, u32)]>),
     /// A bitmask.
     Words(Arc<Words>),
+    /// A bitmask that others share, with tokens to add and to remove.
+    Near(Arc<Words>, Box<[u32]>, Box<[u32]>),
 }
 
 /// Several summaries as one.
@@ -39,6 +41,7 @@ impl Joined {
         let tokens = match &self.tokens {
             Tokens::Ranges(ranges) => 8 * ranges.len(),
             Tokens::Words(words) => 4 * words.len(),
+            Tokens::Near(_, add, remove) => 4 * (add.len() + remove.len()),
         };
         100 + tokens
     }
@@ -152,7 +155,7 @@ impl Tables {
         self.lists.len() as u32 - 1
     }
 
-    fn tokens(&self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> Tokens {
+    fn tokens(&mut self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> Tokens {
         let count: u32 = ranges.iter().map(|range| range.1 - range.0).sum();
         if count <= MANY {
             // In order, so that equal ones are seen to be equal.
@@ -166,7 +169,18 @@ impl Tables {
                 words[id as usize >> 5] |= 1 << (id & 31);
             }
         }
-        Tokens::Words(words.into())
+        // Of a string or a comment nearly all tokens stay within, and it has many beginnings.
+        match self.wholes.iter().find_map(|base| Mask::near(base, &words)) {
+            Some(Mask::Patched { base, add, remove }) if add.is_empty() && remove.is_empty() => {
+                Tokens::Words(base)
+            }
+            Some(Mask::Patched { base, add, remove }) => Tokens::Near(base, add, remove),
+            _ => {
+                let words: Arc<Words> = words.into();
+                self.wholes.push(Arc::clone(&words));
+                Tokens::Words(words)
+            }
+        }
     }
 
     fn group(&mut self, members: Vec<(u32, u32)>) -> u32 {

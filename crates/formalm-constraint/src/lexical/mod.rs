@@ -19,20 +19,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::{Error, KeyId, Lexemes, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::mask::{Mask, Words};
+use crate::mask::{Mask, Words, patch};
 use groups::{Joined, Tokens};
 use members::Members;
-use reach::Reach;
+use reach::{Reach, Way};
 use summary::Summary;
 
 /// What all tables may take; when they have more they begin anew.
-const BYTES: usize = 16 << 20;
+const BYTES: usize = 8 << 20;
 /// What masks that are shared may take; others are kept and counted one by one.
 const SHARED_BYTES: usize = 16 << 20;
 /// With more masks, those that are much like another one are kept as what differs.
-const MANY: usize = 64;
+const MANY: usize = 8;
 /// Sequences of terminals and summaries made for one mask.
 const STEPS: u64 = 2_000_000;
 
@@ -53,6 +53,8 @@ struct Tables {
     groups: Vec<Arc<Members>>,
     group_ids: FxHashMap<Arc<Members>, u32>,
     joins: Vec<Joined>,
+    /// Bitmasks of joins, in the order in which they came.
+    wholes: Vec<Arc<Words>>,
     /// Numbers of joins by their hash.
     join_ids: FxHashMap<u64, u32>,
     /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
@@ -63,6 +65,8 @@ struct Tables {
     list_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
     /// What such a list comes to, by the outline of a place.
     reaches: FxHashMap<(u32, Outline), Arc<Reach>>,
+    /// Ways that are open still: most lists are open at many places.
+    opens: FxHashSet<Arc<[Way]>>,
     /// Masks by the joins they are made of: many states come to the same ones.
     sums: FxHashMap<Box<[u32]>, Mask>,
     /// Whole masks by their hash, so that equal ones are one.
@@ -228,6 +232,18 @@ impl Sum<'_> {
                     *word |= more;
                 }
             }
+            Tokens::Near(base, add, remove) => {
+                self.begin(size);
+                let has = |words: &[u32], id: u32| words[id as usize >> 5] >> (id & 31) & 1 != 0;
+                let mut others = remove.to_vec();
+                others.retain(|&id| has(&self.words, id));
+                for (word, more) in self.words.iter_mut().zip(&**base) {
+                    *word |= more;
+                }
+                patch(&mut self.words, &[], remove);
+                patch(&mut self.words, add, &[]);
+                patch(&mut self.words, &others, &[]);
+            }
             Tokens::Ranges(ranges) => {
                 if !ranges.is_empty() {
                     self.begin(size);
@@ -247,6 +263,48 @@ impl Sum<'_> {
                 Some(words) => self.words = words.to_vec(),
                 None => self.words = vec![0; size],
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_has_the_tokens_of_all_its_parts() {
+        let base: Arc<Words> = vec![0b1111, 0, 0b11].into();
+        let near = |add: &[u32], remove: &[u32]| {
+            Tokens::Near(Arc::clone(&base), add.into(), remove.into())
+        };
+        let ranges = Tokens::Ranges(vec![(0, 2)].into());
+        let own = Tokens::Words(vec![0b100, 0, 0].into());
+        // What one part leaves out another one may have, whichever comes first.
+        let parts = [near(&[40], &[2, 65]), ranges, own, near(&[33], &[0, 1, 2])];
+        let order = [3, 70];
+        let alone = |part: &Tokens| summed(&[part], &order);
+        let all = alone(&parts[0])
+            .into_iter()
+            .zip(parts[1..].iter().fold(vec![0; 3], |sum: Vec<u32>, part| {
+                sum.into_iter().zip(alone(part)).map(|(one, other)| one | other).collect()
+            }))
+            .map(|(one, other)| one | other)
+            .collect::<Vec<u32>>();
+        assert_eq!(alone(&parts[0]), [0b1011, 1 << 8, 0b01]);
+        for turn in 0..parts.len() {
+            let turned: Vec<&Tokens> = parts[turn..].iter().chain(&parts[..turn]).collect();
+            assert_eq!(summed(&turned, &order), all);
+            let back: Vec<&Tokens> = turned.into_iter().rev().collect();
+            assert_eq!(summed(&back, &order), all);
+        }
+    }
+
+    fn summed(parts: &[&Tokens], order: &[u32]) -> Vec<u32> {
+        let mut sum = Sum { order, only: None, words: Vec::new() };
+        parts.iter().for_each(|part| sum.add(part, 3));
+        match sum.only {
+            Some(words) if sum.words.is_empty() => words.to_vec(),
+            _ => sum.words,
         }
     }
 }

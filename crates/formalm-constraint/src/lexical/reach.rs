@@ -16,7 +16,7 @@ use super::Tables;
 const DEPTHS: [u32; 5] = [1, 2, 4, 8, 20];
 
 /// Terminals in a row, and the group of nodes at which the last one's lexemes end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Way {
     terminals: Box<[u32]>,
     group: u32,
@@ -32,9 +32,9 @@ pub(super) struct Reach {
 }
 
 impl Reach {
+    /// Without what is open, which others share.
     fn memory_bytes(&self) -> usize {
-        let ways: usize = self.open.iter().map(|way| 40 + 4 * way.terminals.len()).sum();
-        140 + 4 * self.parts.len() + ways
+        140 + 4 * self.parts.len()
     }
 }
 
@@ -152,7 +152,18 @@ impl Tables {
         }
         all.parts.sort_unstable();
         all.parts.dedup();
-        Ok(Reach { parts: all.parts.into(), open: all.open.into() })
+        Ok(Reach { parts: all.parts.into(), open: self.opened(all.open) })
+    }
+
+    fn opened(&mut self, ways: Vec<Way>) -> Arc<[Way]> {
+        if let Some(known) = self.opens.get(&ways[..]) {
+            return Arc::clone(known);
+        }
+        let terminals: usize = ways.iter().map(|way| way.terminals.len()).sum();
+        self.bytes += 60 + 40 * ways.len() + 4 * terminals;
+        let ways: Arc<[Way]> = ways.into();
+        self.opens.insert(Arc::clone(&ways));
+        ways
     }
 
     /// The place behind a terminal, and the join of a group there; `None` if there is none or if it

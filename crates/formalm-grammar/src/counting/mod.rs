@@ -9,7 +9,7 @@ mod apart;
 mod equations;
 
 use formalm_automata::explicit::{Graph, Measured, Poll, Tally, Unit};
-use formalm_automata::{Automaton, Error, Expression, Limits as TerminalLimits};
+use formalm_automata::{Automaton, Error, Expression, Limits as TerminalLimits, exact_only};
 use num_bigint::BigUint;
 use num_traits::Zero;
 
@@ -71,6 +71,8 @@ pub fn tree_counts(
     for (at, automaton) in automata.iter().enumerate() {
         let own = match (automaton, &grammar.terminals[at].embedded) {
             (_, Some(embedded)) => {
+                let hint = "matches(text) tells of one text";
+                exact_only(&*embedded.machine, "numbers of trees", hint)?;
                 let bytes = match lengths.unit {
                     Unit::Labels => lengths.most,
                     Unit::Characters => lengths.most.saturating_mul(4),

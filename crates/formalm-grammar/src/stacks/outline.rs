@@ -16,9 +16,14 @@ impl Stacks {
     /// is fragile, and how many nodes lie below it. `false` if they are too many.
     pub(crate) fn outline(&self, stacks: u32, depth: u32, list: &mut Vec<u32>) -> bool {
         let most = list.len() + WORDS;
-        let mut open: Vec<(u32, u32)> = Vec::with_capacity(4);
-        open.extend(self.sets.get(stacks).iter().rev().map(|&node| (node, depth)));
-        while let Some((node, depth)) = open.pop() {
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        // Nearly always one node lies below the other, and nothing else is open.
+        let mut next = None;
+        match self.sets.get(stacks)[..] {
+            [node] => next = Some((node, depth)),
+            ref nodes => open.extend(nodes.iter().rev().map(|&node| (node, depth))),
+        }
+        while let Some((node, depth)) = next.take().or_else(|| open.pop()) {
             let (state, below) = self.nodes[node as usize];
             let fragile = u32::from(self.fragile[node as usize]);
             if depth == 0 {
@@ -31,7 +36,9 @@ impl Stacks {
             let below = self.sets.get(below);
             let is_last = below.first() == Some(&BOTTOM);
             list.extend([2 * state + fragile, if is_last { 0 } else { below.len() as u32 }]);
-            if !is_last {
+            if let (false, &[node]) = (is_last, &below[..]) {
+                next = Some((node, depth - 1));
+            } else if !is_last {
                 open.extend(below.iter().rev().map(|&node| (node, depth - 1)));
             }
         }

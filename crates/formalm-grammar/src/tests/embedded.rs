@@ -8,7 +8,7 @@ use super::{PATTERNS, Random, cases, check_any, check_longest, grammar, is_whole
 use crate::{Embedded, Grammar, GrammarAutomaton, Lexing, Limits};
 
 /// Makes embedded languages of some terminals: the same texts, or brackets that nest.
-fn embed(random: &mut Random, grammar: &mut Grammar) {
+pub(super) fn embed(random: &mut Random, grammar: &mut Grammar) {
     for at in 0..grammar.terminals.len() {
         if grammar.ignored.contains(&at) || random.below(2) == 0 {
             continue;

@@ -1,13 +1,13 @@
 //! Lexemes of a text that has several ways to be cut: ordered ones around members of embedded
 //! languages, which end in any way.
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Machine};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexemes::{Input, Lexeme};
 use super::productions::Steps;
 use crate::automaton::GrammarAutomaton;
-use crate::core::Reading;
+use crate::core::{Core, Reading};
 
 /// Places between lexemes, told apart by what may follow there: readings with how much of the text
 /// they have read, in that order.
@@ -28,7 +28,15 @@ impl<'a> Paths<'a> {
         text: &'a [u8],
         steps: &mut Steps,
     ) -> Result<Paths<'a>, Error> {
-        let core = &mut automaton.lock().core;
+        if !automaton.is_asking() {
+            return Paths::under_way(&mut automaton.lock().core, text, steps);
+        }
+        // Answers are found along the text first, so that few are missing.
+        let _ = automaton.walk(automaton.start(), text)?;
+        automaton.asking(|core| Paths::under_way(core, text, steps))
+    }
+
+    fn under_way(core: &mut Core, text: &'a [u8], steps: &mut Steps) -> Result<Paths<'a>, Error> {
         let mut paths = Paths {
             text,
             places: Vec::new(),

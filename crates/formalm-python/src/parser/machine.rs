@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Error, Machine, StateId, exact_only};
+use formalm_automata::{Aside, ByteSet, Error, Machine, StateId, exact_only};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -330,6 +330,24 @@ impl Machine for ParserMachine {
 
     fn is_exact(&self) -> bool {
         false
+    }
+
+    fn is_whole(&self, state: StateId) -> bool {
+        !self.states().is_split(state.number())
+    }
+
+    fn aside(&self, state: StateId) -> Result<Option<Aside>, Error> {
+        Python::attach(|py| {
+            let (base, tail) = self.tail(state.number());
+            let parser = self.parser(py, base)?;
+            let calls = self.calls.clone_ref(py);
+            let aside =
+                ParserMachine::new(&parser, calls, self.compares(), u64::from(u32::MAX >> 4))?;
+            let Ok(state) = aside.read(0, &tail, true)? else {
+                return Err(broken(py, "next_strings() of a parser differs in a copy()", None));
+            };
+            Ok(Some((Arc::new(aside) as Arc<dyn Machine>, StateId::from_number(state))))
+        })
     }
 
     fn shortest(&self, _: StateId) -> Result<Vec<u8>, Error> {

@@ -1,5 +1,6 @@
 //! Parsers that users write in Python, as machines.
 
+mod asking;
 mod calls;
 mod groups;
 mod keys;
@@ -10,6 +11,7 @@ mod walk;
 use formalm_automata::Error;
 use pyo3::prelude::*;
 
+pub(crate) use asking::AskingKeys;
 use calls::Calls;
 pub(crate) use keys::ParserKeys;
 pub(crate) use machine::ParserMachine;

@@ -87,6 +87,11 @@ impl States {
         self.states[state as usize].accepting
     }
 
+    /// Whether a state is inside a character.
+    pub(super) fn is_split(&self, state: u32) -> bool {
+        self.states[state as usize].is_split
+    }
+
     /// The state after a text that was read before; states inside a character only if asked for.
     pub(super) fn find(&self, state: u32, text: &[u8], inside: bool) -> Option<u32> {
         let mut node = self.states[state as usize].node;

@@ -1,0 +1,105 @@
+"""Parsers within the rules of a grammar: their texts."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from formalm import (
+    Grammar,
+)
+from tests.unit.parsers import Bytes, Equal, Letters, Nested
+
+READINGS = ("longest", "first", "any")
+
+
+def nested(text: str, least: int = 1) -> bool:
+    half = len(text) // 2
+    return text == "a" * half + "b" * half and half >= least
+
+
+def words(letters: str, most: int) -> list[str]:
+    return ["".join(word) for size in range(most + 1) for word in product(letters, repeat=size)]
+
+
+@pytest.mark.parametrize("lexing", READINGS)
+@pytest.mark.parametrize("kind", [Nested, Equal, Bytes])
+def test_a_parser_stands_in_a_rule(lexing: str, kind: type[Nested]) -> None:
+    grammar = Grammar(
+        '%declare n\nstart: "(" n ")" | n "," n', languages={"n": kind()}, lexing=lexing
+    )
+
+    def is_member(text: str) -> bool:
+        first, comma, second = text.partition(",")
+        if text[:1] == "(" and text[-1:] == ")" and len(text) > 1:
+            return nested(text[1:-1])
+        return bool(comma) and nested(first) and nested(second)
+
+    members = [word for word in words("ab(),", 6) if is_member(word)]
+    assert len(members) == 3
+    for word in words("ab(),", 6):
+        assert grammar.matches(word) == is_member(word), word
+    assert grammar.is_viable("(aa")
+    assert not grammar.is_viable("(b")
+    assert not grammar.is_viable("ab)")
+    assert not grammar.is_viable("(aab)b")
+    tree = grammar.parse("aabb,ab")
+    assert [one.text for one in tree.find("n")] == ["aabb", "ab"]
+
+
+@pytest.mark.parametrize("lexing", READINGS)
+@pytest.mark.parametrize("least", [0, 1])
+def test_all_ends_are_followed(lexing: str, least: int) -> None:
+    """Where a parser ends is ambiguous, and it may be empty."""
+    parts = [("ab", least, 2), ("b", 1, 1), ("bc", least, 3)]
+    one, two = Letters(*parts[0]), Letters(*parts[2])
+    grammar = Grammar(
+        '%declare one two\nstart: one "b" two', languages={"one": one, "two": two}, lexing=lexing
+    )
+
+    def ways(text: str, at: int) -> int:
+        if at == len(parts):
+            return int(not text)
+        letters, fewest, most = parts[at]
+        found = 0
+        for size in range(fewest, min(most, len(text)) + 1):
+            if set(text[:size]) <= set(letters):
+                found += ways(text[size:], at + 1)
+        return found
+
+    members = 0
+    for word in words("abc", 6):
+        count = ways(word, 0)
+        assert grammar.matches(word) == bool(count), word
+        if count:
+            members += 1
+            assert grammar.parse(word).ways == count, word
+    assert members > 20
+    # Viable is what has not been refused.
+    begins = {word[:size] for word in words("abc", 6) if ways(word, 0) for size in range(len(word))}
+    assert all(grammar.is_viable(one) for one in begins)
+
+
+@pytest.mark.parametrize("lexing", READINGS)
+def test_what_is_refused_at_once(lexing: str) -> None:
+    never = Letters("", 1, 5)
+    grammar = Grammar(
+        '%declare never\nstart: "a" never | "b" never?',
+        languages={"never": never},
+        lexing=lexing,
+    )
+    assert [word for word in words("ab", 3) if grammar.matches(word)] == ["b"]
+    assert [word for word in words("ab", 3) if grammar.is_viable(word)] == ["", "a", "b"]
+
+
+def test_what_a_word_forbids_is_forbidden_within() -> None:
+    text = "%declare tail\nstart: WORD tail\nWORD: /[a-z]+/"
+    tail = Letters("abc!", 1, 9)
+    longest = Grammar(text, languages={"tail": tail})
+    free = Grammar(text, languages={"tail": tail}, lexing="any")
+    assert longest.matches("ab!c")
+    assert not longest.matches("abc")
+    assert free.matches("abc")
+    assert longest.parse("ab!c").ways == 1
+    assert free.parse("ab!c").ways == 2
