@@ -36,8 +36,18 @@ impl ByteSet {
     }
 
     /// The bytes, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255).filter(|&byte| self.contains(byte))
+    pub fn iter(&self) -> impl Iterator<Item = u8> + use<> {
+        let mut words = self.words;
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            while at < 4 && words[at] == 0 {
+                at += 1;
+            }
+            let word = words.get_mut(at)?;
+            let bit = word.trailing_zeros();
+            *word &= *word - 1;
+            Some((at as u32 * 64 + bit) as u8)
+        })
     }
 
     /// Bytes of either set.

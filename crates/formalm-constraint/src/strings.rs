@@ -92,12 +92,18 @@ pub(crate) fn mask(
     let closed = exit.map_or(Ok(None), |exit| keys.step(exit, b'"'))?;
     let mut base = strings.stay(max);
     if let Some(closed) = closed {
+        let viable = rests.of(keys, strings, closed)?;
+        if (min, max) == (0, None)
+            && let Some(base) = strings.stay_or_end_with(&viable.0)
+        {
+            return Ok(Mask::patched(&base, Vec::new(), Vec::new()));
+        }
         if (min, max) == (0, None) {
             base = strings.stay_or_end();
         } else {
             add.extend(strings.ends().iter().filter(fits).map(|one| one.token));
         }
-        for rest in rests.of(keys, strings, closed)?.iter() {
+        for rest in viable.iter() {
             add.extend(strings.endings(rest).iter().filter(fits).map(|one| one.token));
         }
     }
