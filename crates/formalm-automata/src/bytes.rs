@@ -58,6 +58,15 @@ impl ByteSet {
         self
     }
 
+    /// Bytes of both sets.
+    #[must_use]
+    pub fn intersection(mut self, other: ByteSet) -> ByteSet {
+        for (word, both) in self.words.iter_mut().zip(other.words) {
+            *word &= both;
+        }
+        self
+    }
+
     /// The ASCII part.
     pub fn ascii(&self) -> u128 {
         u128::from(self.words[0]) | u128::from(self.words[1]) << 64

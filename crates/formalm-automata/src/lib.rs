@@ -48,7 +48,9 @@ pub use grouping::{Captured, Grouping};
 pub use in_text::{InText, spell};
 pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
 pub use loops::loops_of;
-pub use machine::{EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, alike, exact_only};
+pub use machine::{
+    EndPurpose, EndSteps, Ended, Keys, Machine, Purpose, Steps, Texts, alike, exact_only,
+};
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recognized::Recognizer;

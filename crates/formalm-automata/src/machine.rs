@@ -327,6 +327,45 @@ pub trait Steps {
         Ok(None)
     }
 
+    /// The innermost value that a key is in or stands before, read by itself: a key that reads the
+    /// same until the value ends, whatever is around it. `None` where what is around it matters.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn apart(&self, _key: KeyId) -> Result<Option<KeyId>, Error> {
+        Ok(None)
+    }
+
+    /// What a value that is read [by itself](Steps::apart) is, where machines have it in common:
+    /// keys of equal numbers allow the same texts, of whatever machines they are.
+    fn common(&self, _key: KeyId) -> Option<u64> {
+        None
+    }
+
+    /// Whether a value that is read [by itself](Steps::apart) has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn ended(&self, _key: KeyId) -> Result<Ended, Error> {
+        Ok(Ended::No)
+    }
+
+    /// The key behind the innermost value that a key is in or stands before, once it has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn behind(&self, _key: KeyId) -> Result<Option<KeyId>, Error> {
+        Ok(None)
+    }
+
+    /// Whether a key stands before a value that can be read [by itself](Steps::apart).
+    fn begins_value(&self, _key: KeyId) -> bool {
+        false
+    }
+
     /// The key under which a mask may be kept, for one that looking ahead met.
     fn kept(&self, _key: KeyId) -> Option<KeyId> {
         None
@@ -340,6 +379,17 @@ pub trait Steps {
     fn differing(&self, _first: KeyId, _second: KeyId) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
+}
+
+/// Whether a value that is read by itself has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It goes on.
+    No,
+    /// It may end here, or go on with one of these bytes.
+    May(ByteSet),
+    /// It has ended: what follows belongs to what is around it.
+    Yes,
 }
 
 /// A list of texts. Those with a common beginning stand together.

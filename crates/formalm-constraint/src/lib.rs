@@ -17,6 +17,7 @@ mod memo;
 pub mod reference;
 mod repetition;
 mod strings;
+mod values;
 mod walk;
 mod within;
 

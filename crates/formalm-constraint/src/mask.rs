@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub type Words = [u32];
 
 /// Above this many tokens a list of ids is slower to write than a bitmask is to copy.
-const SPARSE: usize = 384;
+pub(crate) const SPARSE: usize = 384;
 
 /// Above this many changes a bitmask of its own is quicker to write than a patched base.
 const PATCH: usize = 192;

@@ -135,6 +135,10 @@ pub(super) struct Known {
     pub(super) values: FxHashMap<(F, NameId), F>,
     /// Frames without the items that came before.
     pub(super) without_items: FxHashMap<FrameId, FrameId>,
+    /// The types of values of which nothing else is asked.
+    pub(super) common: FxHashMap<OwesId, Option<u8>>,
+    /// An array of which nothing is asked, around values that are read by themselves.
+    pub(super) around: Option<FrameId>,
     /// Bytes that go on alike from a place.
     pub(super) ways: FxHashMap<Place, Arc<[ByteSet]>>,
 }
@@ -155,6 +159,7 @@ impl Known {
             + 4 * (self.numbers.len() + self.alike.len())
             + self.classes.len()
             + self.forgets.len()
+            + self.common.len()
             + self.without_items.len()
             + self.values.len()
             + 12 * self.ways.len();
