@@ -146,3 +146,22 @@ fn mark_starts(terms: &Terms, dag: DagId, seen: &mut FxHashSet<DagId>, starts: &
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_set_are_listed_ascending() {
+        let of = |bytes: &[u8]| {
+            let mut set = ByteSet::default();
+            bytes.iter().for_each(|&byte| set.insert(byte));
+            set
+        };
+        let bytes = [0, 1, 63, 64, 127, 128, 191, 192, 255];
+        let set = of(&bytes);
+        assert_eq!(set.iter().collect::<Vec<u8>>(), bytes);
+        assert_eq!(of(&[]).iter().next(), None);
+        assert_eq!(set.intersection(of(&[1, 2, 64, 254, 255])), of(&[1, 64, 255]));
+    }
+}

@@ -17,8 +17,9 @@ use crate::memo::Memo;
 use crate::repetition;
 use crate::strings::{self, Rests};
 use crate::values::{Table, Values};
-use crate::walk::{along, difference, read};
+use crate::walk::difference;
 use crate::within;
+use crate::words::{along, read};
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {

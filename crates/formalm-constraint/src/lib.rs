@@ -20,6 +20,7 @@ mod strings;
 mod values;
 mod walk;
 mod within;
+mod words;
 
 pub use composed::ComposedKeys;
 pub use constraint::{Constraint, Position, Unfollowed};

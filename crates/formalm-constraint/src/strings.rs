@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::mask::Mask;
 use crate::values::{Table, Values};
-use crate::walk;
+use crate::words;
 
 /// Keys whose rests are kept; with more they are found anew.
 const RESTS: usize = 4096;
@@ -120,7 +120,7 @@ pub(crate) fn open(
 ) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.text_root(byte)) {
-        walk::words(keys, strings.texts(), (root, key), &mut |text, after| {
+        words::words(keys, strings.texts(), (root, key), &mut |text, after| {
             texts.push((text, after));
         })?;
     }

@@ -11,8 +11,9 @@ use formalm_vocabulary::{Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::mask::{Mask, SPARSE, Words, patch};
-use crate::walk::{self, Walk};
+use crate::walk::Walk;
 use crate::within::Kept;
+use crate::words;
 
 /// Lists of tokens that are kept; with more they are found anew.
 const LISTS: usize = 1024;
@@ -235,9 +236,15 @@ impl Values {
                     Some(node) => vec![(node, true)],
                     None => roots.map(|root| (root, false)).collect(),
                 };
-                walk::words_within(keys, strings.nodes(), (&roots, key), exits, &mut |rest, _| {
-                    found.push(rest);
-                })?;
+                words::words_within(
+                    keys,
+                    strings.nodes(),
+                    (&roots, key),
+                    exits,
+                    &mut |rest, _| {
+                        found.push(rest);
+                    },
+                )?;
             }
         }
         Ok(())

@@ -404,6 +404,12 @@ mod tests {
         let closings: Vec<_> = texts.flat_map(|text| strings.closings(text)).collect();
         let expected = [Closing { token: 1, rest: None }, Closing { token: 3, rest: Some(0) }];
         assert_eq!(closings, [&expected[0], &expected[1]]);
+        let ended = |rests: &[u64]| strings.stay_or_end_with(rests).map(|words| words[0]);
+        let both = strings.stay_or_end()[0];
+        assert_eq!(
+            (ended(&[0]), ended(&[1]), ended(&[1])),
+            (Some(both), Some(both | 1 << 3), Some(both | 1 << 3),)
+        );
         let any: Vec<u32> = {
             let strings = vocabulary.strings(Escapes::Any);
             (0..12).filter(|id| strings.stay(None)[0] >> id & 1 != 0).collect()

@@ -56,7 +56,7 @@ impl Grown {
         }
         let (mut names, tests) = self.mentioned(owes);
         names.extend(self.parts.gone.get(gone.0).iter().filter(|&&name| name != PLACEHOLDER));
-        self.sort_by_bytes(&mut names);
+        self.core.schema.names.sort(&mut names);
         let plain = self.is_plain(owes);
         let may = vec![May::Unknown; names.len()].into();
         let start = Reach { from: 0, to: names.len() as u32, classes: NOT_ASKED };
@@ -78,25 +78,6 @@ impl Grown {
         self.find_classes(id, &tests)?;
         self.known.namings.insert((owes, gone, order), id);
         Ok(id)
-    }
-
-    /// Sorts names by their bytes, each once. Most are told apart by their first eight.
-    fn sort_by_bytes(&self, names: &mut Vec<NameId>) {
-        let all = &self.core.schema.names;
-        let first = |&name: &NameId| {
-            let (mut first, bytes) = ([0; 8], all.get(name).as_bytes());
-            let length = bytes.len().min(8);
-            first[..length].copy_from_slice(&bytes[..length]);
-            (u64::from_be_bytes(first), name)
-        };
-        let mut keyed: Vec<(u64, NameId)> = names.iter().map(first).collect();
-        keyed.sort_unstable_by(|left, right| {
-            let rest = || all.get(left.1).cmp(all.get(right.1));
-            left.0.cmp(&right.0).then_with(rest)
-        });
-        keyed.dedup();
-        names.clear();
-        names.extend(keyed.into_iter().map(|(_, name)| name));
     }
 
     pub(super) fn names_of(&self, id: NamingId) -> &Naming {
