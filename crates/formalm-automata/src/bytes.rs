@@ -36,14 +36,33 @@ impl ByteSet {
     }
 
     /// The bytes, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255).filter(|&byte| self.contains(byte))
+    pub fn iter(&self) -> impl Iterator<Item = u8> + use<> {
+        let mut words = self.words;
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            while at < 4 && words[at] == 0 {
+                at += 1;
+            }
+            let word = words.get_mut(at)?;
+            let bit = word.trailing_zeros();
+            *word &= *word - 1;
+            Some((at as u32 * 64 + bit) as u8)
+        })
     }
 
     /// Bytes of either set.
     pub fn union(mut self, other: ByteSet) -> ByteSet {
         for (word, more) in self.words.iter_mut().zip(other.words) {
             *word |= more;
+        }
+        self
+    }
+
+    /// Bytes of both sets.
+    #[must_use]
+    pub fn intersection(mut self, other: ByteSet) -> ByteSet {
+        for (word, both) in self.words.iter_mut().zip(other.words) {
+            *word &= both;
         }
         self
     }
@@ -125,5 +144,24 @@ fn mark_starts(terms: &Terms, dag: DagId, seen: &mut FxHashSet<DagId>, starts: &
             }
             stack.push(child);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_set_are_listed_ascending() {
+        let of = |bytes: &[u8]| {
+            let mut set = ByteSet::default();
+            bytes.iter().for_each(|&byte| set.insert(byte));
+            set
+        };
+        let bytes = [0, 1, 63, 64, 127, 128, 191, 192, 255];
+        let set = of(&bytes);
+        assert_eq!(set.iter().collect::<Vec<u8>>(), bytes);
+        assert_eq!(of(&[]).iter().next(), None);
+        assert_eq!(set.intersection(of(&[1, 2, 64, 254, 255])), of(&[1, 64, 255]));
     }
 }

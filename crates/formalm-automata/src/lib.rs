@@ -30,6 +30,7 @@ mod recognized;
 mod shortest;
 mod special;
 pub mod spelling;
+mod steps;
 pub mod syntax;
 mod table;
 mod term;
@@ -50,13 +51,12 @@ pub use grouping::{Captured, Grouping};
 pub use in_text::{InText, spell};
 pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
 pub use loops::loops_of;
-pub use machine::{
-    Aside, EndPurpose, EndSteps, Keys, Machine, Purpose, Steps, Texts, alike, exact_only,
-};
+pub use machine::{Aside, EndPurpose, EndSteps, Keys, Machine, Purpose, alike, exact_only};
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recognized::Recognizer;
 pub use special::{SPECIAL, outside_special, special_bytes};
+pub use steps::{Ended, Steps, Texts};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
 

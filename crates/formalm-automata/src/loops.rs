@@ -4,7 +4,7 @@ use crate::bytes::ByteSet;
 use crate::characters::every_character;
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::error::Error;
-use crate::machine::Steps;
+use crate::steps::Steps;
 use crate::viability::{KeyId, Repetition};
 
 /// The characters over which a key comes back to itself, as a repetition that is left from the key

@@ -10,8 +10,9 @@ use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::in_text::InText;
 use crate::lexemes::NoLexemes;
-use crate::machine::{Keys, Machine, Purpose, Steps, Texts};
+use crate::machine::{Keys, Machine, Purpose};
 use crate::spelling::Escapes;
+use crate::steps::{Steps, Texts};
 use crate::viability::{KeyId, Repetition};
 
 /// What is in front of every member.

@@ -22,8 +22,9 @@ use crate::chunks::Chunks;
 use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
 use crate::lexemes::NoLexemes;
-use crate::machine::{Keys, Machine, Purpose, Steps};
+use crate::machine::{Keys, Machine, Purpose};
 use crate::spelling::Escapes;
+use crate::steps::Steps;
 use crate::table::{DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, EPSILON, Term, TermId, Terms, UNBOUNDED};
 

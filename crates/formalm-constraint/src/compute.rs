@@ -16,8 +16,10 @@ use crate::mask::{Mask, patch};
 use crate::memo::Memo;
 use crate::repetition;
 use crate::strings::{self, Rests};
-use crate::walk::{Walk, along, difference, read};
+use crate::values::{Table, Values};
+use crate::walk::difference;
 use crate::within;
+use crate::words::{along, read};
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
@@ -87,7 +89,8 @@ impl MaskOf<'_> {
         if let Some(reference) = keys.reference(key)?
             && let Some(mask) = self.reference(keys, reference)?
         {
-            return from_reference(keys, self.vocabulary, (key, reference), mask);
+            let tables = (self.vocabulary, &self.rests.values);
+            return from_reference(keys, tables, (key, reference), mask);
         }
         self.plain(keys, key)
     }
@@ -127,22 +130,38 @@ impl MaskOf<'_> {
         let vocabulary = self.vocabulary;
         let words = vocabulary.len().div_ceil(32);
         if let Some(texts) = keys.texts(key, None)? {
-            let ids = along_texts(keys, vocabulary, key, &texts)?;
+            let ids = self.along_texts(keys, key, &texts)?;
             return Ok(Mask::from_ids(ids, words));
         }
-        let live = match keys.few(key)? {
-            Some(few) => few,
-            None => keys.live_bytes(key)?,
+        let quoted = match keys.few(key)? {
+            Some(few) => few.contains(b'"'),
+            None => true,
         };
-        let opened = if live.contains(b'"') { self.opened(keys, key)? } else { None };
-        let first = live.iter().filter(|&byte| byte != b'"' || opened.is_none());
-        let mut ids = Vec::new();
-        let mut walk = Walk::new(keys, vocabulary.trie());
-        walk.tokens(key, first, &mut |tokens| ids.extend_from_slice(tokens))?;
-        Ok(match opened {
-            None => Mask::from_ids(ids, words),
-            Some(opened) => opened.with(ids),
-        })
+        let opened = if quoted { self.opened(keys, key)? } else { None };
+        let values = &self.rests.values;
+        match opened {
+            None => values.mask(keys, Table::Tokens(vocabulary), (key, words)),
+            Some(opened) => {
+                let mut ids = Vec::new();
+                values.below(keys, Table::Unquoted(vocabulary), (None, key), &mut ids)?;
+                Ok(opened.with(ids))
+            }
+        }
+    }
+
+    /// Tokens along texts that a key reads, and behind them.
+    fn along_texts(&self, keys: &impl Steps, key: KeyId, texts: &Texts) -> Result<Vec<u32>, Error> {
+        let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
+        along(trie, texts, |node, text| {
+            let Some(text) = text else {
+                ids.extend_from_slice(trie.tokens_at(node));
+                return Ok(());
+            };
+            let Some(after) = read(keys, key, text)? else { return Ok(()) };
+            ids.extend_from_slice(trie.tokens_at(node));
+            self.rests.values.beyond(keys, self.vocabulary, (node, after), &mut ids)
+        })?;
+        Ok(ids)
     }
 
     /// The tokens that begin with a quote, where it opens a string of JSON of which at most the
@@ -158,7 +177,7 @@ impl MaskOf<'_> {
 
 fn from_reference(
     keys: &impl Steps,
-    vocabulary: &Vocabulary,
+    (vocabulary, values): (&Vocabulary, &Values),
     pair: (KeyId, KeyId),
     mask: Mask,
 ) -> Result<Mask, Error> {
@@ -169,8 +188,23 @@ fn from_reference(
         None => difference(keys, trie, None, both, &mut only_key, &mut only_reference)?,
         Some(texts) => along(trie, &texts, |node, text| {
             let Some(text) = text else { return Ok(()) };
-            let after = (read(keys, pair.0, text)?, read(keys, pair.1, text)?);
-            difference(keys, trie, Some(node), after, &mut only_key, &mut only_reference)
+            let listed = |key: Option<KeyId>| {
+                let mut ids = Vec::new();
+                if let Some(key) = key {
+                    ids.extend_from_slice(trie.tokens_at(node));
+                    values.beyond(keys, vocabulary, (node, key), &mut ids)?;
+                    ids.sort_unstable();
+                }
+                Ok(ids)
+            };
+            let ids = listed(read(keys, pair.0, text)?)?;
+            let others = listed(read(keys, pair.1, text)?)?;
+            let without = |ids: &[u32], others: &[u32]| -> Vec<u32> {
+                ids.iter().copied().filter(|id| others.binary_search(id).is_err()).collect()
+            };
+            only_key.extend(without(&ids, &others));
+            only_reference.extend(without(&others, &ids));
+            Ok(())
         })?,
     }
     match mask {
@@ -193,24 +227,4 @@ fn from_reference(
             Ok(Mask::from_words(words))
         }
     }
-}
-
-/// Tokens along texts that a key reads, and behind them.
-fn along_texts(
-    keys: &impl Steps,
-    vocabulary: &Vocabulary,
-    key: KeyId,
-    texts: &Texts,
-) -> Result<Vec<u32>, Error> {
-    let (mut ids, trie) = (Vec::new(), vocabulary.trie());
-    along(trie, texts, |node, text| {
-        let Some(text) = text else {
-            ids.extend_from_slice(trie.tokens_at(node));
-            return Ok(());
-        };
-        let Some(after) = read(keys, key, text)? else { return Ok(()) };
-        let emit = &mut |tokens: &[u32]| ids.extend_from_slice(tokens);
-        Walk::new(keys, trie).subtree(node, after, emit)
-    })?;
-    Ok(ids)
 }

@@ -17,8 +17,10 @@ mod memo;
 pub mod reference;
 mod repetition;
 mod strings;
+mod values;
 mod walk;
 mod within;
+mod words;
 
 pub use composed::ComposedKeys;
 pub use constraint::{Constraint, Position, Unfollowed};

@@ -6,10 +6,13 @@ use std::sync::Arc;
 pub type Words = [u32];
 
 /// Above this many tokens a list of ids is slower to write than a bitmask is to copy.
-const SPARSE: usize = 384;
+pub(crate) const SPARSE: usize = 384;
 
 /// Above this many changes a bitmask of its own is quicker to write than a patched base.
 const PATCH: usize = 192;
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
 
 /// The allowed tokens of one key, end tokens aside.
 #[derive(Clone, Debug)]
@@ -119,7 +122,7 @@ impl Mask {
     pub fn fill(&self, out: &mut Words) {
         match self {
             Mask::Sparse(ids) => {
-                out.fill(0);
+                copy(&[], out);
                 patch(out, ids, &[]);
             }
             Mask::Dense(words) => copy(words, out),
@@ -174,7 +177,8 @@ impl Mask {
     }
 }
 
-/// Copies a mask, with the widest registers there are: it is most of what a stored mask costs.
+/// Copies a mask and writes zeros beyond it, with the widest registers there are: it is most of
+/// what a stored mask costs.
 #[inline]
 fn copy(from: &Words, out: &mut Words) {
     #[cfg(target_arch = "x86_64")]
@@ -193,15 +197,30 @@ fn copy_wide(from: &Words, out: &mut Words) {
 
 /// Copies word by word. The library's `memcpy` can be twenty times slower for these sizes when
 /// the two places lie unluckily within their pages; a value the compiler does not know keeps it
-/// from putting `memcpy` here.
+/// from putting `memcpy` or `memset` here.
 #[inline(always)]
 fn copy_words(from: &Words, out: &mut Words) {
     let nothing = std::hint::black_box(0);
-    let common = from.len().min(out.len());
-    for (word, &new) in out.iter_mut().zip(from) {
+    let (out, beyond) = out.split_at_mut(from.len().min(out.len()));
+    let (first, lines) = at_line(out);
+    let (from_first, from_lines) = from[..first.len() + lines.len()].split_at(first.len());
+    for (word, &new) in first.iter_mut().zip(from_first) {
         *word = new | nothing;
     }
-    out[common..].fill(0);
+    for (word, &new) in lines.iter_mut().zip(from_lines) {
+        *word = new | nothing;
+    }
+    let (first, lines) = at_line(beyond);
+    first.iter_mut().for_each(|word| *word = nothing);
+    lines.iter_mut().for_each(|word| *word = nothing);
+}
+
+/// Words up to a whole line of the cache, and the others: writes across two lines take twice as
+/// long.
+#[inline(always)]
+fn at_line(out: &mut Words) -> (&mut Words, &mut Words) {
+    let before = out.as_ptr().align_offset(LINE).min(out.len());
+    out.split_at_mut(before)
 }
 
 /// Sets and clears bits; ids beyond `words` are not in any vocabulary of its size.

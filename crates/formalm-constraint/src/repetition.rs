@@ -14,7 +14,8 @@ use formalm_vocabulary::{Crossings, Inside, Vocabulary};
 
 use crate::mask::Mask;
 use crate::strings::{self, Rests};
-use crate::walk::{self, Walk};
+use crate::walk::Walk;
+use crate::words;
 
 /// With fewer ASCII characters, and none beyond, few tokens stay and a walk is quicker.
 const BROAD: u32 = 12;
@@ -77,7 +78,7 @@ impl<K: Steps> Making<'_, K> {
         let (keys, crossings) = (self.keys, self.vocabulary.classes().crossings());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
-            walk::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
+            words::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
                 remainders.push(word);
             })?;
         }
@@ -172,5 +173,5 @@ impl<K: Steps> Making<'_, K> {
 
 /// Whether bytes are viable from a key.
 pub(crate) fn reads(keys: &impl Steps, key: KeyId, bytes: &[u8]) -> Result<bool, Error> {
-    Ok(walk::read(keys, key, bytes)?.is_some())
+    Ok(words::read(keys, key, bytes)?.is_some())
 }

@@ -7,7 +7,8 @@ use formalm_vocabulary::{Ending, Strings};
 use rustc_hash::FxHashMap;
 
 use crate::mask::Mask;
-use crate::walk;
+use crate::values::{Table, Values};
+use crate::words;
 
 /// Keys whose rests are kept; with more they are found anew.
 const RESTS: usize = 4096;
@@ -33,6 +34,8 @@ impl Viable {
 /// The rests that are viable behind strings, by the key that the quote leads to and the table.
 #[derive(Debug, Default)]
 pub(crate) struct Rests {
+    /// Of values read by themselves.
+    pub(crate) values: Values,
     known: Mutex<FxHashMap<(u32, usize), Arc<Viable>>>,
 }
 
@@ -52,15 +55,11 @@ impl Rests {
             return Ok(found);
         }
         let mut viable: Box<[u64]> = vec![0; strings.rest_count().div_ceil(64)].into();
-        let live = match keys.few(closed)? {
-            Some(few) => few,
-            None => keys.live_bytes(closed)?,
-        };
-        live.iter().filter_map(|byte| strings.root(byte)).try_for_each(|root| {
-            walk::words(keys, strings.nodes(), (root, closed), &mut |rest, _| {
-                viable[rest as usize >> 6] |= 1 << (rest & 63);
-            })
-        })?;
+        let mut found = Vec::new();
+        self.values.below(keys, Table::Rests(strings), (None, closed), &mut found)?;
+        for rest in found {
+            viable[rest as usize >> 6] |= 1 << (rest & 63);
+        }
         let viable = Arc::new(Viable(viable));
         if let Some(kept) = kept {
             let known = &mut *known();
@@ -75,7 +74,8 @@ impl Rests {
     /// Memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.values().map(|one| 8 * one.0.len() + 64).sum()
+        let known: usize = known.values().map(|one| 8 * one.0.len() + 64).sum();
+        known + self.values.memory_bytes()
     }
 }
 
@@ -92,12 +92,18 @@ pub(crate) fn mask(
     let closed = exit.map_or(Ok(None), |exit| keys.step(exit, b'"'))?;
     let mut base = strings.stay(max);
     if let Some(closed) = closed {
+        let viable = rests.of(keys, strings, closed)?;
+        if (min, max) == (0, None)
+            && let Some(base) = strings.stay_or_end_with(&viable.0)
+        {
+            return Ok(Mask::patched(&base, Vec::new(), Vec::new()));
+        }
         if (min, max) == (0, None) {
             base = strings.stay_or_end();
         } else {
             add.extend(strings.ends().iter().filter(fits).map(|one| one.token));
         }
-        for rest in rests.of(keys, strings, closed)?.iter() {
+        for rest in viable.iter() {
             add.extend(strings.endings(rest).iter().filter(fits).map(|one| one.token));
         }
     }
@@ -114,7 +120,7 @@ pub(crate) fn open(
 ) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.text_root(byte)) {
-        walk::words(keys, strings.texts(), (root, key), &mut |text, after| {
+        words::words(keys, strings.texts(), (root, key), &mut |text, after| {
             texts.push((text, after));
         })?;
     }

@@ -1,9 +1,9 @@
 //! Walks of a machine along the trie of the vocabulary.
 
 use formalm_automata::{
-    ByteSet, Cover, EndSteps, Error, KeyId, Machine, Repetition, StateId, Steps, Texts,
+    ByteSet, Cover, EndSteps, Ended, Error, KeyId, Machine, Repetition, StateId, Steps,
 };
-use formalm_vocabulary::{Node, Trie};
+use formalm_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
 /// With more places where members end, walking on behind each takes longer than walking once.
@@ -24,11 +24,36 @@ pub(crate) struct Walk<'a, K> {
     stack: Vec<KeyId>,
     /// Where they are few, the bytes that may follow each key of the stack.
     few: Vec<Option<ByteSet>>,
+    /// Nodes, with others below them, at which a value that is read by itself has ended.
+    exits: Option<Vec<u32>>,
+    /// Nodes, with others below them, behind which a value begins, if these are left unread.
+    values: Option<Vec<(u32, KeyId)>>,
 }
 
 impl<'a, K: Steps> Walk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
-        Walk { keys, trie, loops: FxHashMap::default(), stack: Vec::new(), few: Vec::new() }
+        let (loops, stack, few) = Default::default();
+        Walk { keys, trie, loops, stack, few, exits: None, values: None }
+    }
+
+    /// The same from keys in a value that is read by itself, up to its end.
+    pub(crate) fn apart(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
+        Walk { exits: Some(Vec::new()), ..Walk::new(keys, trie) }
+    }
+
+    /// The same, up to where values begin.
+    pub(crate) fn to_values(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
+        Walk { values: Some(Vec::new()), ..Walk::new(keys, trie) }
+    }
+
+    /// Nodes, with others below them, behind which values begin.
+    pub(crate) fn into_values(self) -> Vec<(u32, KeyId)> {
+        self.values.unwrap_or_default()
+    }
+
+    /// Nodes, with others below them, at which a value that is read by itself has ended.
+    pub(crate) fn into_exits(self) -> Vec<u32> {
+        self.exits.unwrap_or_default()
     }
 
     /// Tokens viable from `key` whose first byte is in `first`.
@@ -60,12 +85,55 @@ impl<'a, K: Steps> Walk<'a, K> {
         if nodes[node as usize].word().is_some() {
             emit(trie.tokens_at(node));
         }
+        let Some(goes_on) = self.goes_on(node, key)? else { return Ok(()) };
         if self.is_known(key) && self.skips(key, node)? {
             emit(trie.tokens_below(node));
             return Ok(());
         }
         self.enter(node, key)?;
+        self.narrow(node, goes_on);
         self.rest_of_subtree(node, emit)
+    }
+
+    /// Where a value that is read by itself goes on behind a node, the bytes with which it does, if
+    /// others belong to what is around it; `None` where it has ended, or where a value begins that
+    /// is left unread.
+    #[inline]
+    fn goes_on(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
+        if self.exits.is_none() && self.values.is_none() {
+            return Ok(Some(None));
+        }
+        self.goes_on_within(node, key)
+    }
+
+    fn goes_on_within(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
+        if let Some(values) = &mut self.values
+            && self.keys.begins_value(key)
+        {
+            values.push((node, key));
+            return Ok(None);
+        }
+        let Some(exits) = &mut self.exits else { return Ok(Some(None)) };
+        if self.trie.nodes()[node as usize].end() == node + 1 {
+            return Ok(Some(None));
+        }
+        let ended = self.keys.ended(key)?;
+        if ended != Ended::No {
+            exits.push(node);
+        }
+        Ok(match ended {
+            Ended::No => Some(None),
+            Ended::May(bytes) => Some(Some(bytes)),
+            Ended::Yes => None,
+        })
+    }
+
+    /// Leaves only some bytes behind a node.
+    fn narrow(&mut self, node: u32, bytes: Option<ByteSet>) {
+        let depth = self.trie.nodes()[node as usize].depth();
+        if let (Some(bytes), Some(few)) = (bytes, self.few.get_mut(depth)) {
+            *few = Some(few.map_or(bytes, |few| few.intersection(bytes)));
+        }
     }
 
     /// Tokens below `node`, which has been read, ending in `key`.
@@ -76,6 +144,11 @@ impl<'a, K: Steps> Walk<'a, K> {
         emit: &mut impl FnMut(&[u32]),
     ) -> Result<(), Error> {
         self.enter(node, key)?;
+        if self.exits.is_some()
+            && let Ended::May(bytes) = self.keys.ended(key)?
+        {
+            self.narrow(node, Some(bytes));
+        }
         self.rest_of_subtree(node, emit)
     }
 
@@ -108,6 +181,11 @@ impl<'a, K: Steps> Walk<'a, K> {
                 at = here.end();
                 continue;
             };
+            let Some(goes_on) = self.goes_on(at, next)? else {
+                emit(trie.tokens_at(at));
+                at = here.end();
+                continue;
+            };
             let may_skip = here.end() > at + 1 && (next == before || self.is_known(next));
             if may_skip && self.skips(next, at)? {
                 emit(trie.tokens_at(at));
@@ -126,6 +204,7 @@ impl<'a, K: Steps> Walk<'a, K> {
             if K::KNOWS_FEW && here.end() > at + 1 {
                 self.few.resize(self.few.len().max(depth + 1), None);
                 self.few[depth] = self.keys.few(next)?;
+                self.narrow(at, goes_on);
             }
             at += 1;
         }
@@ -205,39 +284,6 @@ fn loops_of<K: Steps>(keys: &K, key: KeyId) -> Result<Loops, Error> {
     Ok(loops)
 }
 
-/// Words of a prefix tree at and below a node that are viable from a key, with the keys they lead
-/// to; the node is not read yet.
-pub(crate) fn words<K: Steps>(
-    keys: &K,
-    nodes: &[Node],
-    (root, key): (u32, KeyId),
-    emit: &mut impl FnMut(u32, KeyId),
-) -> Result<(), Error> {
-    let top = nodes[root as usize].depth();
-    let mut stack: Vec<(KeyId, Option<ByteSet>)> = vec![(key, None)];
-    let mut at = root;
-    while at < nodes[root as usize].end() {
-        let here = nodes[at as usize];
-        let depth = here.depth() - top;
-        let (before, few) = stack[depth];
-        let skipped = few.is_some_and(|few| !few.contains(here.byte()));
-        let next = if skipped { None } else { keys.step(before, here.byte())? };
-        let Some(next) = next else {
-            at = here.end();
-            continue;
-        };
-        if let Some(word) = here.word() {
-            emit(word, next);
-        }
-        if here.end() > at + 1 {
-            stack.truncate(depth + 1);
-            stack.push((next, if K::KNOWS_FEW { keys.few(next)? } else { None }));
-        }
-        at += 1;
-    }
-    Ok(())
-}
-
 /// Walks two keys together: tokens that only the first or only the second allows, at and below a
 /// node that has just been read, or anywhere.
 pub(crate) fn difference<K: Steps>(
@@ -298,47 +344,6 @@ pub(crate) fn difference<K: Steps>(
         at += 1;
     }
     Ok(())
-}
-
-/// Hands out the nodes along texts, each once: those that a text goes beyond, and the last node of
-/// a text with the text.
-pub(crate) fn along(
-    trie: &Trie,
-    texts: &Texts,
-    mut emit: impl FnMut(u32, Option<&[u8]>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
-    for text in texts.iter() {
-        let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
-        before = text;
-        if path.len() < common {
-            // No token is so long.
-            continue;
-        }
-        path.truncate(common);
-        for (at, &byte) in text.iter().enumerate().skip(common) {
-            let next = match path.last() {
-                Some(&node) => trie.child(node, byte),
-                None => trie.root_child(byte),
-            };
-            let Some(next) = next else { break };
-            path.push(next);
-            emit(next, (at + 1 == text.len()).then_some(text))?;
-        }
-    }
-    Ok(())
-}
-
-/// The key after a text.
-pub(crate) fn read(keys: &impl Steps, key: KeyId, text: &[u8]) -> Result<Option<KeyId>, Error> {
-    let mut key = key;
-    for &byte in text {
-        match keys.step(key, byte)? {
-            Some(next) => key = next,
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(key))
 }
 
 /// Hands out the viable tokens of every node of the trie, with the state they lead to.

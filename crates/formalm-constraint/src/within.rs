@@ -27,6 +27,7 @@ use crate::lexical::Lexical;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
 use crate::strings::Rests;
+use crate::values::Lists;
 
 /// Machines kept; the oldest makes room.
 const MACHINES: usize = 128;
@@ -47,6 +48,8 @@ const STEPS: usize = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     machines: Mutex<Machines>,
+    /// What tokens do in values that machines have in common.
+    pub(crate) values: Lists,
 }
 
 /// A machine, by its place in memory: it lives as long as it is listed.
@@ -167,7 +170,8 @@ impl Kept {
 
 impl Beside for Kept {
     fn memory_bytes(&self) -> usize {
-        self.lock().known.values().map(|one| one.memory_bytes()).sum()
+        let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
+        machines + self.values.memory_bytes()
     }
 }
 

@@ -4,7 +4,7 @@
 //! characters goes on with it, or ends it and has a *rest* behind the quote. The first are a
 //! bitmask; of the others only distinct rests have to be read.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
 use rustc_hash::FxHashMap;
@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 use crate::Words;
 use crate::flat::{self, Flat, Node};
 use crate::tokens::Tokens;
+
+/// Bitmasks of tokens that go on with a string or end it, kept by the rests that may follow.
+const ENDED: usize = 64;
 
 /// A token that ends a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Strings {
     within: Box<[OnceLock<Arc<Words>>]>,
     /// The last of these, and the tokens that end with the quote.
     or_end: OnceLock<Arc<Words>>,
+    /// The same and the tokens with one of some rests, by a set of rests.
+    ended: Mutex<FxHashMap<Box<[u64]>, Arc<Words>>>,
     ends: Vec<Ending>,
     rests: Flat,
     /// Per rest where its tokens begin; one more entry at the end.
@@ -147,6 +152,7 @@ impl Strings {
             staying,
             within,
             or_end,
+            ended: Mutex::default(),
             ends,
             rests,
             first,
@@ -183,6 +189,29 @@ impl Strings {
             }
             words.into()
         })
+    }
+
+    /// Bitmask of the tokens after which the string goes on or has ended with one of a set of rests
+    /// or none, where bit `rest & 63` of word `rest >> 6` is set. There are few such sets, which
+    /// all constraints share; beyond those that are kept there is `None`.
+    pub fn stay_or_end_with(&self, rests: &[u64]) -> Option<Arc<Words>> {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = ended.get(rests) {
+            return Some(Arc::clone(known));
+        }
+        if ended.len() == ENDED {
+            return None;
+        }
+        let mut words = self.stay_or_end().to_vec();
+        let viable = |rest: u32| rests[rest as usize >> 6] >> (rest & 63) & 1 != 0;
+        for rest in (0..self.rest_count() as u32).filter(|&rest| viable(rest)) {
+            for &Ending { token, .. } in self.endings(rest) {
+                words[token as usize >> 5] |= 1 << (token & 31);
+            }
+        }
+        let words: Arc<Words> = words.into();
+        ended.insert(rests.into(), Arc::clone(&words));
+        Some(words)
     }
 
     /// Bitmask of the tokens after which the string goes on and that are the text that they spell.
@@ -254,7 +283,8 @@ impl Strings {
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let made = self.within.iter().chain([&self.or_end, &self.plain]);
-        let made = made.filter(|one| one.get().is_some()).count();
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let made = made.filter(|one| one.get().is_some()).count() + ended;
         8 * (self.staying.len() + self.ends.len() + self.endings.len())
             + 4 * (made * self.words + self.first.len() + self.first_closing.len())
             + self.closings.len() * size_of::<Closing>()
@@ -374,6 +404,12 @@ mod tests {
         let closings: Vec<_> = texts.flat_map(|text| strings.closings(text)).collect();
         let expected = [Closing { token: 1, rest: None }, Closing { token: 3, rest: Some(0) }];
         assert_eq!(closings, [&expected[0], &expected[1]]);
+        let ended = |rests: &[u64]| strings.stay_or_end_with(rests).map(|words| words[0]);
+        let both = strings.stay_or_end()[0];
+        assert_eq!(
+            (ended(&[0]), ended(&[1]), ended(&[1])),
+            (Some(both), Some(both | 1 << 3), Some(both | 1 << 3),)
+        );
         let any: Vec<u32> = {
             let strings = vocabulary.strings(Escapes::Any);
             (0..12).filter(|id| strings.stay(None)[0] >> id & 1 != 0).collect()

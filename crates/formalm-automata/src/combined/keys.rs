@@ -6,7 +6,8 @@ use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::lexemes::NoLexemes;
-use crate::machine::{EndSteps, Keys, Machine, Purpose, Steps};
+use crate::machine::{EndSteps, Keys, Machine, Purpose};
+use crate::steps::Steps;
 use crate::viability::{KeyId, Repetition};
 
 /// The states of a machine as keys: masks are found byte by byte, and what they meet is kept.

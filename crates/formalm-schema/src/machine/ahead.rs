@@ -5,8 +5,8 @@ use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    ByteSet, EndSteps, Error, InText, KeyId, Machine, NoLexemes, Repetition, StateId, Steps, Texts,
-    loops_of,
+    ByteSet, EndSteps, Ended, Error, InText, KeyId, Machine, NoLexemes, Repetition, StateId, Steps,
+    Texts, loops_of,
 };
 
 use super::frame::{AskedId, Frame, Mode, Place, Reach};
@@ -313,6 +313,26 @@ impl Steps for Ahead<'_> {
             return Ok(None);
         }
         self.looking.borrow_mut().known_texts(key, reference)
+    }
+
+    fn apart(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        self.looking.borrow_mut().apart(key)
+    }
+
+    fn common(&self, key: KeyId) -> Option<u64> {
+        self.looking.borrow_mut().common(key)
+    }
+
+    fn ended(&self, key: KeyId) -> Result<Ended, Error> {
+        self.looking.borrow_mut().ended(key)
+    }
+
+    fn behind(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        self.looking.borrow_mut().behind(key)
+    }
+
+    fn begins_value(&self, key: KeyId) -> bool {
+        self.looking.borrow().begins_value(key)
     }
 
     fn kept(&self, key: KeyId) -> Option<KeyId> {

@@ -141,6 +141,10 @@ pub(super) struct Known {
     pub(super) values: Map<(F, NameId), F>,
     /// Frames without the items that came before.
     pub(super) without_items: Map<FrameId, FrameId>,
+    /// The types of values of which nothing else is asked.
+    pub(super) common: Map<OwesId, Option<u8>>,
+    /// An array of which nothing is asked, around values that are read by themselves.
+    pub(super) around: Option<FrameId>,
     /// Bytes that go on alike from a place.
     pub(super) ways: Map<Place, Arc<[ByteSet]>>,
 }
@@ -165,6 +169,7 @@ impl Known {
             + self.classes.memory_bytes()
             + self.forgets.memory_bytes()
             + self.values.memory_bytes()
+            + self.common.memory_bytes()
             + self.without_items.memory_bytes()
             + self.ways.memory_bytes()
     }

@@ -1,6 +1,7 @@
 //! The machine of a schema: JSON read byte by byte, with what is still owed in every frame.
 
 mod ahead;
+mod apart;
 mod bounds;
 mod containers;
 mod derive;

@@ -56,9 +56,7 @@ impl Grown {
         }
         let (mut names, tests) = self.mentioned(owes);
         names.extend(self.parts.gone.get(gone.0).iter().filter(|&&name| name != PLACEHOLDER));
-        let all = &self.core.schema.names;
-        names.sort_unstable_by(|&left, &right| all.get(left).cmp(all.get(right)));
-        names.dedup();
+        self.core.schema.names.sort(&mut names);
         let plain = self.is_plain(owes);
         let may = vec![May::Unknown; names.len()].into();
         let start = Reach { from: 0, to: names.len() as u32, classes: NOT_ASKED };

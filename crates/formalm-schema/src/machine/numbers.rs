@@ -124,7 +124,7 @@ impl Core {
 }
 
 /// Whether a byte may be part of a number.
-fn is_part(byte: u8) -> bool {
+pub(super) fn is_part(byte: u8) -> bool {
     byte.is_ascii_digit() || b"+-.eE".contains(&byte)
 }
 

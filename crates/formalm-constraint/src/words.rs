@@ -1,0 +1,115 @@
+//! Words and texts along prefix trees.
+
+use formalm_automata::{ByteSet, Ended, Error, KeyId, Steps, Texts};
+use formalm_vocabulary::{Node, Trie};
+
+/// Words of a prefix tree at and below a node that are viable from a key, with the keys they lead
+/// to; the node is not read yet.
+pub(crate) fn words<K: Steps>(
+    keys: &K,
+    nodes: &[Node],
+    (root, key): (u32, KeyId),
+    emit: &mut impl FnMut(u32, KeyId),
+) -> Result<(), Error> {
+    words_within(keys, nodes, (&[(root, false)], key), None, emit)
+}
+
+/// Words of a prefix tree at and below nodes, or only below those that were read, that are viable
+/// from a key; where it is in a value that is read by itself, as far as that goes.
+pub(crate) fn words_within<K: Steps>(
+    keys: &K,
+    nodes: &[Node],
+    (roots, key): (&[(u32, bool)], KeyId),
+    mut exits: Option<&mut Vec<u32>>,
+    emit: &mut impl FnMut(u32, KeyId),
+) -> Result<(), Error> {
+    let first = keys.few(key)?;
+    let mut stack: Vec<(KeyId, Option<ByteSet>)> = Vec::new();
+    for &(root, is_read) in roots {
+        let top = nodes[root as usize].depth() + usize::from(is_read);
+        let mut at = root + u32::from(is_read);
+        stack.clear();
+        stack.push((key, first));
+        if exits.is_some()
+            && let Ended::May(bytes) = keys.ended(key)?
+        {
+            stack[0].1 = Some(bytes);
+        }
+        while at < nodes[root as usize].end() {
+            let here = nodes[at as usize];
+            let depth = here.depth() - top;
+            let (before, few) = stack[depth];
+            let skipped = few.is_some_and(|few| !few.contains(here.byte()));
+            let next = if skipped { None } else { keys.step(before, here.byte())? };
+            let Some(next) = next else {
+                at = here.end();
+                continue;
+            };
+            if let Some(word) = here.word() {
+                emit(word, next);
+            }
+            if here.end() > at + 1 {
+                let mut few = if K::KNOWS_FEW { keys.few(next)? } else { None };
+                if let Some(exits) = &mut exits {
+                    let ended = keys.ended(next)?;
+                    if ended != Ended::No {
+                        exits.push(at);
+                    }
+                    match ended {
+                        Ended::No => {}
+                        Ended::May(bytes) => few = Some(bytes),
+                        Ended::Yes => {
+                            at = here.end();
+                            continue;
+                        }
+                    }
+                }
+                stack.truncate(depth + 1);
+                stack.push((next, few));
+            }
+            at += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Hands out the nodes along texts, each once: those that a text goes beyond, and the last node of
+/// a text with the text.
+pub(crate) fn along(
+    trie: &Trie,
+    texts: &Texts,
+    mut emit: impl FnMut(u32, Option<&[u8]>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
+    for text in texts.iter() {
+        let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
+        before = text;
+        if path.len() < common {
+            // No token is so long.
+            continue;
+        }
+        path.truncate(common);
+        for (at, &byte) in text.iter().enumerate().skip(common) {
+            let next = match path.last() {
+                Some(&node) => trie.child(node, byte),
+                None => trie.root_child(byte),
+            };
+            let Some(next) = next else { break };
+            path.push(next);
+            emit(next, (at + 1 == text.len()).then_some(text))?;
+        }
+    }
+    Ok(())
+}
+
+/// The key after a text.
+pub(crate) fn read(keys: &impl Steps, key: KeyId, text: &[u8]) -> Result<Option<KeyId>, Error> {
+    let mut key = key;
+    for &byte in text {
+        match keys.step(key, byte)? {
+            Some(next) => key = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(key))
+}
