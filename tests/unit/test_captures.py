@@ -222,3 +222,11 @@ def test_a_generation_has_the_named_groups_as_its_value() -> None:
     assert one.text == "9:30"
     assert one.value == {"hours": "9", "minutes": "30"}
     assert json.loads(json.dumps(one.value)) == one.value
+
+
+def test_lists_beside_patterns_keep_their_place() -> None:
+    language = Choice(["ab", "c"]) | Choice(["d"]) | Regex("(?P<x>d|e)") | Choice(["e"])
+    taken = {text: language.value(text)["x"] for text in ("ab", "c", "d", "e")}
+    assert taken == {"ab": None, "c": None, "d": None, "e": "e"}
+    joined = Choice(["ab"]) | Literal("") | Choice(["a", "ab"])
+    assert list(joined.to_automaton()) == ["", "a", "ab"]

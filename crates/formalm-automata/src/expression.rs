@@ -78,7 +78,14 @@ impl Expression {
             Node::Union(list) => Some(list),
             _ => None,
         });
-        Expression::over(Node::Union(flat))
+        let mut list = joined(flat);
+        match list.pop() {
+            Some(only) if list.is_empty() => Ok(only),
+            last => {
+                list.extend(last);
+                Expression::over(Node::Union(list))
+            }
+        }
     }
 
     /// Texts that are one member of each, one after the other.
@@ -285,6 +292,29 @@ fn lower_all(
     work: &mut Work,
 ) -> Result<Vec<TermId>, Exhausted> {
     list.iter().map(|one| one.lower(terms, work)).collect()
+}
+
+/// Listed texts that stand beside each other as one list, which is read in one step a byte.
+fn joined(list: Vec<Expression>) -> Vec<Expression> {
+    let mut kept: Vec<Expression> = Vec::with_capacity(list.len());
+    let mut texts: Vec<&Vec<u8>> = Vec::new();
+    let mut at = 0;
+    while at < list.len() {
+        let run = list[at..].iter().take_while(|one| matches!(&*one.node, Node::Texts(_))).count();
+        if run < 2 {
+            kept.push(list[at].clone());
+            at += 1;
+            continue;
+        }
+        for one in &list[at..at + run] {
+            if let Node::Texts(some) = &*one.node {
+                texts.extend(some);
+            }
+        }
+        kept.push(Expression::texts(texts.drain(..).cloned().collect()));
+        at += run;
+    }
+    kept
 }
 
 fn flatten(list: Vec<Expression>, inner: fn(&Node) -> Option<&Vec<Expression>>) -> Vec<Expression> {

@@ -98,11 +98,7 @@ impl Grown {
         let mut truths = Vec::with_capacity(formulas.len());
         for (&id, &listed) in formulas.iter().zip(&listed) {
             truths.push(if listed {
-                let numbered = [None].into_iter().chain(texts.iter().map(Some));
-                let holds = |text: Option<&String>| {
-                    self.core.holds_for_listed(id, text.map(String::as_str))
-                };
-                Told::Number(numbered.map(holds).collect())
+                Told::Number(self.core.listed_truths(id, &texts))
             } else {
                 machines.push(self.asked_text(id)?);
                 Told::Machine(machines.len() - 1)

@@ -114,25 +114,30 @@ impl Core {
         if texts.len().saturating_mul(asked.len()) > MAX_TRUTHS {
             return None;
         }
-        let holds = |id: F, text: Option<&str>| {
-            self.formulas.holds(id, &mut |atom| match (atom, text) {
-                (Atom::In(regex), Some(text)) => {
-                    self.schema.listed.get(regex).is_some_and(|list| {
-                        list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()
-                    })
-                }
-                _ => false,
-            })
-        };
-        // All texts that are not listed are alike, and there is no end of them.
-        let all = texts.into_iter().map(Some).chain([None]);
-        let all = all.filter(|&text| holds(known, text));
-        Some(all.map(|text| asked.iter().map(|&one| holds(one, text)).collect()).collect())
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let columns: Vec<_> = asked.iter().map(|&one| self.listed_truths(one, &texts)).collect();
+        let known = self.listed_truths(known, &texts);
+        let all = (0..known.len()).filter(|&at| known[at]);
+        Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
     }
 
-    /// Whether a formula that listed texts decide holds for one of them, or for a text that is in
-    /// none of its lists.
-    pub(crate) fn holds_for_listed(&self, id: F, text: Option<&str>) -> bool {
+    /// Whether a formula that listed texts decide holds for a text that is in none of its lists,
+    /// then whether for each of some texts, which are sorted and have all of its lists among them.
+    pub(crate) fn listed_truths(&self, id: F, texts: &[impl AsRef<str>]) -> Box<[bool]> {
+        // Texts that are not listed are alike, and there is no end of them.
+        let mut truths = vec![self.holds_for_listed(id, None); texts.len() + 1];
+        for atom in self.atoms(id) {
+            let Atom::In(regex) = atom else { continue };
+            for text in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
+                if let Ok(at) = texts.binary_search_by(|one| one.as_ref().cmp(text)) {
+                    truths[at + 1] = self.holds_for_listed(id, Some(text));
+                }
+            }
+        }
+        truths.into()
+    }
+
+    fn holds_for_listed(&self, id: F, text: Option<&str>) -> bool {
         self.formulas.holds(id, &mut |atom| match (atom, text) {
             (Atom::In(regex), Some(text)) => self
                 .schema
