@@ -1,0 +1,247 @@
+//! The machine of a schema, as others see it.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use formalm_automata::{ByteSet, Chunks, Error, Machine, StateId};
+use rustc_hash::FxHashMap;
+
+use super::frame::{DONE, Frame, Owes, Place};
+use super::known::{Known, Parts};
+use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
+use crate::core::Core;
+use crate::document::Document;
+use crate::formula::TRUE;
+use crate::node::{Effect, NodeId, Note, Schema};
+use crate::options::{Limits, Options};
+use crate::read;
+use crate::table::Table;
+
+/// The lazy deterministic automaton of a schema; shared freely between threads.
+#[derive(Debug)]
+pub struct SchemaAutomaton {
+    pub(super) grown: Mutex<Box<Grown>>,
+    pub(super) flags: Chunks,
+    pub(super) start: StateId,
+    notes: Arc<[Note]>,
+    all_notes: OnceLock<Vec<Note>>,
+}
+
+impl SchemaAutomaton {
+    /// The machine of a schema. `resources` are the schemas that it may refer to, by URI.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Language`], with the JSON pointer of the place, if the schema is none or has no
+    /// instance; [`Error::Limit`] if finding out takes more than `limits`.
+    pub fn new(
+        schema: &Document,
+        resources: &[(String, Document)],
+        options: Options,
+        limits: Limits,
+    ) -> Result<SchemaAutomaton, Error> {
+        SchemaAutomaton::of(schema, resources, options, limits)?.ok_or_else(|| Error::Language {
+            message: "the schema has no instance: what it asks for contradicts itself".into(),
+            span: None,
+            hint: Some("look for keywords that exclude each other".into()),
+        })
+    }
+
+    /// The same; `None` if the schema has no instance.
+    ///
+    /// # Errors
+    ///
+    /// As [`SchemaAutomaton::new`], having no instance aside.
+    pub fn of(
+        schema: &Document,
+        resources: &[(String, Document)],
+        options: Options,
+        limits: Limits,
+    ) -> Result<Option<SchemaAutomaton>, Error> {
+        let schema = read::read(schema, resources, options)?;
+        let (made, notes) = SchemaAutomaton::of_read(schema, options, limits)?;
+        if made.is_some() && !options.approximate {
+            exact(&notes)?;
+        }
+        Ok(made)
+    }
+
+    /// The machine of a schema that was read, and what is to be told of it.
+    pub(crate) fn of_read(
+        mut schema: Schema,
+        options: Options,
+        limits: Limits,
+    ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
+        let mut notes = std::mem::take(&mut schema.notes);
+        let root = schema.root.unwrap_or(NodeId(0));
+        let mut core = Core::new(schema, options, limits);
+        let must = core.child(root);
+        let some = core.some_value(must)?;
+        core.steps = 0;
+        notes.extend(core.undecided_items()?);
+        core.steps = 0;
+        if !some {
+            return Ok((None, notes.into()));
+        }
+        let mut grown = Box::new(Grown {
+            core,
+            frames: Table::default(),
+            depths: vec![0],
+            states: Table::default(),
+            records: Table::default(),
+            next: FxHashMap::default(),
+            live: FxHashMap::default(),
+            parts: Parts::default(),
+            known: Known::default(),
+            namings: Vec::new(),
+            keys: Table::default(),
+            tells_names: false,
+            horizon: 0,
+            lengths: FxHashMap::default(),
+            spare: Default::default(),
+        });
+        grown.frames.intern(Frame::Done);
+        grown.records.intern((0, 0, 0));
+        grown.records.intern((0, 1, 0));
+        let owes = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+        let owes = grown.parts.owes(owes);
+        let frame = Frame::Value { owes, blanks: 0, below: DONE };
+        let start = grown.states.intern(Place { frame, record: UNRECORDED });
+        let start = StateId::from_number(start);
+        let (grown, flags) = (Mutex::new(grown), Chunks::default());
+        let all_notes = OnceLock::new();
+        let notes: Arc<[Note]> = notes.into();
+        let made = SchemaAutomaton { grown, flags, start, notes: Arc::clone(&notes), all_notes };
+        Ok((Some(made), notes))
+    }
+
+    /// Whether every member is valid UTF-8.
+    pub fn is_text(&self) -> bool {
+        true
+    }
+
+    /// What the user should know: formats that are not enforced, keywords read as in older drafts.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The same and the parts of the schema that no instance meets, which takes a search.
+    pub fn all_notes(&self) -> &[Note] {
+        self.all_notes.get_or_init(|| {
+            let pruned = self.lock().core.pruned();
+            self.notes.iter().cloned().chain(pruned).collect()
+        })
+    }
+
+    /// The JSON pointers of all subschemas that can be reached, each once.
+    pub fn places(&self) -> Vec<String> {
+        let grown = self.lock();
+        let schema = &grown.core.schema;
+        let nodes = (0..schema.nodes.len() as u32).map(NodeId);
+        let places: std::collections::BTreeSet<String> =
+            nodes.map(|id| schema.place(id)).filter(|place| !place.is_empty()).collect();
+        places.into_iter().collect()
+    }
+
+    /// Number of states built so far.
+    pub fn state_count(&self) -> usize {
+        self.lock().states.len()
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Box<Grown>> {
+        // A panic while the lock was held leaves at worst something half remembered.
+        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Refuses what is not exact.
+fn exact(notes: &[Note]) -> Result<(), Error> {
+    match notes.iter().find(|note| note.effect != Effect::Exact) {
+        None => Ok(()),
+        Some(note) => {
+            let hint = "approximate=True takes it, and the report tells of it";
+            Err(read::refuse(&note.place, &note.message, Some(hint)))
+        }
+    }
+}
+
+impl Machine for SchemaAutomaton {
+    fn start(&self) -> StateId {
+        self.start
+    }
+
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let next = self.lock().successor(state.number(), byte)?;
+        Ok((next != DEAD).then(|| StateId::from_number(next)))
+    }
+
+    fn is_accepting(&self, state: StateId) -> bool {
+        match self.flags.get(state.number() as usize) {
+            0 => {
+                let accepting = self.lock().is_accepting(state.number());
+                let flag = if accepting { ACCEPTING } else { REFUSING };
+                self.flags.set(state.number() as usize, flag);
+                accepting
+            }
+            flag => flag == ACCEPTING,
+        }
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        let grown = &mut self.lock();
+        if let Some(&known) = grown.live.get(&state.number()) {
+            return Ok(known);
+        }
+        let mut set = ByteSet::default();
+        for byte in 0..=255 {
+            if grown.successor(state.number(), byte)? != DEAD {
+                set.insert(byte);
+            }
+        }
+        grown.live.insert(state.number(), set);
+        Ok(set)
+    }
+
+    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        Ok(self.lock().ways(state.number())?.to_vec())
+    }
+
+    fn is_finite(&self) -> bool {
+        false
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.lock().shortest(state.number())
+    }
+
+    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.lock().open_frames(state.number()))
+    }
+
+    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+        self.lock().completes_as(state.number()).map(StateId::from_number)
+    }
+
+    /// Tokens that go on in a name behind another one, which may be the same.
+    fn is_unsure(&self, token: &[u8]) -> bool {
+        let mut rest =
+            token.iter().skip_while(|&&byte| byte != b',').skip_while(|&&byte| byte != b'"');
+        rest.next().is_some() && rest.next().is_some()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let grown = self.lock();
+        grown.bytes()
+    }
+
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let grown = &mut self.lock();
+        let mut state = state.number();
+        for (at, &byte) in text.iter().enumerate() {
+            match grown.successor(state, byte)? {
+                DEAD => return Ok(Err(at)),
+                next => state = next,
+            }
+        }
+        Ok(Ok(StateId::from_number(state)))
+    }
+}
