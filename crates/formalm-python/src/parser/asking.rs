@@ -6,13 +6,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use formalm_automata::{
-    ByteSet, Error, KeyId, Keys, Machine, NoLexemes, Purpose, Repetition, StateId, Steps,
-};
+use formalm_automata::{Error, KeyId, Keys, Machine, Purpose, StateId};
 use formalm_grammar::{GrammarAutomaton, Ways, Within};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
+
+use super::masked::StateSteps;
 
 /// The states of a grammar's machine that asks parsers as keys, for one vocabulary.
 #[derive(Debug)]
@@ -43,42 +43,14 @@ impl Keys for AskingKeys {
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&AskingSteps(self))
+        // Parsers are called all the time; the grammar's own work is short.
+        let mask =
+            |state| Python::attach(|_| Walk::new(&self.machine).mask(&self.vocabulary, state));
+        purpose.read(&StateSteps { machine: &*self.machine, mask })
     }
 
     fn memory_bytes(&self) -> usize {
         0
-    }
-}
-
-struct AskingSteps<'a>(&'a AskingKeys);
-
-impl Steps for AskingSteps<'_> {
-    type Lexemes = NoLexemes;
-
-    fn lexemes(&self) -> Option<&NoLexemes> {
-        None
-    }
-
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let next = self.0.machine.step(StateId::from_number(key.number()), byte)?;
-        Ok(next.map(|next| KeyId::from_number(next.number())))
-    }
-
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.0.machine.live_bytes(StateId::from_number(key.number()))
-    }
-
-    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
-        // Parsers are called all the time; the grammar's own work is short.
-        Python::attach(|_| {
-            let mut walk = Walk::new(&self.0.machine);
-            walk.mask(&self.0.vocabulary, StateId::from_number(key.number())).map(Some)
-        })
-    }
-
-    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
-        Ok(None)
     }
 }
 

@@ -3,15 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use formalm_automata::{
-    ByteSet, Error, KeyId, Keys, Machine, NoLexemes, Purpose, Repetition, StateId, Steps,
-};
+use formalm_automata::{Error, KeyId, Keys, Machine, Purpose, StateId};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 
 use super::calls::{Plan, broken};
 use super::groups::Groups;
 use super::machine::ParserMachine;
+use super::masked::StateSteps;
 use super::walk::Walk;
 
 /// The states of a parser's machine as keys, for one vocabulary.
@@ -157,37 +156,11 @@ impl Keys for ParserKeys {
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&ParserSteps(self))
+        let mask = |state: StateId| Python::attach(|py| self.mask(py, state.number()));
+        purpose.read(&StateSteps { machine: &*self.machine, mask })
     }
 
     fn memory_bytes(&self) -> usize {
         self.groups.memory_bytes()
-    }
-}
-
-struct ParserSteps<'a>(&'a ParserKeys);
-
-impl Steps for ParserSteps<'_> {
-    type Lexemes = NoLexemes;
-
-    fn lexemes(&self) -> Option<&NoLexemes> {
-        None
-    }
-
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let next = self.0.machine.step(StateId::from_number(key.number()), byte)?;
-        Ok(next.map(|next| KeyId::from_number(next.number())))
-    }
-
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.0.machine.live_bytes(StateId::from_number(key.number()))
-    }
-
-    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
-        Python::attach(|py| self.0.mask(py, key.number()).map(Some))
-    }
-
-    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
-        Ok(None)
     }
 }

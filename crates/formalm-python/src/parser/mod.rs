@@ -5,6 +5,7 @@ mod calls;
 mod groups;
 mod keys;
 mod machine;
+mod masked;
 mod states;
 mod walk;
 

@@ -1,0 +1,34 @@
+//! Machines that are read state by state, with masks found in a way of their own.
+
+use formalm_automata::{ByteSet, Error, KeyId, Machine, NoLexemes, Repetition, StateId, Steps};
+
+/// The states of a machine as keys, and how the mask of one is found.
+pub(super) struct StateSteps<'a, M, F> {
+    pub(super) machine: &'a M,
+    pub(super) mask: F,
+}
+
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> Steps for StateSteps<'_, M, F> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.machine.step(StateId::from_number(key.number()), byte)?;
+        Ok(next.map(|next| KeyId::from_number(next.number())))
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.machine.live_bytes(StateId::from_number(key.number()))
+    }
+
+    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        (self.mask)(StateId::from_number(key.number())).map(Some)
+    }
+
+    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+        Ok(None)
+    }
+}
