@@ -205,6 +205,8 @@ class Matcher:
         special = token.startswith(SPECIAL) and self.constraint.has_special
         name = f"the special token {shown_text(token)!r}" if special else repr(token)
         if refusal is None:
+            if not self.constraint.core.is_exact:
+                return f"{name} is allowed: no parser refused it; whether a member follows is open"
             return f"{name} is allowed: some member goes on with it"
         read = shown_bytes(self.text + token[:viable])[-20:]
         place = f"follow {read!r}" if read else "come first"

@@ -267,6 +267,12 @@ pub trait Keys: Debug + Send + Sync {
         false
     }
 
+    /// Whether keys forget items of JSON arrays that must be distinct once they are read, so that
+    /// the other states are asked of tokens with whole items in them.
+    fn forgets_items(&self) -> bool {
+        false
+    }
+
     /// The state after a token with its bytes, or how many of them are viable.
     ///
     /// # Errors

@@ -195,6 +195,10 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
         inner.is_some_and(|inner| self.keys.is_unsure(inner))
     }
 
+    fn forgets_items(&self) -> bool {
+        self.keys.forgets_items()
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         let start = self.keys.key(self.machine.rest.start());
         self.keys.read(Behind { purpose, front: self.front(), start })

@@ -207,6 +207,10 @@ impl<K: Keys> Keys for ComposedKeys<K> {
         self.keys.get(state.number() as usize) & UNSURE != 0
     }
 
+    fn forgets_items(&self) -> bool {
+        self.letters.iter().flatten().any(|part| part.keys().forgets_items())
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         purpose.read(&Ahead(self))
     }

@@ -28,6 +28,7 @@ pub struct Constraint<K = Viability> {
     lexical: Lexical,
     rests: Rests,
     completions: Completions,
+    forgets_items: bool,
     /// Apart, because most constraints have none.
     canonical: Option<Box<Canonical>>,
 }
@@ -101,8 +102,9 @@ impl<K: Keys> Constraint<K> {
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
         let memo = Memo::new(memory_limit_bytes);
         let (lexical, completions) = (Lexical::default(), Completions::default());
-        let rests = Rests::default();
-        Constraint { keys, vocabulary, memo, lexical, rests, completions, canonical: None }
+        let (rests, forgets_items) = (Rests::default(), keys.forgets_items());
+        let canonical = None;
+        Constraint { keys, vocabulary, memo, lexical, rests, completions, forgets_items, canonical }
     }
 
     /// The same for canonical tokens only, as [`Constraint::canonical`]. Where `begins` is false,
@@ -209,8 +211,9 @@ impl<K: Keys> Constraint<K> {
             }
             None => {
                 self.with_mask(position.state, |mask| mask.fill(out))?;
-                if self.keys.is_unsure(position.state) {
-                    self.ask_unsure(position.state, out)?;
+                let unsure = self.unsure_tokens(position.state);
+                if !unsure.is_empty() {
+                    self.ask_unsure(position.state, unsure, out)?;
                 }
             }
         }
@@ -220,9 +223,21 @@ impl<K: Keys> Constraint<K> {
         Ok(())
     }
 
+    /// The tokens that the key of a state does not answer for.
+    #[inline]
+    fn unsure_tokens(&self, state: StateId) -> &[u32] {
+        if self.keys.is_unsure(state) {
+            self.vocabulary.joins_items()
+        } else if self.forgets_items {
+            self.vocabulary.whole_items()
+        } else {
+            &[]
+        }
+    }
+
     /// Corrects the tokens that the key of a state does not answer for.
-    fn ask_unsure(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
-        for &token in self.vocabulary.joins_items() {
+    fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut Words) -> Result<(), Error> {
+        for &token in unsure {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
             match self.machine().walk(state, bytes)? {
                 Ok(_) => patch(out, &[token], &[]),

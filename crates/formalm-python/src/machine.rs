@@ -292,6 +292,10 @@ macro_rules! hand_on {
                 $on!(&self.kind, one => one.is_unsure(state))
             }
 
+            fn forgets_items(&self) -> bool {
+                $on!(&self.kind, one => one.forgets_items())
+            }
+
             #[inline]
             fn read_token(
                 &self,

@@ -34,6 +34,7 @@ struct Tables {
     stays: Stays,
     joins_names: OnceLock<bool>,
     joins_items: OnceLock<Box<[u32]>>,
+    whole_items: OnceLock<Box<[u32]>>,
     /// By how strings are spelled.
     strings: [OnceLock<Strings>; 3],
     opened: [OnceLock<Strings>; 3],
@@ -247,17 +248,38 @@ impl Vocabulary {
     /// Tokens that may end an item of a JSON array and go on inside of another text, object or
     /// array: `","x`.
     pub fn joins_items(&self) -> &[u32] {
+        self.tables.joins_items.get_or_init(|| self.with_comma(&|_| true))
+    }
+
+    /// Of these the tokens that may have a whole text, object or array in front of a comma, and so
+    /// of two items the first from its beginning: `"","x`.
+    pub fn whole_items(&self) -> &[u32] {
+        self.tables.whole_items.get_or_init(|| {
+            self.with_comma(&|before| {
+                let Some((last, rest)) = before.trim_ascii_end().split_last() else { return false };
+                let first = match last {
+                    b'"' => b'"',
+                    b']' => b'[',
+                    b'}' => b'{',
+                    _ => return false,
+                };
+                rest.contains(&first)
+            })
+        })
+    }
+
+    /// Tokens in which a comma is, behind something and in front of more than the first byte of a
+    /// text, object or array.
+    fn with_comma(&self, behind: &dyn Fn(&[u8]) -> bool) -> Box<[u32]> {
         let joins = |bytes: &[u8]| {
             let commas = (0..bytes.len()).filter(|&at| bytes[at] == b',');
             commas.into_iter().any(|at| {
                 let rest = bytes[at + 1..].trim_ascii_start();
-                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{')
+                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{') && behind(&bytes[..at])
             })
         };
-        self.tables.joins_items.get_or_init(|| {
-            let all = self.tokens.iter().filter(|(_, bytes)| joins(bytes));
-            all.map(|(token, _)| token).collect()
-        })
+        let all = self.tokens.iter().filter(|(_, bytes)| joins(bytes));
+        all.map(|(token, _)| token).collect()
     }
 
     /// Characters of the longest token that is text, an unfinished one at its end included.
@@ -305,7 +327,7 @@ impl Tables {
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
-        let (stays, joins_names, joins_items) = Default::default();
+        let (stays, joins_names, joins_items, whole_items) = Default::default();
         let (strings, opened, beside) = Default::default();
         Tables {
             trie,
@@ -314,6 +336,7 @@ impl Tables {
             stays,
             joins_names,
             joins_items,
+            whole_items,
             strings,
             opened,
             beside,

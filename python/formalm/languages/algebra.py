@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.choice import Choice
+from formalm.languages.given import hashable
 from formalm.languages.language import Language
 from formalm.languages.parser import Parser
 from formalm.languages.python_types import PythonType, is_type
@@ -146,12 +147,7 @@ def as_language(value: object) -> Language:
     """
     # What `isinstance` asks of an abstract class takes longer than all the rest.
     if Language in type(value).__mro__:
-        if type(value).__hash__ is None:
-            raise LanguageError(
-                f"{type(value).__name__} has __eq__ and no __hash__: languages are hashable",
-                hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
-            )
-        return value  # type: ignore[return-value]
+        return hashable(value)  # type: ignore[arg-type]
     if isinstance(value, type) and issubclass(value, Language):
         raise LanguageError(
             f"{value.__name__} is a class of languages and no language",

@@ -6,13 +6,37 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.errors import ArgumentError, LanguageError, ParserError
 from formalm.languages.language import Language
 
-__all__ = ["Languages", "inlined", "is_terminal", "named_languages"]
+__all__ = ["Languages", "hashable", "inlined", "is_terminal", "named_languages"]
 
 #: Languages by name.
 Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...]"
+
+
+def hashable(language: Language) -> Language:
+    """Return a language that can be part of another: ones of the user's own may have no hash.
+
+    Raises
+    ------
+    LanguageError
+        For a class with ``__eq__`` and without ``__hash__``.
+    ParserError
+        If ``__hash__`` raises something.
+    """
+    kind = type(language).__name__
+    if type(language).__hash__ is None:
+        raise LanguageError(
+            f"{kind} has __eq__ and no __hash__: languages are hashable",
+            hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
+        )
+    if type(language).__hash__ is not Language.__hash__:
+        try:
+            hash(language)
+        except Exception as error:
+            raise ParserError(f"__hash__() of {kind} raised {error!r}") from error
+    return language
 
 
 def is_terminal(name: str) -> bool:
@@ -54,6 +78,7 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
             raise ArgumentError(
                 f"languages are Languages by name, not {language!r} by {name!r}", hint=hint
             )
+        hashable(language)
         if any(name == other for other, _ in pairs[:at]):
             raise LanguageError(f"the terminal {name} is defined twice")
         if is_terminal(name) and not language.is_regular:

@@ -287,8 +287,12 @@ impl Canonical {
             self.with_mask(keys, member, true, |mask| mask.join(out))?;
         }
         // What keys forget a few tokens can tell.
-        if !keys.machine().is_finite() && keys.is_unsure(self.machine_state(state)) {
-            for &token in self.vocabulary.joins_items() {
+        if keys.forgets_items() {
+            let unsure = match keys.is_unsure(self.machine_state(state)) {
+                true => self.vocabulary.joins_items(),
+                false => self.vocabulary.whole_items(),
+            };
+            for &token in unsure {
                 match self.step(keys, (state, last), token)? {
                     Some(_) => patch(out, &[token], &[]),
                     None => patch(out, &[], &[token]),

@@ -11,7 +11,7 @@ use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
 use crate::document::Document;
 use crate::formula::TRUE;
-use crate::node::{Effect, NodeId, Note, Schema};
+use crate::node::{Effect, NodeId, Note, Rule, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
 use crate::table::Table;
@@ -24,6 +24,8 @@ pub struct SchemaAutomaton {
     pub(super) start: StateId,
     notes: Arc<[Note]>,
     all_notes: OnceLock<Vec<Note>>,
+    /// Whether items of some array must be distinct.
+    pub(super) has_distinct: bool,
 }
 
 impl SchemaAutomaton {
@@ -73,6 +75,8 @@ impl SchemaAutomaton {
     ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
+        let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
+        let has_distinct = rules.any(|rule| matches!(rule, Rule::Unique));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
         let some = core.some_value(must)?;
@@ -110,7 +114,9 @@ impl SchemaAutomaton {
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
         let all_notes = OnceLock::new();
         let notes: Arc<[Note]> = notes.into();
-        let made = SchemaAutomaton { grown, flags, start, notes: Arc::clone(&notes), all_notes };
+        let notes_of = Arc::clone(&notes);
+        let made =
+            SchemaAutomaton { grown, flags, start, notes: notes_of, all_notes, has_distinct };
         Ok((Some(made), notes))
     }
 

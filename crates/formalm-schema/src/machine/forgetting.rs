@@ -177,12 +177,13 @@ impl Grown {
 }
 
 impl Core {
-    /// Whether values of a type, or of each type that has any, do not run out.
+    /// Whether values of a type, or of each type that has any, do not run out. Numbers always count
+    /// as if they did: a token may end one item and have the next one, a number, whole.
     fn is_plenty(&mut self, id: F, of: Option<Type>) -> Result<bool, Error> {
         for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
             let typed = self.of_type(id, one)?;
             let has_any = of.is_some() || self.some_of_type(typed, one)?;
-            if has_any && !self.is_endless(typed, one, 0)? {
+            if has_any && (one == Type::Number || !self.is_endless(typed, one, 0)?) {
                 return Ok(false);
             }
         }

@@ -74,6 +74,10 @@ impl Keys for SchemaKeys {
         self.keys.get(state.number() as usize) & UNSURE != 0
     }
 
+    fn forgets_items(&self) -> bool {
+        self.automaton.has_distinct
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         purpose.read(&Ahead::new(self.automaton.lock()))
     }
