@@ -90,3 +90,18 @@ def test_generations_are_finished_where_objects_are_open(language) -> None:
         found = generate(canary(), "x", language, max_tokens=budget, finish=True, seed=seed)
         assert found.complete
         assert language.matches(found.data)
+
+
+@pytest.mark.parametrize(
+    ("schema", "begun", "written"),
+    [
+        ({"type": "object"}, '{"\\u', '{"\\u0000":0}'),
+        ({"type": "string", "pattern": "b$"}, '"\\u', '"\\u0000b"'),
+        ({"properties": {"type": {}}, "type": "object"}, '{"x\\ud8', '{"x\\ud800\\udc00":0}'),
+        ({"type": "object", "required": ["a"]}, '{"a":1,"\\u', '{"a":1,"\\u0000":0}'),
+    ],
+)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_escapes_that_are_begun_are_gone_on_with(schema, begun, written, order) -> None:
+    found = JsonSchema(schema, order=order, escapes="ascii").shortest(begun)
+    assert found.decode() == written

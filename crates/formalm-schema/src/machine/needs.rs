@@ -7,7 +7,7 @@ use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::owed::{Child, NEVER};
-use super::spelled::{Rest, begun, still_spelled};
+use super::spelled::{Rest, begun, left, still_spelled};
 use super::telling::Told;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
@@ -122,7 +122,7 @@ impl Grown {
                 let begun = begun(escape);
                 let own = |least: usize| match begun {
                     0 => least,
-                    _ => least.saturating_sub(begun).max(2),
+                    _ => least.saturating_sub(begun).max(1 + left(escape)),
                 };
                 (own(must), truths.into_iter().map(own).collect(), below)
             }
@@ -138,8 +138,8 @@ impl Grown {
                 let known = text != UNRECORDED;
                 let spelled = still_spelled(escape, self.core.options.escapes);
                 let own = |owed: usize| {
-                    let left = if known { owed.saturating_sub(read) } else { 0 };
-                    left.saturating_add_signed(spelled).max(3)
+                    let rest = if known { owed.saturating_sub(read) } else { 0 };
+                    rest.saturating_add_signed(spelled).max(3 + left(escape))
                 };
                 let close = self.gap_length(Gap::Close, self.depth(below) + 1) + 1;
                 return self.container_needs(owes, below, search, &|owed| own(owed) + close);

@@ -225,7 +225,12 @@ impl Grown {
     /// Bytes that no other than blanks can take the place of; none where any may come.
     fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
         Some(match frame {
-            Frame::Text { .. } | Frame::Name { .. } => return None,
+            Frame::Text { escape, .. } | Frame::Name { escape, .. } => match escape {
+                Escape::None => return None,
+                Escape::Slash { .. } => b"\"/\\bfnrtu",
+                Escape::Hex { .. } => b"0123456789ABCDEFabcdef",
+                Escape::Half { .. } => b"\\",
+            },
             Frame::Object { mode, .. } => match mode {
                 Mode::First => b"\"}",
                 Mode::Next => b"\"",

@@ -63,6 +63,17 @@ pub(super) fn begun(escape: Escape) -> usize {
     }
 }
 
+/// Bytes to come of an escape that is begun, at least.
+pub(super) fn left(escape: Escape) -> usize {
+    match escape {
+        Escape::None => 0,
+        Escape::Slash { high: None } => 1,
+        Escape::Slash { high: Some(_) } => 5,
+        Escape::Hex { digits, .. } => 4usize.saturating_sub(digits.into()),
+        Escape::Half { .. } => 6,
+    }
+}
+
 /// Bytes to come of a character that is begun, less the most bytes of text that it may be.
 pub(super) fn still_spelled(escape: Escape, escapes: Escapes) -> isize {
     match escape {
