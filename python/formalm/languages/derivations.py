@@ -253,6 +253,8 @@ class Derivations(Language):
         Where a text has several trees, that is counted in ``ways``. The one taken has at each place
         the alternative that is written first; in it the last symbol is as short as it can be,
         then the one before it. Ways that come back to the same rule at the same place are left out.
+        In the readings ``longest`` and ``first`` a language that is given for a rule may be taken
+        before an alternative that is written earlier.
 
         Parameters
         ----------
