@@ -3,9 +3,10 @@
 Run as ``python -m benches.maskbench``; writes ``records/maskbench-DATE.md`` and the ``.json``
 beside it. A schema is compiled and its first mask filled; then each instance is written compactly,
 cut into tokens, and for every token a mask is filled, the token looked up in it, and the matcher
-advanced. An instance must be accepted or refused as it is marked. Engines take turns, schema by
-schema, on one thread; times are CPU times of the thread, since other work would show in those on
-the wall. XGrammar works in a process of its own for each schema, for it does not survive them all.
+advanced. An instance must be accepted or refused as it is marked. Engines take turns on one thread:
+run by run, as MaskBench measures them, or schema by schema, which leaves the processor's caches
+cold. Times are CPU times of the thread, since other work would show in those on the wall.
+XGrammar works in a process of its own for each schema, for it does not survive them all.
 Where the extension is built with the feature ``solver-clock``, the solver's share is told.
 """
 
@@ -37,6 +38,8 @@ from benches.writing import write
 Test = tuple[bool, list[int]]
 #: A verdict, and the nanoseconds of first masks and of those between.
 Result = tuple[str, dict[str, list[int]]]
+#: Name, schema and tests.
+Case = tuple[str, str, list[Test]]
 
 
 def main() -> None:
@@ -50,11 +53,13 @@ def main() -> None:
     if arguments.xgrammar_every:
         engines["xgrammar"] = Xgr(vocabulary, arguments.blanks)
     tokenizer = Tokenizer.from_str(vocabulary.json)
-    asked = {name: getattr(arguments, name) for name in ("vocabulary", "every", "order", "blanks")}
+    named = ("vocabulary", "every", "order", "blanks", "turns")
+    asked = {name: getattr(arguments, name) for name in named}
     about = {**describe(), **asked}
-    runs = [run(engines, tokenizer, arguments)]
+    todo = list(cases(tokenizer, arguments))
+    runs = [run(engines, todo, arguments)]
     engines.pop("xgrammar", None)
-    runs += [run(engines, tokenizer, arguments) for _ in range(arguments.runs - 1)]
+    runs += [run(engines, todo, arguments) for _ in range(arguments.runs - 1)]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     idle: list[int] = []
     walk(Idle(), None, [0] * 10_000, idle, arguments.limit)
@@ -62,6 +67,7 @@ def main() -> None:
     page = markdown(record)
     way = [] if arguments.order == "any" else [f"order-{arguments.order}"]
     way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []
+    way += [] if arguments.turns == "runs" else [f"turns-{arguments.turns}"]
     write(arguments.output, "-".join(["maskbench", *way]), record, page)
     sys.stdout.write(page)
 
@@ -76,6 +82,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--order", choices=("any", "schema"), default="any")
     parser.add_argument("--blanks", type=int, default=0, help="most blanks in a gap")
+    parser.add_argument(
+        "--turns",
+        choices=("runs", "schemas"),
+        default="runs",
+        help="whether an engine reads all schemas, or one, before the next has its turn",
+    )
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for an instance")
     parser.add_argument(
         "--xgrammar-every",
@@ -87,7 +99,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str, list[tuple[bool, str]]]]:
+def cases(tokenizer: Tokenizer, arguments: argparse.Namespace) -> Iterator[Case]:
     """Yield name, schema and instances."""
     path = arguments.shared / "maskbench" / "dev.jsonl.xz"
     with lzma.open(path, "rt", encoding="utf-8") as lines:
@@ -96,20 +108,19 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str, list[tuple[
                 continue
             case = json.loads(line)
             if case["tests"]:
-                yield case["name"], json.dumps(case["schema"]), instances(case["tests"])
+                tests = [(one["valid"], tokens(tokenizer, one["data"])) for one in case["tests"]]
+                yield case["name"], json.dumps(case["schema"]), tests
 
 
-def instances(tests: list[dict[str, Any]]) -> list[tuple[bool, str]]:
-    """Return each instance's verdict and text."""
-
-    def text(data: object) -> str:
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-
-    return [(one["valid"], text(one["data"])) for one in tests]
+def tokens(tokenizer: Tokenizer, data: object) -> list[int]:
+    """Return an instance's tokens."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return ids
 
 
 def run(
-    engines: dict[str, Any], tokenizer: Tokenizer, arguments: argparse.Namespace
+    engines: dict[str, Any], cases: list[Case], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Return figures and verdicts of one pass over all schemas."""
     peers = [name for name in engines if name != "formalm"]
@@ -123,27 +134,27 @@ def run(
     memory: list[float] = []
     solver = Solver()
     gc.disable()
-    for at, (name, schema, texts) in enumerate(cases(arguments)):
-        tests = [(v, tokenizer.encode(t, add_special_tokens=False).ids) for v, t in texts]
-        results: dict[str, Result] = {}
-        for who, engine in engines.items():
-            asked = (engine, schema, tests, arguments.limit)
-            if who != "xgrammar":
-                with solver:
-                    results[who] = judged(*asked, memory if who == "formalm" else [])
-            elif at % arguments.xgrammar_every == 0:
-                results[who] = apart(asked, 20 + arguments.limit * len(tests))
-        for who, (verdict, _) in results.items():
+    results: list[dict[str, Result]] = [{} for _ in cases]
+    for who, at in turns(list(engines), len(cases), arguments.turns):
+        _, schema, tests = cases[at]
+        asked = (engines[who], schema, tests, arguments.limit)
+        if who != "xgrammar":
+            with solver:
+                results[at][who] = judged(*asked, memory if who == "formalm" else [])
+        elif at % arguments.xgrammar_every == 0:
+            results[at][who] = apart(asked, 20 + arguments.limit * len(tests))
+    gc.enable()
+    for (name, _, _), found in zip(cases, results, strict=True):
+        for who, (verdict, _) in found.items():
             verdicts[who][verdict] += 1
             if verdict != "passing":
                 faults[who].append(f"{name}: {verdict}")
-        for peer in (one for one in peers if one in results):
-            compiled = bool(results[peer][1]["first"])
+        for peer in (one for one in peers if one in found):
+            compiled = bool(found[peer][1]["first"])
             for who in ("formalm", peer):
                 into = who if compiled else "where refused"
-                for what, values in results[who][1].items():
+                for what, values in found[who][1].items():
                     times[peer][into][what] += values
-    gc.enable()
     figures = {
         peer: {who: {what: summary(t) for what, t in of.items()} for who, of in by.items()}
         for peer, by in times.items()
@@ -155,6 +166,14 @@ def run(
         "memory_bytes": {f"p{q}": float(np.percentile(memory, q)) for q in (50, 99, 100)},
         "solver_seconds": solver.seconds,
     }
+
+
+def turns(engines: list[str], cases: int, taken: str) -> Iterator[tuple[str, int]]:
+    """Yield engines and numbers of cases in the order in which they are measured."""
+    if taken == "runs":
+        yield from ((who, at) for who in engines for at in range(cases))
+    else:
+        yield from ((who, at) for at in range(cases) for who in engines)
 
 
 class Solver:

@@ -21,6 +21,9 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The Rust core of formalm. Private: the rooms of the package wrap it.
 #[pymodule(gil_used = false)]
 mod _core {
