@@ -50,9 +50,7 @@ pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
-pub use text::{
-    Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with, special_tokens,
-};
+pub use text::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]
