@@ -1,7 +1,5 @@
 //! Sets of bytes, and classes of bytes that a language does not tell apart.
 
-use rustc_hash::FxHashSet;
-
 use crate::dag::DagId;
 use crate::error::Error;
 use crate::table::ByteClasses;
@@ -17,6 +15,11 @@ impl ByteSet {
     /// Adds a byte.
     pub fn insert(&mut self, byte: u8) {
         self.words[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Takes a byte out.
+    pub fn remove(&mut self, byte: u8) {
+        self.words[usize::from(byte >> 6)] &= !(1 << (byte & 63));
     }
 
     /// Whether a byte is in the set.
@@ -79,14 +82,12 @@ impl ByteClasses {
         &self,
         mut is_live: impl FnMut(u8) -> Result<bool, Error>,
     ) -> Result<ByteSet, Error> {
-        let mut live = Vec::with_capacity(self.len());
-        for &byte in self.representatives() {
-            live.push(is_live(byte)?);
-        }
         let mut set = ByteSet::default();
-        for byte in 0..=255 {
-            if live[self.of(byte)] {
-                set.insert(byte);
+        let starts = self.representatives();
+        for (at, &first) in starts.iter().enumerate() {
+            if is_live(first)? {
+                let last = starts.get(at + 1).map_or(255, |next| next - 1);
+                (first..=last).for_each(|byte| set.insert(byte));
             }
         }
         Ok(set)
@@ -96,11 +97,11 @@ impl ByteClasses {
 /// Classes of bytes that no leaf reachable from `start` tells apart.
 pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
     let mut starts = [false; 256];
-    let mut seen: FxHashSet<TermId> = FxHashSet::default();
-    let mut seen_dags: FxHashSet<DagId> = FxHashSet::default();
+    let mut seen = vec![false; terms.len()];
+    let mut seen_dags = vec![false; terms.dags.len()];
     let mut stack = vec![start];
     while let Some(id) = stack.pop() {
-        if !seen.insert(id) {
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
             continue;
         }
         match terms.get(id) {
@@ -131,10 +132,10 @@ pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
     ByteClasses::new(&starts)
 }
 
-fn mark_starts(terms: &Terms, dag: DagId, seen: &mut FxHashSet<DagId>, starts: &mut [bool; 256]) {
+fn mark_starts(terms: &Terms, dag: DagId, seen: &mut [bool], starts: &mut [bool; 256]) {
     let mut stack = vec![dag];
     while let Some(dag) = stack.pop() {
-        if !seen.insert(dag) {
+        if std::mem::replace(&mut seen[dag.0 as usize], true) {
             continue;
         }
         for &(low, high, child) in terms.dags.edges(dag) {

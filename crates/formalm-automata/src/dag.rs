@@ -95,15 +95,17 @@ impl Dags {
 
     /// The automaton of one character of `set`, or `None` when the set is empty.
     pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
-        let mut sequences: Vec<Utf8Sequence> = Vec::new();
-        for &(low, high) in set.ranges() {
-            sequences.extend(Utf8Sequences::new(low, high));
-        }
-        let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
-        if slices.is_empty() {
-            return None;
-        }
-        let id = self.class_node(&slices, 0);
+        let last = set.ranges().last()?.1;
+        let id = if last.is_ascii() {
+            let edge = |&(low, high): &(char, char)| (low as u8, high as u8, END);
+            self.intern(false, set.ranges().iter().map(edge).collect())
+        } else {
+            let ranges = set.ranges().iter();
+            let sequences: Vec<Utf8Sequence> =
+                ranges.flat_map(|&(low, high)| Utf8Sequences::new(low, high)).collect();
+            let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+            self.class_node(&slices, 0)
+        };
         let ascii = self.alphabet[id.0 as usize].ascii;
         let facts = ClassFacts { ascii, wide: set.wide_cover() };
         self.classes.insert(id, (facts, set.clone()));
@@ -202,8 +204,9 @@ impl Dags {
                 || high >= 0xC0 && parted
                 || high >= 0xF5
                 || low <= 0xC1 && high >= 0xC0;
-            for byte in low..=high.min(0x7F) {
-                letters.ascii |= 1 << byte;
+            if low < 0x80 {
+                let (below, upto) = ((1u128 << low) - 1, u128::MAX >> (127 - high.min(0x7F)));
+                letters.ascii |= upto & !below;
             }
         }
         letters
@@ -255,6 +258,11 @@ impl Dags {
     /// The characters of a node made by [`Dags::class`].
     pub(crate) fn class_set(&self, node: DagId) -> Option<&CharSet> {
         self.classes.get(&node).map(|(_, set)| set)
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Memory in use, in bytes, to a good approximation.

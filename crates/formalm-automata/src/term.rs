@@ -143,6 +143,11 @@ impl Terms {
             + self.images.memory_bytes()
     }
 
+    /// Number of terms.
+    pub(crate) fn len(&self) -> usize {
+        self.terms.len()
+    }
+
     pub(crate) fn intern(&mut self, term: Term) -> TermId {
         if let Some(&id) = self.ids.get(&term) {
             return id;

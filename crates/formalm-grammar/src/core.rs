@@ -44,6 +44,9 @@ impl Reading {
 /// Rules that are of no use, and why.
 pub(crate) type Useless = Vec<(usize, &'static str)>;
 
+/// A core, which is large, with rules that are of no use.
+pub(crate) type Made = (Box<Core>, Useless);
+
 /// Everything that grows while texts are read.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -97,7 +100,7 @@ struct Mark {
 
 impl Core {
     /// The core of a grammar, and its rules that are of no use; `None` if its rules derive no text.
-    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<(Core, Useless)>, Error> {
+    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<Made>, Error> {
         grammar.check()?;
         let mut meter = Meter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = terminals(grammar)?;
@@ -134,7 +137,7 @@ impl Core {
         }
         let shortest = shortest((&mut lexer, &embedded), &prepared, layout.as_ref())?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
-        let mut core = Core {
+        let mut core = Box::new(Core {
             stacks: Stacks::new(tables, Meter::new(limits.steps), limits.bytes),
             lexer,
             scans: Scans::default(),
@@ -155,7 +158,7 @@ impl Core {
             settled: FxHashMap::default(),
             mark: None,
             seen_bytes: 0,
-        };
+        });
         if core.checked {
             core.look_at_lines(&prepared)?;
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);

@@ -11,7 +11,7 @@ mod nearest;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, EDGE, Error, Machine, StateId};
+use formalm_automata::{Automaton, ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{Columns, NONE, PLAIN};
@@ -34,6 +34,13 @@ pub(crate) struct Outcome {
     /// The column at which a line begins, if the terminal of line breaks matches where lines
     /// matter; [`PLAIN`] otherwise.
     pub(crate) column: u32,
+}
+
+impl Outcome {
+    /// Whether some terminal matches here, perhaps only if something follows.
+    pub(crate) fn is_match(self) -> bool {
+        self.matches != NOTHING || self.conditions != NOTHING
+    }
 }
 
 /// No terminal's match was settled.
@@ -344,6 +351,19 @@ impl Lexer {
         let next = automaton.step(state, byte)?;
         let column = self.counted(column, byte);
         Ok(next.map(|state| self.thread(terminal, state, column)))
+    }
+
+    /// The bytes that a thread of a lexeme reads.
+    pub(crate) fn bytes_read(&self, thread: u32) -> Result<ByteSet, Error> {
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else {
+            return Ok(ByteSet::default());
+        };
+        let mut bytes = automaton.live_bytes(state)?;
+        if self.ahead[terminal as usize] {
+            bytes.remove(EDGE);
+        }
+        Ok(bytes)
     }
 
     /// Whether a thread can read more. All states of its machine are live, so only those that

@@ -232,6 +232,10 @@ impl Core {
             return Ok(DEAD);
         }
         let Some(forbidden) = self.pending(forbidden, byte)? else { return Ok(DEAD) };
+        if !read.is_match() && self.lexing == Lexing::Longest && self.whole.is_empty() {
+            let lexeme = self.without(read.next, forbidden);
+            return Ok(Outcome { on: self.going_on(lexeme, forbidden), ..DEAD });
+        }
         let matches = self.matches(read);
         if self.lexing == Lexing::Any {
             let mut all = Vec::with_capacity(matches.len());
