@@ -6,9 +6,10 @@
 //! what keeps Unicode classes cheap.
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
+use crate::term::FEW;
 
 /// A node of the acyclic automata of one [`Dags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,10 +83,10 @@ pub(crate) struct Dags {
 impl Dags {
     pub(crate) fn new() -> Dags {
         let mut dags = Dags {
-            nodes: Vec::new(),
-            min_len: Vec::new(),
-            alphabet: Vec::new(),
-            ids: FxHashMap::default(),
+            nodes: Vec::with_capacity(FEW),
+            min_len: Vec::with_capacity(FEW),
+            alphabet: Vec::with_capacity(FEW),
+            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
             classes: FxHashMap::default(),
             edge_count: 0,
         };

@@ -84,13 +84,22 @@ struct Thread {
 }
 
 /// What the threads of a set come to with a byte.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Found {
     next: Vec<u32>,
     matches: Vec<u32>,
     conditions: Vec<[u32; 2]>,
     settled: Option<u32>,
     column: Option<u32>,
+}
+
+impl Found {
+    fn clear(&mut self) {
+        self.next.clear();
+        self.matches.clear();
+        self.conditions.clear();
+        (self.settled, self.column) = (None, None);
+    }
 }
 
 /// The lexer states built so far.
@@ -119,6 +128,8 @@ pub(crate) struct Lexer {
     distances: Vec<u32>,
     /// Shortest texts, not empty, that threads read to a match.
     completions: FxHashMap<u32, Arc<[u8]>>,
+    /// Empty between steps.
+    found: Found,
 }
 
 /// Whether a machine can read anything from a state; the edge of a lexeme aside, if it knows one.
@@ -171,6 +182,7 @@ impl Lexer {
             outcome_ids: FxHashMap::default(),
             distances: Vec::new(),
             completions: FxHashMap::default(),
+            found: Found::default(),
         }
     }
 
@@ -247,7 +259,8 @@ impl Lexer {
 
     fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
         let byte = self.representatives[class];
-        let mut found = Found::default();
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
             match self.kind(thread) {
@@ -255,7 +268,8 @@ impl Lexer {
                 _ => self.read_behind(thread, byte, &mut found)?,
             }
         }
-        let outcome = self.outcome(found);
+        let outcome = self.outcome(&mut found);
+        self.found = found;
         let outcomes = &mut self.outcomes;
         let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
@@ -270,18 +284,18 @@ impl Lexer {
         Ok(outcome)
     }
 
-    fn outcome(&mut self, found: Found) -> Outcome {
-        let Found { mut next, mut matches, mut conditions, settled, column } = found;
-        next.sort_unstable();
-        matches.sort_unstable();
-        matches.dedup();
-        conditions.sort_unstable();
-        let conditions: Vec<u32> = conditions.into_iter().flatten().collect();
-        let next = self.lists.intern(&next);
-        let matches = self.lists.intern(&matches);
-        let conditions = self.lists.intern(&conditions);
-        let settled = settled.unwrap_or(UNSETTLED);
-        Outcome { next, matches, conditions, settled, column: column.unwrap_or(PLAIN) }
+    fn outcome(&mut self, found: &mut Found) -> Outcome {
+        found.next.sort_unstable();
+        found.matches.sort_unstable();
+        found.matches.dedup();
+        found.conditions.sort_unstable();
+        Outcome {
+            next: self.lists.intern(&found.next),
+            matches: self.lists.intern(&found.matches),
+            conditions: self.lists.intern(found.conditions.as_flattened()),
+            settled: found.settled.unwrap_or(UNSETTLED),
+            column: found.column.unwrap_or(PLAIN),
+        }
     }
 
     fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {

@@ -91,12 +91,14 @@ impl Scans {
     }
 
     fn ending(&mut self, list: Vec<Ending>) -> u32 {
+        if let Some(&known) = self.ending_ids.get(&*list) {
+            return known;
+        }
         let list: Arc<[Ending]> = list.into();
-        let endings = &mut self.endings;
-        *self.ending_ids.entry(Arc::clone(&list)).or_insert_with(|| {
-            endings.push(list);
-            endings.len() as u32 - 1
-        })
+        let number = self.endings.len() as u32;
+        self.endings.push(Arc::clone(&list));
+        self.ending_ids.insert(list, number);
+        number
     }
 
     fn known(&self, scan: u32, class: usize) -> Option<Outcome> {
