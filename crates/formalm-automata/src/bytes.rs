@@ -1,6 +1,5 @@
 //! Sets of bytes, and classes of bytes that a language does not tell apart.
 
-use crate::dag::DagId;
 use crate::error::Error;
 use crate::table::ByteClasses;
 use crate::term::{Term, TermId, Terms};
@@ -105,7 +104,7 @@ pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
             continue;
         }
         match terms.get(id) {
-            Term::Dag(dag) => mark_starts(terms, *dag, &mut seen_dags, &mut starts),
+            Term::Dag(dag) => terms.dags.mark_starts(*dag, &mut seen_dags, &mut starts),
             Term::Alt(list) | Term::Ordered(list) | Term::And(list) | Term::Run(list) => {
                 stack.extend_from_slice(list);
             }
@@ -130,22 +129,6 @@ pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
         }
     }
     ByteClasses::new(&starts)
-}
-
-fn mark_starts(terms: &Terms, dag: DagId, seen: &mut [bool], starts: &mut [bool; 256]) {
-    let mut stack = vec![dag];
-    while let Some(dag) = stack.pop() {
-        if std::mem::replace(&mut seen[dag.0 as usize], true) {
-            continue;
-        }
-        for &(low, high, child) in terms.dags.edges(dag) {
-            starts[usize::from(low)] = true;
-            if high < 255 {
-                starts[usize::from(high) + 1] = true;
-            }
-            stack.push(child);
-        }
-    }
 }
 
 #[cfg(test)]

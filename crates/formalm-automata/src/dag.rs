@@ -96,39 +96,70 @@ impl Dags {
 
     /// The automaton of one character of `set`, or `None` when the set is empty.
     pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
-        let last = set.ranges().last()?.1;
-        let id = if last.is_ascii() {
-            let edge = |&(low, high): &(char, char)| (low as u8, high as u8, END);
-            self.intern(false, set.ranges().iter().map(edge).collect())
-        } else {
-            let ranges = set.ranges().iter();
-            let sequences: Vec<Utf8Sequence> =
-                ranges.flat_map(|&(low, high)| Utf8Sequences::new(low, high)).collect();
-            let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
-            self.class_node(&slices, 0)
-        };
+        let id = self.class_before(set, END)?;
         let ascii = self.alphabet[id.0 as usize].ascii;
         let facts = ClassFacts { ascii, wide: set.wide_cover() };
         self.classes.insert(id, (facts, set.clone()));
         Some(id)
     }
 
+    /// The automaton of one character of `set` in front of another, or `None` when the set is
+    /// empty.
+    pub(crate) fn class_before(&mut self, set: &CharSet, end: DagId) -> Option<DagId> {
+        let last = set.ranges().last()?.1;
+        if last.is_ascii() {
+            let edge = |&(low, high): &(char, char)| (low as u8, high as u8, end);
+            return Some(self.intern(false, set.ranges().iter().map(edge).collect()));
+        }
+        let ranges = set.ranges().iter();
+        let sequences: Vec<Utf8Sequence> =
+            ranges.flat_map(|&(low, high)| Utf8Sequences::new(low, high)).collect();
+        let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+        Some(self.class_node(&slices, 0, end))
+    }
+
     /// Sequences of one class that share their first `depth` ranges. Equal or disjoint first
     /// ranges follow from the ranges of a set being disjoint.
-    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize) -> DagId {
+    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize, end: DagId) -> DagId {
         let mut edges: Vec<Edge> = Vec::new();
         let mut rest = sequences;
         while let Some(first) = rest.first() {
             if first.len() == depth {
-                return END;
+                return end;
             }
             let range = first[depth];
             let same = rest.partition_point(|other| other[depth].start <= range.start);
-            let child = self.class_node(&rest[..same], depth + 1);
+            let child = self.class_node(&rest[..same], depth + 1, end);
             edges.push((range.start, range.end, child));
             rest = &rest[same..];
         }
         self.intern(false, edges)
+    }
+
+    /// Bytes at which a new class of those starts that nothing below a node tells apart.
+    pub(crate) fn class_starts(&self, node: DagId) -> Box<[u8]> {
+        let mut starts = [false; 256];
+        starts[0] = true;
+        self.mark_starts(node, &mut vec![false; self.nodes.len()], &mut starts);
+        (0..=255u8).filter(|&byte| starts[usize::from(byte)]).collect()
+    }
+
+    /// Marks bytes at which the edges below a node begin, or that follow their ends; `seen` are
+    /// nodes below which all is marked.
+    pub(crate) fn mark_starts(&self, node: DagId, seen: &mut [bool], starts: &mut [bool; 256]) {
+        let mut stack = vec![node];
+        while let Some(node) = stack.pop() {
+            if std::mem::replace(&mut seen[node.0 as usize], true) {
+                continue;
+            }
+            for &(low, high, child) in self.edges(node) {
+                starts[usize::from(low)] = true;
+                if high < 255 {
+                    starts[usize::from(high) + 1] = true;
+                }
+                stack.push(child);
+            }
+        }
     }
 
     /// The automaton of the given texts, which must be sorted and distinct; `None` for no text.

@@ -11,12 +11,13 @@ mod nearest;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, ByteSet, EDGE, Error, Machine, StateId};
+use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{Columns, NONE, PLAIN};
 use crate::limits::Meter;
 use crate::lists::{Lists, NOTHING};
+use crate::machines::Readers;
 pub(crate) use ahead::behind;
 
 /// What one byte does to a set of threads.
@@ -106,7 +107,7 @@ impl Found {
 #[derive(Debug)]
 pub(crate) struct Lexer {
     /// `None` for terminals without a text.
-    automata: Vec<Option<Arc<Automaton>>>,
+    automata: Readers,
     /// Whether a terminal looks ahead.
     ahead: Vec<bool>,
     threads: Vec<Thread>,
@@ -132,23 +133,9 @@ pub(crate) struct Lexer {
     found: Found,
 }
 
-/// Whether a machine can read anything from a state; the edge of a lexeme aside, if it knows one.
-fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool, Error> {
-    for &byte in automaton.class_starts() {
-        if !(ahead && byte == EDGE) && automaton.step(state, byte)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 impl Lexer {
     /// A lexer of some machines, given which of them look ahead, and how columns are counted.
-    pub(crate) fn new(
-        automata: Vec<Option<Arc<Automaton>>>,
-        ahead: Vec<bool>,
-        columns: Option<Columns>,
-    ) -> Lexer {
+    pub(crate) fn new(automata: Readers, ahead: Vec<bool>, columns: Option<Columns>) -> Lexer {
         let mut starts = [false; 256];
         for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
             starts[usize::from(*byte)] = true;
@@ -390,7 +377,7 @@ impl Lexer {
         let ahead = self.ahead[terminal as usize];
         let automaton = self.automata[terminal as usize].as_ref();
         let more = match automaton {
-            Some(automaton) if accepting || ahead => reads_more(automaton, ahead, state)?,
+            Some(automaton) if accepting || ahead => automaton.reads_more(ahead, state)?,
             other => other.is_some(),
         };
         self.threads[thread as usize].goes_on = Some(more);

@@ -25,6 +25,7 @@ mod limits;
 mod lines;
 mod lists;
 mod lower;
+mod machines;
 mod outlines;
 mod places;
 mod prepare;
