@@ -149,7 +149,8 @@ def test_what_the_start_rule_does_not_need_is_noted() -> None:
         "the rule spare is not needed by the start rule",
     ]
     span = Grammar(useless, languages={"p": given["p"]}).notes[0].span
-    assert span is not None and useless[slice(*span)] == "p"
+    assert span is not None
+    assert useless[slice(*span)] == "p"
 
 
 def test_what_is_needed_in_any_way_is_not_noted() -> None:
