@@ -94,9 +94,6 @@ class GrammarText:
     @staticmethod
     def inlined(text: str) -> list[tuple[str, str, tuple[int, int]]]:
         """Languages within the rules of a text of Lark: ``(name, text, span)``."""
-    @staticmethod
-    def special_tokens(text: str) -> list[str]:
-        """Names of the special tokens in a text of Lark."""
     def __new__(
         cls,
         text: str,
@@ -117,6 +114,8 @@ class Grammar:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
     def captures(self) -> list[tuple[str, str, int, tuple[int, int]]]:
         """``(name, rule or terminal, bytes left out at the end, span in the text)``."""
+    def special_tokens(self) -> list[str]:
+        """Names of the special tokens in the text."""
     @property
     def lexing(self) -> str: ...
 

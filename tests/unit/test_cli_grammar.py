@@ -26,6 +26,7 @@ def test_a_grammar_is_told_about(tmp_path: Path) -> None:
         "the empty text is a member",
         "'('      '()'",
         "'x'      'x'",
+        "members of 0 to 8 bytes: 1, 1, 1, 1, 1, 1, 1, 1, 1",
         "trees: each member has exactly one",
         "note: line 2: the rule spare is not needed by the start rule",
     ]
@@ -44,10 +45,26 @@ def test_the_name_of_a_file_says_its_syntax(tmp_path: Path) -> None:
         "'0'      '0'",
         "'1'      '1'",
         "byte c3  'é'",
+        "members of 0 to 8 bytes: 0, 2, 1, 1, 0, 0, 0, 0, 0",
         "trees: each sequence of lexemes has exactly one",
     ]
     assert run(str(file), "--start", "tail").stdout.splitlines()[1] == "the empty text is a member"
     assert run(str(file), "--syntax", "lark").exit_code == 1
+
+
+def test_members_are_counted_as_far_as_that_is_quick(tmp_path: Path) -> None:
+    file = tmp_path / "words.lark"
+    file.write_text('start: (/[a-z]{1,3}/ | /[0-9]{1,3}/ | "(" start ")")+\n', encoding="utf-8")
+    wide = tmp_path / "wide.lark"
+    wide.write_text('start: ("a" | "b" start "c" | start "d" start)\n', encoding="utf-8")
+    heavy = tmp_path / "heavy.lark"
+    heavy.write_text('start: a{"a"} | a{"b"}\na{x}: /[c-x]/ | x start x start', encoding="utf-8")
+    for one in (file, wide, heavy):
+        counts = json.loads(run(str(one), "--json").stdout)["counts"]
+        most = str(len(counts) - 1)
+        told = run(str(one), "--max-bytes", most, "--json", command="count").stdout
+        assert json.loads(told)["counts"] == counts
+    assert json.loads(run(str(wide), "--json").stdout)["counts"][:6] == [0, 1, 0, 2, 0, 5]
 
 
 def test_mistakes_are_messages(tmp_path: Path) -> None:

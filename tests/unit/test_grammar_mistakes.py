@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from formalm import ArgumentError, Grammar, Indentation, LanguageError, LimitError, Regex
+from formalm import (
+    ArgumentError,
+    Grammar,
+    Indentation,
+    LanguageError,
+    LimitError,
+    Regex,
+    grammars,
+)
 
 LINES = 'start: "a" _NEWLINE _INDENT _DEDENT\n_NEWLINE: /\\n+/\n%declare _INDENT _DEDENT'
 
@@ -119,3 +127,46 @@ def test_what_is_a_member_needs_no_search() -> None:
         grammar.is_viable("ab")
     assert not grammar.matches("ab")
     assert grammar.matches("aa")
+
+
+def messages(grammar: Grammar) -> list[str]:
+    return [note.message for note in grammar.notes]
+
+
+def test_what_the_start_rule_does_not_need_is_noted() -> None:
+    given = {"p": Grammar('start: "q"'), "WORD": Regex("w+")}
+    text = '%declare p WORD\nstart: "x"\nA: "y" B\nB: "b"\ntwice{one}: one one'
+    assert messages(Grammar(text, languages=given)) == [
+        "the language p is not needed by the start rule",
+        "the terminal WORD is not needed by the start rule",
+        "the terminal A is not needed by the start rule",
+        "the terminal B is not needed by the start rule",
+        "the template twice is not needed by the start rule",
+    ]
+    useless = '%declare p\nstart: "x"\nspare: p'
+    assert messages(Grammar(useless, languages={"p": given["p"]})) == [
+        "the language p is not needed by the start rule",
+        "the rule spare is not needed by the start rule",
+    ]
+    span = Grammar(useless, languages={"p": given["p"]}).notes[0].span
+    assert span is not None
+    assert useless[slice(*span)] == "p"
+
+
+def test_what_is_needed_in_any_way_is_not_noted() -> None:
+    given = {"p": Grammar('start: "q"'), "WORD": Regex("w+")}
+    text = """
+        %declare p WORD
+        %import common.WS
+        %ignore WS
+        start: pair{p} "if" A
+        pair{one}: one "," one
+        IF: "if"
+        A: WORD & B
+        B: /[a-z]*/
+    """
+    assert messages(Grammar(text, languages=given)) == []
+    bounded = 'start: short\nshort[max_bytes=3]: A+\nA: "a"'
+    assert messages(Grammar(bounded)) == []
+    for shipped in (grammars.JSON, grammars.SQL, grammars.PYTHON):
+        assert messages(shipped) == []

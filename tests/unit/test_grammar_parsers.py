@@ -6,9 +6,7 @@ from itertools import product
 
 import pytest
 
-from formalm import (
-    Grammar,
-)
+from formalm import Constraint, Grammar, Regex, Vocabulary
 from tests.unit.parsers import Bytes, Equal, Letters, Nested
 
 READINGS = ("longest", "first", "any")
@@ -103,3 +101,30 @@ def test_what_a_word_forbids_is_forbidden_within() -> None:
     assert free.matches("abc")
     assert longest.parse("ab!c").ways == 1
     assert free.parse("ab!c").ways == 2
+
+
+@pytest.mark.parametrize(("first", "second", "least"), [("b+", "ba", 1), ("a+", "ab", 0)])
+def test_a_search_behind_a_parser_comes_to_an_end(first: str, second: str, least: int) -> None:
+    """The second alternative has no member, and texts that begin it go on without an end."""
+    letter = first[0]
+    text = f'%declare p\nstart: p? | A start+ B\nA: /{first}/\nB: "{second}"'
+    regular, asked = (
+        Grammar(text, languages={"p": one}, lexing="first")
+        for one in (Regex(f"{letter}{{{least},3}}"), Letters(letter, least, 3))
+    )
+    for word in words("abc", 5):
+        assert asked.matches(word) == regular.matches(word), word
+        # What is not refused may be a dead end, and never the other way round.
+        assert asked.is_viable(word) >= regular.is_viable(word), word
+    assert not asked.is_viable("c")
+    # Masks tell what is not refused in the same way, in whatever order they are asked.
+    tokens = [word.encode() for word in words("abc", 2) if word]
+    vocabulary = Vocabulary.from_tokens(tokens)
+    constraint = Constraint(asked, vocabulary)
+    for word in ["b", "a", "bb", "aa", ""]:
+        matcher = constraint.matcher()
+        if not asked.is_viable(word):
+            continue
+        matcher.advance_bytes(word.encode())
+        mask = matcher.mask()
+        assert mask.tolist() == [asked.is_viable(word.encode() + token) for token in tokens]

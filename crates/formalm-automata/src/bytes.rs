@@ -1,8 +1,5 @@
 //! Sets of bytes, and classes of bytes that a language does not tell apart.
 
-use rustc_hash::FxHashSet;
-
-use crate::dag::DagId;
 use crate::error::Error;
 use crate::table::ByteClasses;
 use crate::term::{Term, TermId, Terms};
@@ -17,6 +14,11 @@ impl ByteSet {
     /// Adds a byte.
     pub fn insert(&mut self, byte: u8) {
         self.words[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Takes a byte out.
+    pub fn remove(&mut self, byte: u8) {
+        self.words[usize::from(byte >> 6)] &= !(1 << (byte & 63));
     }
 
     /// Whether a byte is in the set.
@@ -79,14 +81,12 @@ impl ByteClasses {
         &self,
         mut is_live: impl FnMut(u8) -> Result<bool, Error>,
     ) -> Result<ByteSet, Error> {
-        let mut live = Vec::with_capacity(self.len());
-        for &byte in self.representatives() {
-            live.push(is_live(byte)?);
-        }
         let mut set = ByteSet::default();
-        for byte in 0..=255 {
-            if live[self.of(byte)] {
-                set.insert(byte);
+        let starts = self.representatives();
+        for (at, &first) in starts.iter().enumerate() {
+            if is_live(first)? {
+                let last = starts.get(at + 1).map_or(255, |next| next - 1);
+                (first..=last).for_each(|byte| set.insert(byte));
             }
         }
         Ok(set)
@@ -96,15 +96,15 @@ impl ByteClasses {
 /// Classes of bytes that no leaf reachable from `start` tells apart.
 pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
     let mut starts = [false; 256];
-    let mut seen: FxHashSet<TermId> = FxHashSet::default();
-    let mut seen_dags: FxHashSet<DagId> = FxHashSet::default();
+    let mut seen = vec![false; terms.len()];
+    let mut seen_dags = vec![false; terms.dags.len()];
     let mut stack = vec![start];
     while let Some(id) = stack.pop() {
-        if !seen.insert(id) {
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
             continue;
         }
         match terms.get(id) {
-            Term::Dag(dag) => mark_starts(terms, *dag, &mut seen_dags, &mut starts),
+            Term::Dag(dag) => terms.dags.mark_starts(*dag, &mut seen_dags, &mut starts),
             Term::Alt(list) | Term::Ordered(list) | Term::And(list) | Term::Run(list) => {
                 stack.extend_from_slice(list);
             }
@@ -129,22 +129,6 @@ pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
         }
     }
     ByteClasses::new(&starts)
-}
-
-fn mark_starts(terms: &Terms, dag: DagId, seen: &mut FxHashSet<DagId>, starts: &mut [bool; 256]) {
-    let mut stack = vec![dag];
-    while let Some(dag) = stack.pop() {
-        if !seen.insert(dag) {
-            continue;
-        }
-        for &(low, high, child) in terms.dags.edges(dag) {
-            starts[usize::from(low)] = true;
-            if high < 255 {
-                starts[usize::from(high) + 1] = true;
-            }
-            stack.push(child);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -137,24 +137,26 @@ impl CharSet {
     /// How much of `part` is in the set.
     fn cover(&self, part: &CharSet) -> Cover {
         let (mut common, mut missing) = (false, false);
-        let mut at = 0;
-        for &(low, high) in &*part.ranges {
-            while at < self.ranges.len() && self.ranges[at].1 < low {
-                at += 1;
-            }
+        let mut rest = &*part.ranges;
+        for &(from, to) in &*self.ranges {
+            let before = rest.partition_point(|one| one.1 < from);
+            missing |= before > 0;
+            rest = &rest[before..];
             // Ranges are not adjacent, so one range of the set must hold the whole range.
-            match self.ranges.get(at) {
-                Some(&(from, to)) if from <= high => {
-                    common = true;
-                    missing |= from > low || to < high;
+            while let Some(&(low, high)) = rest.first().filter(|one| one.0 <= to) {
+                common = true;
+                missing |= from > low || to < high;
+                if missing {
+                    return Cover::Partial;
                 }
-                _ => missing = true,
-            }
-            if common && missing {
-                return Cover::Partial;
+                rest = &rest[1..];
             }
         }
-        if common { Cover::Full } else { Cover::None }
+        match (common, missing || !rest.is_empty()) {
+            (true, true) => Cover::Partial,
+            (true, false) => Cover::Full,
+            (false, _) => Cover::None,
+        }
     }
 
     fn class(&self) -> ClassUnicode {

@@ -6,9 +6,10 @@
 //! what keeps Unicode classes cheap.
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
+use crate::term::FEW;
 
 /// A node of the acyclic automata of one [`Dags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,10 +83,10 @@ pub(crate) struct Dags {
 impl Dags {
     pub(crate) fn new() -> Dags {
         let mut dags = Dags {
-            nodes: Vec::new(),
-            min_len: Vec::new(),
-            alphabet: Vec::new(),
-            ids: FxHashMap::default(),
+            nodes: Vec::with_capacity(FEW),
+            min_len: Vec::with_capacity(FEW),
+            alphabet: Vec::with_capacity(FEW),
+            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
             classes: FxHashMap::default(),
             edge_count: 0,
         };
@@ -95,37 +96,70 @@ impl Dags {
 
     /// The automaton of one character of `set`, or `None` when the set is empty.
     pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
-        let mut sequences: Vec<Utf8Sequence> = Vec::new();
-        for &(low, high) in set.ranges() {
-            sequences.extend(Utf8Sequences::new(low, high));
-        }
-        let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
-        if slices.is_empty() {
-            return None;
-        }
-        let id = self.class_node(&slices, 0);
+        let id = self.class_before(set, END)?;
         let ascii = self.alphabet[id.0 as usize].ascii;
         let facts = ClassFacts { ascii, wide: set.wide_cover() };
         self.classes.insert(id, (facts, set.clone()));
         Some(id)
     }
 
+    /// The automaton of one character of `set` in front of another, or `None` when the set is
+    /// empty.
+    pub(crate) fn class_before(&mut self, set: &CharSet, end: DagId) -> Option<DagId> {
+        let last = set.ranges().last()?.1;
+        if last.is_ascii() {
+            let edge = |&(low, high): &(char, char)| (low as u8, high as u8, end);
+            return Some(self.intern(false, set.ranges().iter().map(edge).collect()));
+        }
+        let ranges = set.ranges().iter();
+        let sequences: Vec<Utf8Sequence> =
+            ranges.flat_map(|&(low, high)| Utf8Sequences::new(low, high)).collect();
+        let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+        Some(self.class_node(&slices, 0, end))
+    }
+
     /// Sequences of one class that share their first `depth` ranges. Equal or disjoint first
     /// ranges follow from the ranges of a set being disjoint.
-    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize) -> DagId {
+    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize, end: DagId) -> DagId {
         let mut edges: Vec<Edge> = Vec::new();
         let mut rest = sequences;
         while let Some(first) = rest.first() {
             if first.len() == depth {
-                return END;
+                return end;
             }
             let range = first[depth];
             let same = rest.partition_point(|other| other[depth].start <= range.start);
-            let child = self.class_node(&rest[..same], depth + 1);
+            let child = self.class_node(&rest[..same], depth + 1, end);
             edges.push((range.start, range.end, child));
             rest = &rest[same..];
         }
         self.intern(false, edges)
+    }
+
+    /// Bytes at which a new class of those starts that nothing below a node tells apart.
+    pub(crate) fn class_starts(&self, node: DagId) -> Box<[u8]> {
+        let mut starts = [false; 256];
+        starts[0] = true;
+        self.mark_starts(node, &mut vec![false; self.nodes.len()], &mut starts);
+        (0..=255u8).filter(|&byte| starts[usize::from(byte)]).collect()
+    }
+
+    /// Marks bytes at which the edges below a node begin, or that follow their ends; `seen` are
+    /// nodes below which all is marked.
+    pub(crate) fn mark_starts(&self, node: DagId, seen: &mut [bool], starts: &mut [bool; 256]) {
+        let mut stack = vec![node];
+        while let Some(node) = stack.pop() {
+            if std::mem::replace(&mut seen[node.0 as usize], true) {
+                continue;
+            }
+            for &(low, high, child) in self.edges(node) {
+                starts[usize::from(low)] = true;
+                if high < 255 {
+                    starts[usize::from(high) + 1] = true;
+                }
+                stack.push(child);
+            }
+        }
     }
 
     /// The automaton of the given texts, which must be sorted and distinct; `None` for no text.
@@ -202,8 +236,9 @@ impl Dags {
                 || high >= 0xC0 && parted
                 || high >= 0xF5
                 || low <= 0xC1 && high >= 0xC0;
-            for byte in low..=high.min(0x7F) {
-                letters.ascii |= 1 << byte;
+            if low < 0x80 {
+                let (below, upto) = ((1u128 << low) - 1, u128::MAX >> (127 - high.min(0x7F)));
+                letters.ascii |= upto & !below;
             }
         }
         letters
@@ -255,6 +290,11 @@ impl Dags {
     /// The characters of a node made by [`Dags::class`].
     pub(crate) fn class_set(&self, node: DagId) -> Option<&CharSet> {
         self.classes.get(&node).map(|(_, set)| set)
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Memory in use, in bytes, to a good approximation.

@@ -58,6 +58,32 @@ impl Expression {
         matches!(&*self.node, Node::Lexeme(_))
     }
 
+    /// The texts that are listed, if that is how the language is given.
+    pub(crate) fn listed_texts(&self) -> Option<&[Vec<u8>]> {
+        match &*self.node {
+            Node::Texts(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
+    /// The sets that the characters of all members are of, one by one, if it is a pattern that
+    /// says no more.
+    pub(crate) fn characters(&self) -> Option<Vec<&CharSet>> {
+        let Node::Pattern(pattern) = &*self.node else { return None };
+        let mut sets = Vec::new();
+        let mut open = vec![&pattern.root];
+        while let Some(node) = open.pop() {
+            match node {
+                syntax::Node::Empty => {}
+                syntax::Node::Class(set) => sets.push(set),
+                syntax::Node::Concat(list) => open.extend(list.iter().rev()),
+                syntax::Node::Group { node, .. } => open.push(node),
+                _ => return None,
+            }
+        }
+        Some(sets)
+    }
+
     /// The given texts and no others; any bytes are allowed.
     pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
         Expression { node: Arc::new(Node::Texts(texts)), depth: 1 }

@@ -37,6 +37,7 @@ mod term;
 mod transduce;
 mod union;
 mod viability;
+mod words;
 
 pub use automaton::{Automaton, Limits, StateId};
 pub use bytes::ByteSet;
@@ -59,6 +60,7 @@ pub use special::{SPECIAL, outside_special, special_bytes};
 pub use steps::{Ended, Steps, Texts};
 pub use transduce::{Edits, Operations, Script};
 pub use viability::{KeyId, Repetition, Viability};
+pub use words::{Word, words};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::dag::{DagId, Dags, END};
 use crate::facts::Facts;
@@ -87,6 +87,9 @@ pub(crate) enum Term {
     },
 }
 
+/// Terms that nearly every language has: room for them is made at once.
+pub(crate) const FEW: usize = 14;
+
 /// The arena of terms.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
@@ -104,9 +107,9 @@ pub(crate) struct Terms {
 impl Terms {
     pub(crate) fn new() -> Terms {
         let mut terms = Terms {
-            terms: Vec::new(),
-            facts: Vec::new(),
-            ids: FxHashMap::default(),
+            terms: Vec::with_capacity(FEW),
+            facts: Vec::with_capacity(FEW),
+            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
             dags: Dags::new(),
             recognizers: Recognizers::default(),
             any_text: None,
@@ -141,6 +144,11 @@ impl Terms {
             + self.list_bytes
             + self.dags.memory_bytes()
             + self.images.memory_bytes()
+    }
+
+    /// Number of terms.
+    pub(crate) fn len(&self) -> usize {
+        self.terms.len()
     }
 
     pub(crate) fn intern(&mut self, term: Term) -> TermId {

@@ -5,7 +5,9 @@
 //! the answer is found without the lock, and the byte is read again. Masks read many texts that
 //! nobody will write; they read on machines of their own ([`Ways`]), which are dropped afterwards.
 //!
-//! What is not refused is taken to end in a member, and to outlive what lexemes before it forbid.
+//! What is not refused is taken to end in a member, and to outlive what lexemes before it forbid. A
+//! search that takes this for granted and goes on without an end leaves its question open: what it
+//! was about is not refused either.
 
 use std::sync::Arc;
 
@@ -41,6 +43,8 @@ pub(crate) struct Answers {
     known: FxHashMap<(u32, u32, u8), Answer>,
     missing: Option<Question>,
     pub(crate) asking: Asking,
+    /// Whether a member was taken to end, since this was last unset.
+    pub(crate) assumed: bool,
 }
 
 impl Answers {
@@ -122,6 +126,7 @@ impl Core {
         if answers.asking == Asking::Assumed {
             let behind = self.after(place, terminal)?;
             if behind != NOTHING {
+                self.embedded.answers.assumed = true;
                 next(Reading::between(behind, NOTHING), Some(terminal));
             }
             return Ok(());

@@ -65,7 +65,7 @@ impl Empty {
 /// What changes while the machine grows.
 #[derive(Debug)]
 pub(crate) struct Grown {
-    pub(crate) core: Core,
+    pub(crate) core: Box<Core>,
     live: FxHashMap<u32, ByteSet>,
 }
 

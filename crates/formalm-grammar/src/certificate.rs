@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_automata::{ByteSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
@@ -130,16 +130,21 @@ impl Core {
         let bytes = common.into_iter().chain(self.lexer.representatives().to_vec());
         let mut tried: FxHashSet<u8> = FxHashSet::default();
         let mut found = Vec::new();
+        let alone = self.lexer.start(self.ignored.clone().into_iter());
         for byte in bytes {
-            if tried.insert(self.lexer.classes()[usize::from(byte)]) {
+            if !tried.insert(self.lexer.classes()[usize::from(byte)]) {
+                continue;
+            }
+            // Where none of them matches, nothing else has to be read.
+            if self.lexer.step(alone, byte, &mut self.stacks.meter)?.is_match() {
                 let left = self.ignored_leaves(start, &[byte])?;
                 found.extend(left.map(|left| (vec![byte], left)));
             }
         }
         let single = found.clone();
         for at in 0..self.ignored.len().min(TEXTS) {
-            let alone = self.lexer.start(std::iter::once(self.ignored[at]));
-            let threads = self.lexer.lists.share(alone);
+            let one = self.lexer.start(std::iter::once(self.ignored[at]));
+            let threads = self.lexer.lists.share(one);
             let Some(&thread) = threads.first() else { continue };
             let shortest = self.lexer.completion(thread)?;
             for (byte, _) in single.iter().take(TEXTS).filter(|_| shortest.len() > 1) {
@@ -353,24 +358,16 @@ impl Core {
 
     /// Bytes, one of each class, that a thread of the terminal asked for reads; all of them if none
     /// is asked for.
-    fn bytes_towards(&mut self, lexeme: u32, wanted: Option<u32>) -> Result<Vec<u8>, Error> {
+    fn bytes_towards(&self, lexeme: u32, wanted: Option<u32>) -> Result<Vec<u8>, Error> {
         let mut bytes = self.lexer.representatives().to_vec();
         let Some(wanted) = wanted else { return Ok(bytes) };
-        let threads = self.lexer.lists.share(lexeme);
-        let is_wanted = |one: &u32| {
-            self.lexer.terminal(*one) == wanted && self.lexer.kind(*one) == Kind::Lexeme
-        };
-        let threads: Vec<u32> = threads.iter().copied().filter(is_wanted).collect();
-        let mut read = Vec::with_capacity(bytes.len());
-        for &byte in &bytes {
-            let mut reads = false;
-            for &thread in &threads {
-                reads |= self.lexer.step_thread(thread, byte)?.is_some();
+        let mut read = ByteSet::default();
+        for &thread in self.lexer.lists.get(lexeme) {
+            if self.lexer.terminal(thread) == wanted && self.lexer.kind(thread) == Kind::Lexeme {
+                read = read.union(self.lexer.bytes_read(thread)?);
             }
-            read.push(reads);
         }
-        let mut read = read.into_iter();
-        bytes.retain(|_| read.next() == Some(true));
+        bytes.retain(|&byte| read.contains(byte));
         Ok(bytes)
     }
 

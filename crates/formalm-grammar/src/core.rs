@@ -1,9 +1,8 @@
 //! What a machine knows and builds: terminals, tables, stacks, lexer states.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use formalm_automata::{Automaton, EDGE, Error, Limits as TerminalLimits, Machine};
+use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
 use crate::certificate::Certificate;
@@ -14,6 +13,7 @@ use crate::lexer::Lexer;
 use crate::limits::{Limits, Meter};
 use crate::lists::{Lists, NOTHING};
 use crate::lower::Lowering;
+use crate::machines::{Readers, barren, terminals};
 use crate::prepare::Prepared;
 use crate::scans::Scans;
 use crate::stacks::Stacks;
@@ -43,6 +43,9 @@ impl Reading {
 
 /// Rules that are of no use, and why.
 pub(crate) type Useless = Vec<(usize, &'static str)>;
+
+/// A core, which is large, with rules that are of no use.
+pub(crate) type Made = (Box<Core>, Useless);
 
 /// Everything that grows while texts are read.
 #[derive(Debug)]
@@ -97,7 +100,7 @@ struct Mark {
 
 impl Core {
     /// The core of a grammar, and its rules that are of no use; `None` if its rules derive no text.
-    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<(Core, Useless)>, Error> {
+    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<Made>, Error> {
         grammar.check()?;
         let mut meter = Meter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = terminals(grammar)?;
@@ -115,7 +118,7 @@ impl Core {
             return Ok(None);
         };
         let used = used(&prepared);
-        let automata: Vec<Option<Arc<Automaton>>> = (0..)
+        let automata: Readers = (0..)
             .zip(automata)
             .map(|(at, one)| {
                 one.filter(|_| used[at as usize] || ignored.contains(&at) || whole.contains(&at))
@@ -134,7 +137,7 @@ impl Core {
         }
         let shortest = shortest((&mut lexer, &embedded), &prepared, layout.as_ref())?;
         let tables = Tables::new(&prepared, &shortest, &mut meter)?;
-        let mut core = Core {
+        let mut core = Box::new(Core {
             stacks: Stacks::new(tables, Meter::new(limits.steps), limits.bytes),
             lexer,
             scans: Scans::default(),
@@ -155,7 +158,7 @@ impl Core {
             settled: FxHashMap::default(),
             mark: None,
             seen_bytes: 0,
-        };
+        });
         if core.checked {
             core.look_at_lines(&prepared)?;
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
@@ -245,69 +248,6 @@ impl Core {
             + self.certificate.memory_bytes()
             + self.layout.as_ref().map_or(0, |layout| layout.places.memory_bytes())
     }
-}
-
-/// The machines of the terminals, `None` for those without a text, and which match nothing.
-#[expect(clippy::type_complexity, reason = "two lists that belong together")]
-pub(crate) fn terminals(
-    grammar: &Grammar,
-) -> Result<(Vec<Option<Arc<Automaton>>>, Vec<bool>), Error> {
-    let mut automata = Vec::with_capacity(grammar.terminals.len());
-    let mut nullable = Vec::with_capacity(grammar.terminals.len());
-    for one in &grammar.terminals {
-        let automaton = match Automaton::new(&one.language, TerminalLimits::default()) {
-            Ok(automaton) => Some(Arc::new(automaton)),
-            Err(Error::Language { .. }) => None,
-            Err(limit) => return Err(limit),
-        };
-        let ahead = one.language.is_lexeme();
-        if let Some(one) = &one.embedded {
-            nullable.push(one.machine.is_accepting(one.machine.start()));
-            automata.push(None);
-            continue;
-        }
-        let empty = match &automaton {
-            Some(one) if ahead => one.step(one.start(), EDGE)?.is_some(),
-            Some(one) => one.is_accepting(one.start()),
-            None => false,
-        };
-        if empty && (ahead || grammar.lexing != Lexing::Any) {
-            return Err(Error::Language {
-                message: format!("the terminal {} matches the empty text", one.name),
-                span: one.span,
-                hint: Some("make its use optional instead: (A)? in a rule".to_owned()),
-            });
-        }
-        nullable.push(empty);
-        automata.push(automaton);
-    }
-    Ok((automata, nullable))
-}
-
-/// Terminals of which no lexeme comes to the parser.
-///
-/// # Errors
-///
-/// [`Error::Limit`].
-pub(crate) fn barren(
-    grammar: &Grammar,
-    automata: &[Option<Arc<Automaton>>],
-) -> Result<Vec<bool>, Error> {
-    // In ordered readings what is ignored never comes to the parser, unless it was replaced.
-    let comes = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
-    let ordered = grammar.lexing != Lexing::Any;
-    let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !comes(at);
-    let layout = Layout::new(grammar);
-    let is_level = |at: usize| layout.as_ref().is_some_and(|one| one.is_level(at as u32));
-    let mut barren = Vec::with_capacity(automata.len());
-    for (at, one) in automata.iter().enumerate() {
-        let is_read = match &grammar.terminals[at].embedded {
-            Some(one) => !one.machine.live_bytes(one.machine.start())?.is_empty(),
-            None => one.is_some() || is_level(at),
-        };
-        barren.push(!is_read || unread(at));
-    }
-    Ok(barren)
 }
 
 /// Terminals that some production has.

@@ -83,22 +83,31 @@ impl Tables {
         if behind.len().saturating_mul(self.symbol.len()) > WORK {
             return false;
         }
+        let mut firm = vec![false; self.firsts.len()];
+        let mut all = firm.clone();
         behind.into_iter().all(|symbol| {
-            let firm = self.beginnings(symbol, true);
-            let all = self.beginnings(symbol, false);
-            all.iter().all(|one| firm.contains(one) || fragile.binary_search(one).is_ok())
+            self.beginnings(symbol, true, &mut firm);
+            self.beginnings(symbol, false, &mut all);
+            let mut beginnings = (0..).zip(all.iter().zip(&firm));
+            beginnings.all(|(one, (&begins, &firm))| {
+                !begins || firm || fragile.binary_search(&one).is_ok()
+            })
         })
     }
 
     /// Symbols that what a symbol derives can begin with, itself among them.
-    fn beginnings(&self, symbol: u32, firmly: bool) -> FxHashSet<u32> {
-        let mut found = FxHashSet::from_iter([symbol]);
+    fn beginnings(&self, symbol: u32, firmly: bool, found: &mut [bool]) {
+        found.fill(false);
+        found[symbol as usize] = true;
         let mut open = vec![symbol];
         while let Some(symbol) = open.pop() {
             for &first in &self.firsts[symbol as usize] {
                 for (at, &next) in self.right(first).iter().enumerate() {
                     let follows = self.firm[first as usize + at + 1];
-                    if (follows || !firmly) && found.insert(next) && next >= self.terminals {
+                    if (follows || !firmly)
+                        && !std::mem::replace(&mut found[next as usize], true)
+                        && next >= self.terminals
+                    {
                         open.push(next);
                     }
                     if !self.nullable[next as usize] {
@@ -107,7 +116,6 @@ impl Tables {
                 }
             }
         }
-        found
     }
 
     /// Whether some state may not be sound.

@@ -41,6 +41,8 @@ pub struct Grammar {
     pub indentation: Option<Indentation>,
     /// What the text of a member holds under a name.
     pub captures: Vec<Capture>,
+    /// Names of the special tokens in its own text, in the order in which they are met.
+    pub special: Vec<String>,
     /// What the user should know about how the grammar was read.
     pub notes: Vec<Note>,
 }

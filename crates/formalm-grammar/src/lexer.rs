@@ -11,12 +11,13 @@ mod nearest;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, EDGE, Error, Machine, StateId};
+use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{Columns, NONE, PLAIN};
 use crate::limits::Meter;
 use crate::lists::{Lists, NOTHING};
+use crate::machines::Readers;
 pub(crate) use ahead::behind;
 
 /// What one byte does to a set of threads.
@@ -34,6 +35,13 @@ pub(crate) struct Outcome {
     /// The column at which a line begins, if the terminal of line breaks matches where lines
     /// matter; [`PLAIN`] otherwise.
     pub(crate) column: u32,
+}
+
+impl Outcome {
+    /// Whether some terminal matches here, perhaps only if something follows.
+    pub(crate) fn is_match(self) -> bool {
+        self.matches != NOTHING || self.conditions != NOTHING
+    }
 }
 
 /// No terminal's match was settled.
@@ -77,7 +85,7 @@ struct Thread {
 }
 
 /// What the threads of a set come to with a byte.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Found {
     next: Vec<u32>,
     matches: Vec<u32>,
@@ -86,11 +94,20 @@ struct Found {
     column: Option<u32>,
 }
 
+impl Found {
+    fn clear(&mut self) {
+        self.next.clear();
+        self.matches.clear();
+        self.conditions.clear();
+        (self.settled, self.column) = (None, None);
+    }
+}
+
 /// The lexer states built so far.
 #[derive(Debug)]
 pub(crate) struct Lexer {
     /// `None` for terminals without a text.
-    automata: Vec<Option<Arc<Automaton>>>,
+    automata: Readers,
     /// Whether a terminal looks ahead.
     ahead: Vec<bool>,
     threads: Vec<Thread>,
@@ -112,25 +129,13 @@ pub(crate) struct Lexer {
     distances: Vec<u32>,
     /// Shortest texts, not empty, that threads read to a match.
     completions: FxHashMap<u32, Arc<[u8]>>,
-}
-
-/// Whether a machine can read anything from a state; the edge of a lexeme aside, if it knows one.
-fn reads_more(automaton: &Automaton, ahead: bool, state: StateId) -> Result<bool, Error> {
-    for &byte in automaton.class_starts() {
-        if !(ahead && byte == EDGE) && automaton.step(state, byte)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    /// Empty between steps.
+    found: Found,
 }
 
 impl Lexer {
     /// A lexer of some machines, given which of them look ahead, and how columns are counted.
-    pub(crate) fn new(
-        automata: Vec<Option<Arc<Automaton>>>,
-        ahead: Vec<bool>,
-        columns: Option<Columns>,
-    ) -> Lexer {
+    pub(crate) fn new(automata: Readers, ahead: Vec<bool>, columns: Option<Columns>) -> Lexer {
         let mut starts = [false; 256];
         for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
             starts[usize::from(*byte)] = true;
@@ -164,6 +169,7 @@ impl Lexer {
             outcome_ids: FxHashMap::default(),
             distances: Vec::new(),
             completions: FxHashMap::default(),
+            found: Found::default(),
         }
     }
 
@@ -240,7 +246,8 @@ impl Lexer {
 
     fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
         let byte = self.representatives[class];
-        let mut found = Found::default();
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
         for &thread in &*self.lists.share(set) {
             meter.spend(1)?;
             match self.kind(thread) {
@@ -248,7 +255,8 @@ impl Lexer {
                 _ => self.read_behind(thread, byte, &mut found)?,
             }
         }
-        let outcome = self.outcome(found);
+        let outcome = self.outcome(&mut found);
+        self.found = found;
         let outcomes = &mut self.outcomes;
         let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
@@ -263,18 +271,18 @@ impl Lexer {
         Ok(outcome)
     }
 
-    fn outcome(&mut self, found: Found) -> Outcome {
-        let Found { mut next, mut matches, mut conditions, settled, column } = found;
-        next.sort_unstable();
-        matches.sort_unstable();
-        matches.dedup();
-        conditions.sort_unstable();
-        let conditions: Vec<u32> = conditions.into_iter().flatten().collect();
-        let next = self.lists.intern(&next);
-        let matches = self.lists.intern(&matches);
-        let conditions = self.lists.intern(&conditions);
-        let settled = settled.unwrap_or(UNSETTLED);
-        Outcome { next, matches, conditions, settled, column: column.unwrap_or(PLAIN) }
+    fn outcome(&mut self, found: &mut Found) -> Outcome {
+        found.next.sort_unstable();
+        found.matches.sort_unstable();
+        found.matches.dedup();
+        found.conditions.sort_unstable();
+        Outcome {
+            next: self.lists.intern(&found.next),
+            matches: self.lists.intern(&found.matches),
+            conditions: self.lists.intern(found.conditions.as_flattened()),
+            settled: found.settled.unwrap_or(UNSETTLED),
+            column: found.column.unwrap_or(PLAIN),
+        }
     }
 
     fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
@@ -346,6 +354,19 @@ impl Lexer {
         Ok(next.map(|state| self.thread(terminal, state, column)))
     }
 
+    /// The bytes that a thread of a lexeme reads.
+    pub(crate) fn bytes_read(&self, thread: u32) -> Result<ByteSet, Error> {
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else {
+            return Ok(ByteSet::default());
+        };
+        let mut bytes = automaton.live_bytes(state)?;
+        if self.ahead[terminal as usize] {
+            bytes.remove(EDGE);
+        }
+        Ok(bytes)
+    }
+
     /// Whether a thread can read more. All states of its machine are live, so only those that
     /// match have to be asked.
     fn goes_on(&mut self, thread: u32) -> Result<bool, Error> {
@@ -356,7 +377,7 @@ impl Lexer {
         let ahead = self.ahead[terminal as usize];
         let automaton = self.automata[terminal as usize].as_ref();
         let more = match automaton {
-            Some(automaton) if accepting || ahead => reads_more(automaton, ahead, state)?,
+            Some(automaton) if accepting || ahead => automaton.reads_more(ahead, state)?,
             other => other.is_some(),
         };
         self.threads[thread as usize].goes_on = Some(more);

@@ -25,6 +25,7 @@ mod limits;
 mod lines;
 mod lists;
 mod lower;
+mod machines;
 mod outlines;
 mod places;
 mod prepare;
@@ -50,9 +51,7 @@ pub use indentation::{Indentation, Rules};
 pub use keys::GrammarKeys;
 pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
-pub use text::{
-    Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with, special_tokens,
-};
+pub use text::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
 
 #[cfg(test)]

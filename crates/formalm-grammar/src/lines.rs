@@ -8,13 +8,14 @@
 //! for members.
 
 use formalm_automata::Error;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
 use crate::indentation::{Columns, FIRST, NONE, is_column};
 use crate::layout::Layout;
 use crate::lexer::DEAD;
 use crate::lists::NOTHING;
+use crate::lower::Production;
 use crate::prepare::Prepared;
 
 /// Lexer states of the end of a line that are looked at.
@@ -50,19 +51,17 @@ impl Balance {
             balance.net[terminal as usize] = Some(change(terminal));
             balance.low[terminal as usize] = change(terminal).min(0);
         }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for one in &prepared.productions {
-                let left = one.left as usize;
-                let all: Option<Vec<i64>> =
-                    one.right.iter().map(|&symbol| balance.net[symbol as usize]).collect();
-                match (all.map(|all| all.iter().sum::<i64>()), balance.net[left]) {
-                    (Some(net), None) => (balance.net[left], changed) = (Some(net), true),
-                    (Some(net), Some(known)) if net != known => return None,
-                    _ => {}
-                }
-            }
+        let (net, mut differs) = (&mut balance.net, false);
+        until_stable(prepared, |one| {
+            let all = one.right.iter().map(|&symbol| net[symbol as usize]).sum::<Option<i64>>();
+            let known = &mut net[one.left as usize];
+            differs |= known.is_some() && all.is_some() && *known != all;
+            let is_new = known.is_none() && all.is_some();
+            *known = known.or(all);
+            is_new
+        });
+        if differs {
+            return None;
         }
         balance.lower(prepared)?;
         let start = prepared.start as usize;
@@ -108,19 +107,15 @@ fn need(prepared: &Prepared, layout: &Layout) -> Option<u32> {
 /// Whether no line ends within brackets.
 fn no_lines_inside(prepared: &Prepared, brackets: &Balance, told: impl Fn(u32) -> bool) -> bool {
     let mut inside = vec![false; prepared.symbols as usize];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for one in &prepared.productions {
-            let mut depth = i64::from(inside[one.left as usize]);
-            for &symbol in &one.right {
-                if depth > 0 && !std::mem::replace(&mut inside[symbol as usize], true) {
-                    changed = true;
-                }
-                depth += brackets.of(symbol);
-            }
+    until_stable(prepared, |one| {
+        let mut changed = false;
+        let mut depth = i64::from(inside[one.left as usize]);
+        for &symbol in &one.right {
+            changed |= depth > 0 && !std::mem::replace(&mut inside[symbol as usize], true);
+            depth += brackets.of(symbol);
         }
-    }
+        changed
+    });
     (0..prepared.terminals).all(|one| !told(one) || !inside[one as usize])
 }
 
@@ -132,8 +127,8 @@ fn neighbours_fit(prepared: &Prepared, layout: &Layout) -> bool {
         one if one == layout.dedent => DEDENT,
         _ => OTHER,
     };
-    let first = ends(prepared, kind, |right| Box::new(right.iter()));
-    let last = ends(prepared, kind, |right| Box::new(right.iter().rev()));
+    let first = ends(prepared, kind, false);
+    let last = ends(prepared, kind, true);
     // A text begins as a line does, with Python's rules.
     let begins = first[prepared.start as usize];
     let may_begin = if layout.is_python() { OTHER } else { OTHER | NEWLINE };
@@ -160,29 +155,22 @@ fn follows(before: u8, after: u8) -> bool {
 }
 
 /// Kinds of terminals at one end of what symbols derive.
-fn ends(
-    prepared: &Prepared,
-    kind: impl Fn(u32) -> u8,
-    from: impl Fn(&[u32]) -> Box<dyn Iterator<Item = &u32> + '_>,
-) -> Vec<u8> {
+fn ends(prepared: &Prepared, kind: impl Fn(u32) -> u8, is_last: bool) -> Vec<u8> {
     let mut kinds: Vec<u8> = (0..prepared.symbols)
         .map(|one| if one < prepared.terminals { kind(one) } else { 0 })
         .collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for one in &prepared.productions {
-            let mut all = kinds[one.left as usize];
-            for &symbol in from(&one.right) {
-                all |= kinds[symbol as usize];
-                if !prepared.nullable[symbol as usize] {
-                    break;
-                }
+    until_stable(prepared, |one| {
+        let mut all = kinds[one.left as usize];
+        let count = one.right.len();
+        for at in 0..count {
+            let symbol = one.right[if is_last { count - 1 - at } else { at }];
+            all |= kinds[symbol as usize];
+            if !prepared.nullable[symbol as usize] {
+                break;
             }
-            changed |= all != kinds[one.left as usize];
-            kinds[one.left as usize] = all;
         }
-    }
+        std::mem::replace(&mut kinds[one.left as usize], all) != all
+    });
     kinds
 }
 
@@ -202,20 +190,29 @@ fn deepest(prepared: &Prepared, levels: &Balance) -> u32 {
         }
         peak
     };
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for one in &prepared.productions {
-            let found = peak(&one.right, &peaks);
-            changed |= found < peaks[one.left as usize];
-            peaks[one.left as usize] = found.min(peaks[one.left as usize]);
-        }
-    }
+    until_stable(prepared, |one| {
+        let (found, known) = (peak(&one.right, &peaks), peaks[one.left as usize]);
+        peaks[one.left as usize] = found.min(known);
+        found < known
+    });
     let rests = prepared
         .productions
         .iter()
         .flat_map(|one| (0..one.right.len()).map(|at| peak(&one.right[at..], &peaks)));
     rests.max().unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32
+}
+
+/// Looks at all productions again and again until that changes nothing: from the first to the last
+/// and back, since what one is made of may be on either side.
+fn until_stable(prepared: &Prepared, mut look: impl FnMut(&Production) -> bool) {
+    let all = &prepared.productions;
+    loop {
+        if !all.iter().fold(false, |changed, one| look(one) | changed)
+            || !all.iter().rev().fold(false, |changed, one| look(one) | changed)
+        {
+            return;
+        }
+    }
 }
 
 impl Core {
@@ -250,6 +247,8 @@ impl Core {
         let others = self.lexer.start(others);
         let start = self.lexer.start(std::iter::once(terminal));
         let (mut met, mut at) = (vec![start], 0);
+        // Threads that were found to read to the end; those of most bytes are the same.
+        let mut found: FxHashSet<u32> = FxHashSet::default();
         while at < met.len() && at < STATES {
             for byte in self.lexer.representatives().to_vec() {
                 let read = self.lexer.step(met[at], byte, &mut self.stacks.meter)?;
@@ -259,7 +258,10 @@ impl Core {
                         return Ok(false);
                     }
                 }
-                if read.matches != NOTHING && !self.reads_to_the_end(read.next, others)? {
+                if read.matches != NOTHING
+                    && found.insert(read.next)
+                    && !self.reads_to_the_end(read.next, others)?
+                {
                     return Ok(false);
                 }
                 if read.next != NOTHING && !met.contains(&read.next) {

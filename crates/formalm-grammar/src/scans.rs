@@ -91,12 +91,14 @@ impl Scans {
     }
 
     fn ending(&mut self, list: Vec<Ending>) -> u32 {
+        if let Some(&known) = self.ending_ids.get(&*list) {
+            return known;
+        }
         let list: Arc<[Ending]> = list.into();
-        let endings = &mut self.endings;
-        *self.ending_ids.entry(Arc::clone(&list)).or_insert_with(|| {
-            endings.push(list);
-            endings.len() as u32 - 1
-        })
+        let number = self.endings.len() as u32;
+        self.endings.push(Arc::clone(&list));
+        self.ending_ids.insert(list, number);
+        number
     }
 
     fn known(&self, scan: u32, class: usize) -> Option<Outcome> {
@@ -232,6 +234,10 @@ impl Core {
             return Ok(DEAD);
         }
         let Some(forbidden) = self.pending(forbidden, byte)? else { return Ok(DEAD) };
+        if !read.is_match() && self.lexing == Lexing::Longest && self.whole.is_empty() {
+            let lexeme = self.without(read.next, forbidden);
+            return Ok(Outcome { on: self.going_on(lexeme, forbidden), ..DEAD });
+        }
         let matches = self.matches(read);
         if self.lexing == Lexing::Any {
             let mut all = Vec::with_capacity(matches.len());

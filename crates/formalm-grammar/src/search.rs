@@ -10,6 +10,9 @@ use crate::core::{Core, Reading};
 use crate::limits::check;
 use crate::lists::NOTHING;
 
+/// Readings met before a search that takes members for granted is given up.
+const ASSUMED: usize = 1_000;
+
 impl Core {
     /// Whether some member continues a reading under longest lexemes.
     pub(crate) fn is_viable(&mut self, reading: Reading) -> Result<bool, Error> {
@@ -50,6 +53,7 @@ impl Core {
     /// it learns. Every reading is judged by itself: each is the only one right about a text.
     fn look_for_member(&mut self, from: Reading) -> Result<bool, Error> {
         let asking = self.embedded.answers.assume();
+        self.embedded.answers.assumed = false;
         let found = self.look_on(from);
         self.embedded.answers.asking = asking;
         found
@@ -61,19 +65,25 @@ impl Core {
         let mut queue: BinaryHeap<(Reverse<u32>, u32, usize)> = BinaryHeap::new();
         queue.push((Reverse(0), 0, 0));
         let mut next = Vec::new();
+        // What was found out before must not matter to where a search is given up.
+        let asks = self.asks();
         while let Some((_, read, at)) = queue.pop() {
             for byte in self.lexer.representatives().to_vec() {
                 next.clear();
                 self.read(came[at].0, byte, &mut next)?;
                 for &reading in &next {
                     let known = self.viable.get(&reading).copied();
-                    if known == Some(false) || seen.insert(reading, ()).is_some() {
+                    if (known == Some(false) && !asks) || seen.insert(reading, ()).is_some() {
                         continue;
                     }
                     came.push((reading, at));
                     let found = known == Some(true) || self.is_at_once(reading)?;
                     if found {
                         self.mark_viable(&came);
+                        return Ok(true);
+                    }
+                    if self.embedded.answers.assumed && came.len() > ASSUMED {
+                        self.learn(from, true);
                         return Ok(true);
                     }
                     check(Resource::Readings, came.len() as u64, self.limits.search)?;

@@ -99,6 +99,7 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
         replaced: Vec::new(),
         indentation: None,
         captures: Vec::new(),
+        special: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -294,6 +295,7 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
         replaced,
         indentation: None,
         captures: Vec::new(),
+        special: Vec::new(),
         notes,
     }
 }

@@ -3,7 +3,6 @@
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{
     Embedded, Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, inlined, parse_with,
-    special_tokens,
 };
 use pyo3::prelude::*;
 
@@ -53,12 +52,6 @@ impl GrammarText {
         let found = inlined(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
         let all = found.into_iter();
         Ok(all.map(|one| (one.name, one.text, (one.span.start, one.span.end))).collect())
-    }
-
-    /// Names of the special tokens in a text of Lark.
-    #[staticmethod]
-    fn special_tokens(py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
-        special_tokens(text).map_err(|error| errors::failure(py, &error, Some(text)))
     }
 
     #[new]
@@ -152,6 +145,11 @@ impl Grammar {
             (one.name.clone(), one.of.clone(), one.stop, span)
         })
         .collect()
+    }
+
+    /// Names of the special tokens in the text.
+    fn special_tokens(&self) -> Vec<String> {
+        self.inner.special.clone()
     }
 
     #[getter]

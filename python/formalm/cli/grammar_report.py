@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from formalm.automata.texts import SPECIAL, shown_text
+from formalm.errors import LanguageError, LimitError
 from formalm.languages.overview import Overview, overview
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["as_data", "as_text"]
 
 TOLD = 8
+
+#: Members of so many bytes are counted: the first that take no more than so many states.
+COUNTED, STATES = (8, 4, 2, 1, 0), 2_000
 
 
 def as_data(read: Grammar) -> dict[str, object]:
@@ -25,6 +29,7 @@ def as_data(read: Grammar) -> dict[str, object]:
         "empty_is_member": found.empty,
         "first_bytes": list(found.first_bytes),
         "examples": [None if one is None else _text(one) for one in found.examples],
+        "counts": _counts(read),
         "ambiguity": {
             "excluded": ambiguity.is_excluded,
             "certain": ambiguity.is_certain,
@@ -54,6 +59,7 @@ def as_data(read: Grammar) -> dict[str, object]:
 def as_text(read: Grammar, rules: bool) -> str:
     """Everything found, for people."""
     lines = [f"{read.syntax}, lexemes: {read.lexing}", *_beginnings(overview(read))]
+    lines += _counted(read)
     lines += _trees(read.ambiguity())
     if rules:
         lines += _rules(read)
@@ -70,6 +76,27 @@ def _beginnings(found: Overview) -> list[str]:
         begins = f"{chr(byte)!r:8}" if byte < 128 else f"byte {byte:02x} "
         lines.append(f"{'special ' if byte == SPECIAL[0] else begins} {shown}")
     return lines
+
+
+def _counts(read: Grammar) -> list[int] | None:
+    """Numbers of members by their bytes, as far as that is quick; None where it is not."""
+    for most in COUNTED:
+        try:
+            written = read.to_automaton(max_bytes=most, state_limit=STATES)
+            return list(written.counts(most, unit="bytes"))
+        except LimitError:
+            continue
+        except LanguageError:
+            return None
+    return None
+
+
+def _counted(read: Grammar) -> list[str]:
+    counts = _counts(read)
+    if counts is None:
+        return ["members: not counted"]
+    numbers = ", ".join(f"{one:,}" for one in counts)
+    return [f"members of 0 to {len(counts) - 1} bytes: {numbers}"]
 
 
 def _trees(found: Ambiguity) -> list[str]:

@@ -248,8 +248,7 @@ class Grammar(Derivations):
 
     def special_tokens_written(self) -> list[str]:
         """Names of special tokens in its own text; languages that it declares have theirs."""
-        written = self.syntax == "lark" and "<" in self.text
-        return _core.GrammarText.special_tokens(self.text) if written else []
+        return self._grammar.special_tokens()
 
     def _core_grammar(self) -> _core.Grammar:
         return self._grammar

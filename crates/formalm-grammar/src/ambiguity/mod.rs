@@ -11,10 +11,10 @@ mod lookaheads;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::core::{barren, terminals};
 use crate::grammar::Grammar;
 use crate::limits::{Limits, Meter, check};
 use crate::lower::{Lowering, Production};
+use crate::machines::{barren, terminals};
 use crate::prepare::Prepared;
 use crate::tables::{STOP, Tables, contains, members};
 use examples::Examples;

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use formalm_automata::explicit::Poll;
-use formalm_automata::{Automaton, ByteSet, Error, Machine, Resource, StateId};
+use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::grammar::{Grammar, Lexing};
 use crate::lower::Lowering;
+use crate::machines::Reader;
 use crate::trees::Productions;
 
 /// Pairs of states looked at, of two terminals.
@@ -19,7 +20,7 @@ const PAIRS: u64 = 200_000;
 
 pub(super) struct Separate<'a> {
     grammar: &'a Grammar,
-    automata: &'a [Option<Arc<Automaton>>],
+    automata: &'a [Option<Arc<Reader>>],
     productions: Productions,
 }
 
@@ -36,7 +37,7 @@ enum Clash {
 impl<'a> Separate<'a> {
     pub(super) fn new(
         grammar: &'a Grammar,
-        automata: &'a [Option<Arc<Automaton>>],
+        automata: &'a [Option<Arc<Reader>>],
         lowering: Lowering,
     ) -> Separate<'a> {
         let count = grammar.terminals.len() as u32;
@@ -150,7 +151,7 @@ impl<'a> Separate<'a> {
 
 /// Whether two members in a row are a member, as far as that is seen at once: every accepting state
 /// goes on as the start does.
-fn is_closed(automaton: &Automaton) -> Result<bool, Error> {
+fn is_closed(automaton: &Reader) -> Result<bool, Error> {
     let start = automaton.start();
     let live = automaton.live_bytes(start)?;
     let mut seen: FxHashSet<StateId> = FxHashSet::from_iter([start]);

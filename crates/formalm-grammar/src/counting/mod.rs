@@ -13,10 +13,10 @@ use formalm_automata::{Automaton, Error, Expression, Limits as TerminalLimits, e
 use num_bigint::BigUint;
 use num_traits::Zero;
 
-use crate::core::terminals;
 use crate::grammar::{Grammar, Lexing};
 use crate::limits::Limits;
 use crate::lower::Lowering;
+use crate::machines::terminals;
 use crate::shown::Shaped;
 use crate::trees::Steps;
 use apart::Separate;

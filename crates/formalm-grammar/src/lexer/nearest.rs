@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, EDGE, Error, Machine, Resource, StateId};
+use formalm_automata::{EDGE, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use super::{Kind, Lexer, Thread};
 use crate::limits::check;
+use crate::machines::Reader;
 
 /// States of a terminal that looks ahead that are visited in search of its shortest lexeme.
 const NEAR: u64 = 20_000;
@@ -72,7 +73,7 @@ impl Lexer {
     }
 
     /// The shortest lexeme, not empty, of a terminal that looks ahead; something may follow it.
-    fn shortest_ahead(&self, automaton: &Automaton, from: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_ahead(&self, automaton: &Reader, from: StateId) -> Result<Vec<u8>, Error> {
         let mut came: Vec<(StateId, Vec<u8>)> = vec![(from, Vec::new())];
         let mut seen = FxHashSet::default();
         let mut at = 0;

@@ -5,6 +5,7 @@
 //! not per stack: right recursion and nesting are linear without looking ahead. Since every
 //! edge points to something earlier, all of it is acyclic and walked with stacks of its own.
 
+mod chains;
 mod completion;
 mod forget;
 mod outline;
@@ -16,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::limits::Meter;
 use crate::tables::{self, STOP, Tables};
+use chains::Chains;
 pub(crate) use completion::NEVER;
 use forget::{Log, Mark};
 use sets::{Members, Sets};
@@ -30,7 +32,9 @@ struct Edge {
     below: u32,
     /// What its reductions can shift, as a set of [`Tables::sets`].
     allowed: u32,
-    /// Edges one reduction leads to, as a set.
+    /// What reductions of one symbol come to, as a number.
+    chain: u32,
+    /// Edges that the reductions of several symbols lead to, as a set.
     children: u32,
     /// Bytes of a shortest completion.
     bytes: u32,
@@ -48,6 +52,7 @@ pub(crate) struct Stacks {
     node_ids: FxHashMap<(u32, u32), u32>,
     edges: Vec<Edge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
+    chains: Chains,
     /// Sets of nodes and of edges. A set of stacks is that of its topmost nodes.
     sets: Sets,
     /// Edges above or equal to an edge that shift a terminal.
@@ -70,6 +75,7 @@ impl Stacks {
             node_ids: FxHashMap::default(),
             edges: Vec::new(),
             edge_ids: FxHashMap::default(),
+            chains: Chains::default(),
             sets: Sets::default(),
             fronts: FxHashMap::default(),
             shifts: FxHashMap::default(),
@@ -144,8 +150,8 @@ impl Stacks {
         let edges = &mut self.edges;
         *self.edge_ids.entry((state, below)).or_insert_with(|| {
             let unknown = UNKNOWN;
-            let edge = Edge { state, below, allowed: unknown, children: unknown, bytes: unknown };
-            edges.push(edge);
+            let (allowed, chain, children, bytes) = (unknown, unknown, unknown, unknown);
+            edges.push(Edge { state, below, allowed, chain, children, bytes });
             edges.len() as u32 - 1
         })
     }
@@ -188,11 +194,8 @@ impl Stacks {
     }
 
     /// Edges that one reduction of an edge leads to.
-    fn children(&mut self, edge: u32) -> Result<Members, Error> {
-        let Edge { state, below, children, .. } = self.edges[edge as usize];
-        if children != UNKNOWN {
-            return Ok(self.sets.get(children));
-        }
+    fn reductions(&mut self, edge: u32) -> Result<Vec<u32>, Error> {
+        let Edge { state, below, .. } = self.edges[edge as usize];
         let mut list = Vec::new();
         for at in 0..self.tables.reductions(state).len() {
             let (symbol, popped) = self.tables.reductions(state)[at];
@@ -200,6 +203,24 @@ impl Stacks {
         }
         self.meter.spend(list.len() + 1)?;
         list.retain(|&child| child != edge);
+        list.sort_unstable();
+        list.dedup();
+        Ok(list)
+    }
+
+    /// Edges that the reductions of an edge and its chain lead to, where they pop several symbols.
+    fn children(&mut self, edge: u32) -> Result<Members, Error> {
+        let Edge { below, children, .. } = self.edges[edge as usize];
+        if children != UNKNOWN {
+            return Ok(self.sets.get(children));
+        }
+        let chain = self.chain(edge)?;
+        let mut list = Vec::new();
+        for at in 0..self.chain_reductions(chain).len() {
+            let (symbol, popped) = self.chain_reductions(chain)[at];
+            list.extend(self.reduced(below, symbol, popped)?);
+        }
+        self.meter.spend(list.len() + 1)?;
         list.sort_unstable();
         list.dedup();
         let set = self.sets.intern(&list);
@@ -231,7 +252,8 @@ impl Stacks {
                 path.push(children[at]);
                 continue;
             }
-            let own = self.tables.shifts(self.edges[edge as usize].state);
+            let chain = self.chain(edge)?;
+            let own = self.chain_shifts(chain);
             if children.is_empty() {
                 self.meter.spend(1)?;
                 self.edges[edge as usize].allowed = own;
@@ -308,10 +330,11 @@ impl Stacks {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.nodes.len() * 33
-            + self.edges.len() * 40
+            + self.edges.len() * 44
             + (self.fronts.len() + self.shifts.len()) * 20
             + self.allowed.len() * 12
             + self.sets.memory_bytes()
+            + self.chains.memory_bytes()
             + self.tables.memory_bytes()
     }
 }

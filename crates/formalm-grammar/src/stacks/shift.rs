@@ -7,7 +7,6 @@ use super::Stacks;
 use super::sets::Sets;
 use crate::limits::check;
 use crate::lists::NOTHING;
-use crate::tables;
 
 impl Stacks {
     /// The stacks after a terminal; the empty set if it cannot stand here.
@@ -53,11 +52,11 @@ impl Stacks {
         let mut top = self.edge(next, node);
         while self.is_forced(top) {
             self.meter.spend(1)?;
-            let children = self.children(top)?;
-            let &[child] = &*children else {
-                return self.after_tops(vec![top]);
+            let reduced = self.reductions(top)?;
+            let &[one] = &reduced[..] else {
+                return self.after_tops(reduced);
             };
-            top = child;
+            top = one;
         }
         let (state, below) = self.state_below(top);
         let node = self.node(state, &[below]);
@@ -125,10 +124,7 @@ impl Stacks {
                 path.push(child);
                 continue;
             }
-            let own = self.tables.shifts(self.edges[edge as usize].state);
-            if tables::contains(self.tables.sets.get(own), terminal + 1) {
-                list.push(edge);
-            }
+            self.chain_front(edge, terminal, &mut list)?;
             list.sort_unstable();
             list.dedup();
             let front = self.sets.intern(&list);
@@ -160,7 +156,7 @@ impl Stacks {
                 continue;
             }
             if self.is_forced(edge) {
-                tops.extend_from_slice(&self.children(edge)?);
+                tops.extend(self.reductions(edge)?);
             } else {
                 done.push(edge);
             }

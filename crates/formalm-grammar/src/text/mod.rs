@@ -22,6 +22,7 @@ mod shape;
 mod special;
 mod statements;
 mod trees;
+mod unneeded;
 
 use formalm_automata::{Error, Expression, Span};
 
@@ -32,7 +33,6 @@ pub use inline::{Inlined, inlined};
 use leaves::Leaf;
 pub use levels::Levels;
 pub use options::{Options, Syntax};
-pub use special::special_tokens;
 
 /// Reads the text of a grammar. Without a choice of `lexing`, Lark's lexemes are the longest and
 /// those of the other syntaxes are read in any way. `start` is the rule to start with; without

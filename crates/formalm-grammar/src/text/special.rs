@@ -4,19 +4,10 @@ use formalm_automata::{Error, Expression, Span, special_bytes};
 
 use super::Tree;
 use super::build::Build;
-use super::lark::{self, Reader};
+use super::lark::Reader;
 use super::order::{Kind, Ranked};
 use super::shape::Shape;
 use crate::grammar::Terminal;
-
-/// The names of the special tokens in a text of Lark, in the order in which they are met.
-///
-/// # Errors
-///
-/// As [`super::parse`], for what is wrong with the text so far.
-pub fn special_tokens(text: &str) -> Result<Vec<String>, Error> {
-    Ok(lark::read(text)?.special.into_iter().map(|(name, _)| name).collect())
-}
 
 impl Reader {
     /// A special token, whose name has its angle brackets.

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, ByteSet, EDGE, Error, Machine, StateId};
+use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::productions::Steps;
 use crate::automaton::GrammarAutomaton;
 use crate::core::{Core, Reading};
 use crate::lexer::behind;
+use crate::machines::Reader;
 
 /// Before the first step.
 const NONE: u32 = u32::MAX;
@@ -84,11 +85,11 @@ impl Input for Ordered<'_> {
 }
 
 /// The machines of terminals, and of embedded languages.
-type Machines<'a> = (&'a [Option<Arc<Automaton>>], &'a [Option<Arc<dyn Machine>>]);
+type Machines<'a> = (&'a [Option<Arc<Reader>>], &'a [Option<Arc<dyn Machine>>]);
 
 /// Lexemes in every way there is.
 pub(super) struct Free<'a> {
-    automata: &'a [Option<Arc<Automaton>>],
+    automata: &'a [Option<Arc<Reader>>],
     embedded: &'a [Option<Arc<dyn Machine>>],
     ahead: &'a [bool],
     ignored: &'a [u32],
@@ -133,7 +134,7 @@ impl<'a> Free<'a> {
     /// Whether what is left of the text is what a lexeme that ends here looks ahead for.
     fn follows(
         &self,
-        automaton: &Automaton,
+        automaton: &Reader,
         state: StateId,
         from: usize,
         steps: &mut Steps,
@@ -205,11 +206,10 @@ impl Input for Free<'_> {
 
 /// The bytes that lexemes of each terminal begin with.
 pub(super) fn first_bytes(
-    automata: &[Option<Arc<Automaton>>],
+    automata: &[Option<Arc<Reader>>],
     embedded: &[Option<Arc<dyn Machine>>],
 ) -> Result<Vec<ByteSet>, Error> {
-    let of = |(one, other): (&Option<Arc<Automaton>>, &Option<Arc<dyn Machine>>)| match (one, other)
-    {
+    let of = |(one, other): (&Option<Arc<Reader>>, &Option<Arc<dyn Machine>>)| match (one, other) {
         (Some(one), _) => one.live_bytes(one.start()),
         (None, Some(one)) => one.live_bytes(one.start()),
         (None, None) => Ok(ByteSet::default()),

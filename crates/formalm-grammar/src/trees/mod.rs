@@ -11,16 +11,17 @@ mod paths;
 mod productions;
 mod written;
 
-use formalm_automata::{Automaton, Error, Machine};
+use formalm_automata::{Error, Machine};
 use num_bigint::BigUint;
 use std::sync::Arc;
 
 use crate::automaton::GrammarAutomaton;
-use crate::core::{ignored, terminals};
+use crate::core::ignored;
 use crate::grammar::{Grammar, Lexing, Terminal};
 use crate::lexer::Lexer;
 use crate::limits::Limits;
 use crate::lower::Lowering;
+use crate::machines::{Readers, terminals};
 use crate::shown::Shaped;
 use chart::Chart;
 use forest::Forest;
@@ -39,7 +40,7 @@ pub struct Trees {
     shaped: Shaped,
     productions: Productions,
     /// The machines of the terminals, where lexemes are read in any way.
-    automata: Vec<Option<Arc<Automaton>>>,
+    automata: Readers,
     /// The machines of embedded languages.
     embedded: Vec<Option<Arc<dyn Machine>>>,
     /// Whether each of them looks ahead.

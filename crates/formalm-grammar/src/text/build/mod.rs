@@ -42,7 +42,7 @@ pub(super) struct Build<'a> {
     by_name: FxHashMap<String, usize>,
     pub(super) by_text: FxHashMap<String, usize>,
     /// Terminals with a name that are one text or pattern, by how that is written.
-    named_texts: FxHashMap<String, &'a TerminalSource>,
+    pub(super) named_texts: FxHashMap<String, &'a TerminalSource>,
     pub(super) rules: Vec<Rule>,
     /// Of each rule, what trees show of it.
     pub(super) shown: Vec<Shown>,
@@ -117,6 +117,7 @@ pub(super) fn grammar(
     }
     // Where order is Lark's, a text that is ignored is so in rules too.
     let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
+    build.notes.extend(build.unneeded(&start));
     let start = build.rule(&start, Vec::new(), nowhere)?;
     for rule in &source.rules {
         if rule.parameters.is_empty() {
@@ -140,6 +141,7 @@ pub(super) fn grammar(
         build.notes.push(Note { message: message.to_owned(), span: None });
     }
     let (indentation, captures) = (build.indentation()?, build.captures());
+    let special = source.special.iter().map(|one| one.0.clone()).collect();
     let Build { terminals, rules, shown, notes, .. } = build;
     let grammar = order::ordered(
         terminals,
@@ -153,6 +155,7 @@ pub(super) fn grammar(
             replaced: Vec::new(),
             indentation,
             captures,
+            special,
             notes,
         },
     )?;
@@ -173,6 +176,11 @@ impl<'a> Build<'a> {
         let message = format!("the grammar has no rule {name} to start with");
         let hint = format!("its first one is {0}: name it so, or say start=\"{0}\"", first.name);
         self.refuse(first.span, &message, Some(&hint))
+    }
+
+    /// Whether a name is that of a language of any kind.
+    pub(super) fn is_embedded(&self, name: &str) -> bool {
+        self.embedded.contains_key(name)
     }
 
     pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
