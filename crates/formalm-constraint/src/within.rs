@@ -23,6 +23,7 @@ use formalm_vocabulary::{Beside, Node, Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::compute::MaskOf;
+use crate::endless::{self, Endless};
 use crate::lexical::Lexical;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
@@ -50,6 +51,7 @@ pub(crate) struct Kept {
     machines: Mutex<Machines>,
     /// What tokens do in values that machines have in common.
     pub(crate) values: Lists,
+    endless: Endless,
 }
 
 /// A machine, by its place in memory: it lives as long as it is listed.
@@ -111,13 +113,20 @@ pub(crate) fn mask(
         return Ok(None);
     }
     let Some(kept) = vocabulary.beside::<Kept>() else { return Ok(None) };
-    let within = kept.of(vocabulary, text);
-    if within.memory_bytes() > MACHINE_BYTES {
-        kept.forget(text);
-    }
     let strings = vocabulary.strings(text.escapes);
-    let inside = within.inside(vocabulary, strings, text)?;
-    let ends = within.ends(strings, text)?;
+    let (inside, ends) = match &text.like {
+        Some(like) => {
+            let words = endless::inside(&kept.endless, vocabulary, (text, like))?;
+            (Inside::of(Mask::from_words(words)), Arc::new(Ends::of(strings, text)?))
+        }
+        None => {
+            let within = kept.of(vocabulary, text);
+            if within.memory_bytes() > MACHINE_BYTES {
+                kept.forget(text);
+            }
+            (within.inside(vocabulary, strings, text)?, within.ends(strings, text)?)
+        }
+    };
     let mut ended = Vec::new();
     if let Some(state) = ends.state
         && let Some(closed) = keys.step(keys.in_text_at(key, state)?, b'"')?
@@ -171,7 +180,7 @@ impl Kept {
 impl Beside for Kept {
     fn memory_bytes(&self) -> usize {
         let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
-        machines + self.values.memory_bytes()
+        machines + self.values.memory_bytes() + self.endless.memory_bytes()
     }
 }
 
@@ -269,6 +278,16 @@ impl Within {
         if let Some(known) = self.tables().ends.get(&text.state) {
             return Ok(Arc::clone(known));
         }
+        let ends = Arc::new(Ends::of(strings, text)?);
+        let mut tables = self.tables();
+        self.count(&mut tables, 4 * ends.exact.len() + 8 * ends.behind.len());
+        tables.ends.insert(text.state, Arc::clone(&ends));
+        Ok(ends)
+    }
+}
+
+impl Ends {
+    fn of(strings: &Strings, text: &InText) -> Result<Ends, Error> {
         let machine = &text.machine;
         let mut ends = Ends::default();
         let mut end = |text: u32, state: StateId| {
@@ -287,10 +306,6 @@ impl Within {
         spelled(strings.texts(), (text.state, text.escapes), &step, &mut |_, text, state| {
             end(text, state);
         })?;
-        let ends = Arc::new(ends);
-        let mut tables = self.tables();
-        self.count(&mut tables, 4 * ends.exact.len() + 8 * ends.behind.len());
-        tables.ends.insert(text.state, Arc::clone(&ends));
         Ok(ends)
     }
 }
@@ -331,7 +346,7 @@ fn walked(vocabulary: &Vocabulary, text: &InText, live: ByteSet) -> Result<Optio
 
 /// Hands out the words of a prefix tree that spell texts which a machine reads: the node, the word
 /// and the machine's state behind it.
-fn spelled<S: Copy>(
+pub(crate) fn spelled<S: Copy>(
     nodes: &[Node],
     from: (S, Escapes),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,

@@ -180,6 +180,13 @@ impl Strings {
         })
     }
 
+    /// `(characters, token)` of the tokens after which the string goes on, having begun more than
+    /// so many characters.
+    pub fn longer(&self, most: u32) -> &[(u32, u32)] {
+        let few = self.staying.partition_point(|&(characters, _)| characters > most);
+        &self.staying[..few]
+    }
+
     /// Bitmask of the tokens after which the string goes on or has just ended.
     pub fn stay_or_end(&self) -> &Arc<Words> {
         self.or_end.get_or_init(|| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Recognizer;
+use formalm_automata::{Recognizer, Resemblance};
 
 use super::encoded::Encoded;
 use super::letters::{Label, Letters};
@@ -15,6 +15,20 @@ const NAME: usize = 253;
 
 /// What an encoded label begins with.
 pub(super) const MARK: &str = "xn--";
+
+/// ASCII characters that labels take alike, but for those of the mark.
+const ALIKE: [(u8, u8); 10] = [
+    (0, b','),
+    (b'-', b'-'),
+    (b'.', b'.'),
+    (b'/', b'/'),
+    (b'0', b'9'),
+    (b':', b'@'),
+    (b'A', b'Z'),
+    (b'[', b'`'),
+    (b'a', b'z'),
+    (b'{', 0x7F),
+];
 
 /// What ends every label that letters are still missing from: a letter after a hyphen, one beyond
 /// ASCII, and those that other characters need.
@@ -64,12 +78,17 @@ fn octets(label: &str) -> usize {
     MARK.len() + encode(&text).len()
 }
 
+/// Whether a label is encoded or may yet be.
+fn may_be_encoded(label: &str) -> bool {
+    let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
+    let shared = beginning.len().min(mark.len());
+    beginning[..shared].eq_ignore_ascii_case(&mark[..shared])
+}
+
 /// A label of ASCII that fits, as any that goes on alike: what matters is its length, whether a
 /// hyphen is last, and the text of one that is encoded or may yet be.
 fn alike(label: String) -> String {
-    let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
-    let shared = beginning.len().min(mark.len());
-    if beginning[..shared].eq_ignore_ascii_case(&mark[..shared]) {
+    if may_be_encoded(&label) {
         return label;
     }
     let last = if label.ends_with('-') { "-" } else { "a" };
@@ -186,6 +205,40 @@ impl Recognizer for Names {
 
     fn is_accepting(&self, state: u32) -> bool {
         self.complete(&self.places.get(state)) != [false; 2]
+    }
+
+    fn span(&self, state: u32, character: u8) -> (u8, u8) {
+        let label = self.places.get(state).label;
+        let is_begun = may_be_encoded(&label);
+        let (low, high) = match ALIKE.iter().find(|(_, high)| character <= *high) {
+            Some(&span) if !self.is_wide && (!is_begun || label.len() < MARK.len()) => span,
+            _ => return (character, character),
+        };
+        let next = if is_begun { MARK.as_bytes()[label.len()] } else { b'-' };
+        match [next, next.to_ascii_uppercase()].into_iter().find(|one| (low..=high).contains(one)) {
+            Some(next) if next < character => (next + 1, high),
+            Some(next) if next > character => (low, next - 1),
+            Some(next) => (next, next),
+            None => (low, high),
+        }
+    }
+
+    fn like(&self, state: u32) -> Option<Resemblance<u32>> {
+        let name = self.places.get(state);
+        if self.is_wide || name.label.len() >= MARK.len() && may_be_encoded(&name.label) {
+            return None;
+        }
+        // Labels begun behind it have all the room that labels have.
+        let read = name.before + name.label.len();
+        let most = (LABEL - 1).checked_sub(name.label.len())?.min((NAME - LABEL).checked_sub(read)?);
+        let label = match name.label.as_str() {
+            short if may_be_encoded(short) => short.to_ascii_lowercase(),
+            other => if other.ends_with('-') { "a-" } else { "a" }.to_owned(),
+        };
+        let base = Name { before: 0, label, fits: name.fits };
+        let name = format!("{base:?}");
+        let (state, most) = (self.places.intern(base), most as u32);
+        Some(Resemblance { state, name, first: 0, anywhere: 0, most })
     }
 
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
