@@ -10,7 +10,6 @@
 //! * tokens that end the string: those whose text is a member, by what is behind the quote. Which
 //!   of these rests are viable is what the string's surroundings decide ([`Rests`]).
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,10 +29,10 @@ use crate::memo::Memo;
 use crate::strings::Rests;
 use crate::values::Lists;
 
-/// Machines kept; the oldest makes room.
+/// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 128;
 
-/// What tokens of all machines may take; the oldest make room.
+/// What tokens of all machines may take; those asked for longest ago make room.
 const BYTES: usize = 8 << 20;
 
 /// What one machine may take; when it has more it begins anew.
@@ -59,8 +58,9 @@ type Which = (usize, Escapes);
 
 #[derive(Debug, Default)]
 struct Machines {
-    known: FxHashMap<Which, Arc<Within>>,
-    order: VecDeque<Which>,
+    /// With the number of the question when it was last asked for.
+    known: FxHashMap<Which, (Arc<Within>, u64)>,
+    questions: u64,
     /// What the tables of all of them take.
     bytes: Arc<AtomicUsize>,
 }
@@ -151,35 +151,34 @@ impl Kept {
     fn of(&self, vocabulary: &Vocabulary, text: &InText) -> Arc<Within> {
         let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         let machines = &mut *self.lock();
-        if let Some(known) = machines.known.get(&which) {
+        machines.questions += 1;
+        if let Some((known, asked)) = machines.known.get_mut(&which) {
+            *asked = machines.questions;
             return Arc::clone(known);
         }
-        while (machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES)
-            && let Some(oldest) = machines.order.pop_front()
-        {
+        while machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES {
+            let asked = machines.known.iter().min_by_key(|(_, one)| one.1);
+            let Some(oldest) = asked.map(|(&which, _)| which) else { break };
             machines.known.remove(&oldest);
         }
         let machine = Arc::clone(&text.machine);
         let total = Arc::clone(&machines.bytes);
         let within = Within::new(machine, vocabulary.longest_token_bytes(), total);
         let within = Arc::new(within);
-        machines.known.insert(which, Arc::clone(&within));
-        machines.order.push_back(which);
+        machines.known.insert(which, (Arc::clone(&within), machines.questions));
         within
     }
 
     /// Lets go of a machine that has grown too much.
     fn forget(&self, text: &InText) {
         let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
-        let machines = &mut *self.lock();
-        machines.known.remove(&which);
-        machines.order.retain(|one| *one != which);
+        self.lock().known.remove(&which);
     }
 }
 
 impl Beside for Kept {
     fn memory_bytes(&self) -> usize {
-        let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
+        let machines: usize = self.lock().known.values().map(|one| one.0.memory_bytes()).sum();
         machines + self.values.memory_bytes() + self.endless.memory_bytes()
     }
 }
