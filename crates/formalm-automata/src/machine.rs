@@ -269,8 +269,12 @@ pub trait Keys: Debug + Send + Sync {
 
     /// Whether a token that the key of an unsure state allows may be refused by the state; a key
     /// allows whatever its states do.
-    fn may_tell(&self, _state: StateId, _token: &[u8]) -> bool {
-        true
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn may_tell(&self, _state: StateId, _token: &[u8]) -> Result<bool, Error> {
+        Ok(true)
     }
 
     /// Whether keys forget items of JSON arrays that must be distinct once they are read, so that

@@ -242,7 +242,7 @@ impl<K: Keys> Constraint<K> {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
             let is_allowed = out[token as usize >> 5] >> (token & 31) & 1 != 0;
             if is_allowed
-                && (!is_unsure || self.keys.may_tell(state, bytes))
+                && (!is_unsure || self.keys.may_tell(state, bytes)?)
                 && self.machine().walk(state, bytes)?.is_err()
             {
                 patch(out, &[], &[token]);

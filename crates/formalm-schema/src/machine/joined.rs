@@ -4,54 +4,78 @@
 //! itself. Most of the tokens that may do so at all do not from most states, or begin an item that
 //! no item so far begins like: those are answered by the key.
 
+use formalm_automata::Error;
 use formalm_automata::spelling::{Escape, Escapes};
 
-use super::frame::{DONE, Frame, FrameId, OwesId, Place};
+use super::frame::{Frame, OwesId, Place};
 use super::{Grown, UNRECORDED};
 use crate::formula::{Atom, Form};
+use crate::node::Type;
 use crate::value::Value;
+
+/// Containers that are looked at.
+const LEVELS: usize = 64;
 
 impl Grown {
     /// Whether a token that the key of a state allows has to be asked of the state.
-    pub(super) fn may_tell(&mut self, state: u32, token: &[u8]) -> bool {
+    pub(super) fn may_tell(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
         let place = *self.states.get(state);
         let (container, in_text) = match place.frame {
-            Frame::Text { below, escape: Escape::None, .. } => (below, true),
-            Frame::Name { object, escape: Escape::None, .. } => (object, true),
-            Frame::Value { below, .. } | Frame::Number { below, .. } => (below, false),
-            _ => return true,
-        };
-        let Some(levels) = self.distinct_levels(container) else { return true };
-        match joined(token, in_text, levels) {
-            Joined::Nothing => false,
-            Joined::Text(first, rest) if matches!(place.frame, Frame::Text { .. }) => {
-                self.may_repeat(place, container, first, rest)
+            Frame::Text { below, escape: Escape::None, .. } => (*self.frames.get(below.0), true),
+            Frame::Name { object, escape: Escape::None, .. } => (*self.frames.get(object.0), true),
+            Frame::Value { below, .. } | Frame::Number { below, .. } => {
+                (*self.frames.get(below.0), false)
             }
-            _ => true,
-        }
+            object @ Frame::Object { .. } => (object, false),
+            _ => return Ok(true),
+        };
+        let Some(distinct) = self.distinct_around(container) else { return Ok(true) };
+        Ok(match joined(token, in_text, |level| distinct.iter().any(|one| one.0 == level)) {
+            Joined::Nothing => false,
+            Joined::Text(first, rest) => match (place.frame, container) {
+                (Frame::Text { .. }, Frame::Array { owes, from, .. }) => {
+                    self.may_repeat(place, (owes, from), first, rest)
+                }
+                _ => true,
+            },
+            Joined::Object(level) => match distinct.iter().find(|one| one.0 == level) {
+                // All but one of these objects go on so.
+                Some(&(_, owes)) => !self.forgets_items(owes, Some(Type::Object))?,
+                None => true,
+            },
+            Joined::Something => true,
+        })
     }
 
-    /// The containers in which items must be distinct, the innermost as the first bit; `None` if
-    /// there are too many.
-    fn distinct_levels(&mut self, innermost: FrameId) -> Option<u64> {
-        let (mut levels, mut at) = (0, innermost);
-        for level in 0..64 {
-            at = match *self.frames.get(at.0) {
+    /// The containers in which items must be distinct, by how many are within them, from a
+    /// container on; `None` if there are too many.
+    fn distinct_around(&mut self, innermost: Frame) -> Option<Vec<(usize, OwesId)>> {
+        let (mut found, mut at) = (Vec::new(), innermost);
+        for level in 0..LEVELS {
+            let below = match at {
                 Frame::Array { owes, below, .. } => {
-                    levels |= u64::from(self.is_unique(owes)) << level;
+                    if self.is_unique(owes) {
+                        found.push((level, owes));
+                    }
                     below
                 }
                 Frame::Object { below, .. } => below,
-                _ => return (at == DONE).then_some(levels),
+                _ => return (at == Frame::Done).then_some(found),
             };
+            at = *self.frames.get(below.0);
         }
         None
     }
 
     /// Whether an item is a text that may begin like one that there is, behind a text of which the
     /// token has the rest.
-    fn may_repeat(&self, place: Place, array: FrameId, first: &[u8], text: &[u8]) -> bool {
-        let Frame::Array { owes, from, .. } = *self.frames.get(array.0) else { return true };
+    fn may_repeat(
+        &self,
+        place: Place,
+        (owes, from): (OwesId, u32),
+        first: &[u8],
+        text: &[u8],
+    ) -> bool {
         if place.record == UNRECORDED {
             return true;
         }
@@ -100,13 +124,16 @@ enum Joined<'a> {
     Nothing,
     /// The text of an item ends, of which it has so much, and another one begins so.
     Text(&'a [u8], &'a [u8]),
+    /// An item ends in the array with so many containers within it, and an object begins that has
+    /// members, of which nothing is known yet.
+    Object(usize),
     Something,
 }
 
-/// The same of a token behind a place in a text or before the end of another value, in containers
-/// of which some have such items: the innermost by the first bit.
-fn joined(token: &[u8], in_text: bool, levels: u64) -> Joined<'_> {
-    let (mut inside, mut depth, mut at) = (in_text, 0, 0);
+/// The same of a token behind a place in a text or before the end of another value, where items
+/// are distinct in containers with some numbers of others within them.
+fn joined(token: &[u8], in_text: bool, is_distinct: impl Fn(usize) -> bool) -> Joined<'_> {
+    let (mut inside, mut depth, mut at) = (in_text, 0isize, 0);
     let mut closed = None;
     while let Some(&byte) = token.get(at) {
         at += 1;
@@ -120,12 +147,11 @@ fn joined(token: &[u8], in_text: bool, levels: u64) -> Joined<'_> {
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth -= 1,
             b',' if depth > 0 => return Joined::Something,
-            b',' if -depth > 63 || levels >> -depth & 1 != 0 => {
-                let rest = &token[at..];
-                return match (closed, rest.split_first()) {
-                    (Some(closed), Some((b'"', text)))
-                        if in_text && depth == 0 && !text.contains(&b'"') =>
-                    {
+            b',' if is_distinct(depth.unsigned_abs()) => {
+                return match (token[at..].trim_ascii_start(), closed) {
+                    ([] | [b'"'], _) => Joined::Nothing,
+                    (rest, _) if is_opened(rest) => Joined::Object(depth.unsigned_abs()),
+                    ([b'"', text @ ..], Some(closed)) if depth == 0 && !text.contains(&b'"') => {
                         Joined::Text(&token[..closed], text)
                     }
                     _ => Joined::Something,
@@ -137,21 +163,29 @@ fn joined(token: &[u8], in_text: bool, levels: u64) -> Joined<'_> {
     Joined::Nothing
 }
 
+/// Whether nothing but an object with members is begun.
+fn is_opened(rest: &[u8]) -> bool {
+    rest.strip_prefix(b"{").is_some_and(|rest| matches!(rest.trim_ascii_start(), b"" | b"\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn items_are_told_apart_by_commas_of_their_array() {
-        assert_eq!(joined(b"a,[b", true, 1), Joined::Nothing);
-        assert_eq!(joined(b"a\\\",\"b", true, 1), Joined::Nothing);
-        assert_eq!(joined(b"a\",\"b", true, 1), Joined::Text(b"a", b"b"));
-        assert_eq!(joined(b"\",\"\\", true, 1), Joined::Text(b"", b"\\"));
-        assert_eq!(joined(b"a\",\"b", true, 2), Joined::Nothing);
-        assert_eq!(joined(b"\"},{\"", true, 2), Joined::Something);
-        assert_eq!(joined(b"\"},{\"", true, 1), Joined::Nothing);
-        assert_eq!(joined(b"\",\"\",\"", true, 1), Joined::Something);
-        assert_eq!(joined(b"1,[2,3", false, 2), Joined::Something);
-        assert_eq!(joined(b"1,[2", false, 2), Joined::Nothing);
+        let at = |token: &'static [u8], in_text, level| joined(token, in_text, |at| at == level);
+        assert_eq!(at(b"a,[b", true, 0), Joined::Nothing);
+        assert_eq!(at(b"a\\\",\"b", true, 0), Joined::Nothing);
+        assert_eq!(at(b"a\",\"b", true, 0), Joined::Text(b"a", b"b"));
+        assert_eq!(at(b"\",\"\\", true, 0), Joined::Text(b"", b"\\"));
+        assert_eq!(at(b"a\",\"", true, 0), Joined::Nothing);
+        assert_eq!(at(b"a\",\"b", true, 1), Joined::Nothing);
+        assert_eq!(at(b"\"},{\"", true, 1), Joined::Object(1));
+        assert_eq!(at(b"\"}, {\"a", true, 1), Joined::Something);
+        assert_eq!(at(b"\"},{\"", true, 0), Joined::Nothing);
+        assert_eq!(at(b"\",\"\",\"", true, 0), Joined::Something);
+        assert_eq!(at(b"1,[2,3", false, 1), Joined::Something);
+        assert_eq!(at(b"1,[2", false, 1), Joined::Nothing);
     }
 }

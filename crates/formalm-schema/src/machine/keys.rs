@@ -74,7 +74,7 @@ impl Keys for SchemaKeys {
         self.keys.get(state.number() as usize) & UNSURE != 0
     }
 
-    fn may_tell(&self, state: StateId, token: &[u8]) -> bool {
+    fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
         self.automaton.lock().may_tell(state.number(), token)
     }
 
