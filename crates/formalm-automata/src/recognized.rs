@@ -24,6 +24,8 @@ pub struct Resemblance<S> {
     pub anywhere: u128,
     /// Longer texts are not read alike either, in characters.
     pub most: u32,
+    /// Within so many characters there is a member behind each of the others.
+    pub far: u32,
 }
 
 /// A state of a machine that reads most texts as one of a few, and the recognizer that is read.
@@ -227,15 +229,38 @@ impl Automaton {
     /// [`Error::Limit`].
     pub fn like(&self, state: StateId) -> Result<Option<Like>, Error> {
         let core = &mut self.lock();
-        let term = self.term(core, state);
+        let (term, room) = core.terms.without_count(self.term(core, state));
         let Term::Recognized(at) = *core.terms.get(term) else { return Ok(None) };
         let (given, grown) = core.terms.recognizers.0[at.which as usize].clone();
         let found = if at.is_between() { grown.like(at.state) } else { None };
-        let Some(Resemblance { state, name, first, anywhere, most }) = found else {
+        let Some(Resemblance { state, name, first, anywhere, most, far }) = found else {
             return Ok(None);
+        };
+        let most = match room {
+            None => most,
+            // Of what is read, some member is within the room that there is.
+            Some(room) => match room.checked_sub(far) {
+                Some(room) => most.min(room),
+                None => return Ok(None),
+            },
         };
         let term = core.terms.intern(Term::Recognized(Recognized { state, ..at }));
         let state = StateId::from_number(self.intern(core, term)?);
-        Ok(Some((given, Resemblance { state, name, first, anywhere, most })))
+        Ok(Some((given, Resemblance { state, name, first, anywhere, most, far })))
+    }
+}
+
+impl Terms {
+    /// Of "these texts, and at most so many characters" the texts, and how many.
+    fn without_count(&self, term: TermId) -> (TermId, Option<u32>) {
+        let Term::And(list) = self.get(term) else { return (term, None) };
+        match list[..] {
+            [one, other] => match (self.most_characters(one), self.most_characters(other)) {
+                (Some(most), None) => (other, Some(most)),
+                (None, Some(most)) => (one, Some(most)),
+                _ => (term, None),
+            },
+            _ => (term, None),
+        }
     }
 }

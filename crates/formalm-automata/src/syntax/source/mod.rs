@@ -344,7 +344,7 @@ impl Recognizer for PatternTexts {
             let (source, first, anywhere) = read.list[state as usize].like();
             let name = format!("{:?}", source.lexed);
             let state = read.intern(source);
-            Resemblance { state, name, first, anywhere, most: u32::MAX }
+            Resemblance { state, name, first, anywhere, most: u32::MAX, far: u32::MAX }
         }))
     }
 

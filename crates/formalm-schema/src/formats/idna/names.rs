@@ -238,7 +238,9 @@ impl Recognizer for Names {
         let base = Name { before: 0, label, fits: name.fits };
         let name = format!("{base:?}");
         let (state, most) = (self.places.intern(base), most as u32);
-        Some(Resemblance { state, name, first: 0, anywhere: 0, most })
+        // A label is complete within its length.
+        let far = LABEL as u32;
+        Some(Resemblance { state, name, first: 0, anywhere: 0, most, far })
     }
 
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
