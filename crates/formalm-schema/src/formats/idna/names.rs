@@ -230,7 +230,8 @@ impl Recognizer for Names {
         }
         // Labels begun behind it have all the room that labels have.
         let read = name.before + name.label.len();
-        let most = (LABEL - 1).checked_sub(name.label.len())?.min((NAME - LABEL).checked_sub(read)?);
+        let most =
+            (LABEL - 1).checked_sub(name.label.len())?.min((NAME - LABEL).checked_sub(read)?);
         let label = match name.label.as_str() {
             short if may_be_encoded(short) => short.to_ascii_lowercase(),
             other => if other.ends_with('-') { "a-" } else { "a" }.to_owned(),
@@ -247,5 +248,59 @@ impl Recognizer for Names {
         let (letters, encoded) = (self.letters.clone(), Arc::clone(&self.encoded));
         let (is_wide, places) = (self.is_wide, self.places.clone());
         Some(Arc::new(Names { is_wide, letters, encoded, places }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(names: &Names, start: u32, text: &str) -> Option<u32> {
+        text.chars().try_fold(start, |state, c| names.step(state, c))
+    }
+
+    #[test]
+    fn names_go_on_as_those_that_they_are_like() {
+        let letters = super::super::letters().unwrap();
+        let names = Names::new(letters, false);
+        let long = |count: usize| format!("{}.", "a".repeat(61)).repeat(count);
+        let beginnings =
+            ["", "a", "9", "a-", "X", "xn", "xN-", "a.xn", "abc-d.", "b.9-", "-", "x."];
+        let beginnings = beginnings.map(str::to_owned).into_iter();
+        let more = [long(2) + "ab", long(3), "a".repeat(50), "a".repeat(58) + "-"];
+        let pieces = ["a", "b9", "-", ".", "x", "n", "xn--", "tda", "_", "é"];
+        let mut told = 0;
+        for beginning in beginnings.chain(more) {
+            let Some(state) = read(&names, names.start(), &beginning) else { continue };
+            for character in 0..0x80_u8 {
+                let (low, high) = names.span(state, character);
+                assert!((low..=high).contains(&character));
+                let after = names.step(state, character.into());
+                let same = (low..=high).all(|one| names.step(state, one.into()) == after);
+                assert!(same, "{beginning:?} {low} {high}");
+            }
+            let Some(like) = names.like(state) else { continue };
+            assert_eq!((like.first, like.anywhere), (0, 0));
+            let fits = |text: &str| text.len() <= like.most as usize;
+            let check = |text: &str| {
+                let goes = |from: u32| read(&names, from, text).is_some();
+                assert_eq!(goes(state), goes(like.state), "{beginning:?} {text:?}");
+            };
+            for one in pieces {
+                for other in pieces {
+                    for last in pieces {
+                        let text = [one, other, last].concat();
+                        if fits(&text) {
+                            check(&text);
+                            told += 1;
+                        }
+                    }
+                }
+            }
+            let longer = (0..70).map(|count| "a".repeat(count));
+            let longer = longer.flat_map(|text| [format!("{text}-"), text]);
+            longer.filter(|text| fits(text)).for_each(|text| check(&text));
+        }
+        assert!(told > 10_000, "{told}");
     }
 }
