@@ -183,7 +183,7 @@ mod tests {
             memo.insert(key, Mask::from_ids(ids.collect(), 1000 + key as usize));
         }
         let (_, bytes) = memo.size();
-        let slots = 64 * 15 * size_of::<Slot>();
+        let slots = 64 * 31 * size_of::<Slot>();
         assert!(memo.with(0, |_| ()).is_none() && bytes <= 60_000 + slots, "{bytes}");
         let filled = memo.filled.lock().unwrap();
         let shared: usize = filled.shared.iter().map(|(words, _)| 4 * words.len()).sum();
