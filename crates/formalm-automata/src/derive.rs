@@ -53,35 +53,6 @@ impl Terms {
         Ok(self.alt(sum))
     }
 
-    /// Bytes around `byte` that have the same derivative, as far as that is quick to tell.
-    pub(crate) fn span(&self, id: TermId, byte: u8) -> (u8, u8) {
-        /// Unions and runs of optional parts that are longer are not looked into.
-        const LOOKED_AT: usize = 8;
-        let join = |a: (u8, u8), b: (u8, u8)| (a.0.max(b.0), a.1.min(b.1));
-        let mut span = (0, 255);
-        let mut rest = id;
-        for _ in 0..LOOKED_AT {
-            let (head, tail) = self.head_and_tail(rest);
-            span = join(
-                span,
-                match self.get(head) {
-                    Term::Empty | Term::Epsilon | Term::Full => span,
-                    &Term::Dag(dag) => self.dags.span(dag, byte),
-                    &Term::Repeat { body, .. } if self.facts(body).pure => self.span(body, byte),
-                    Term::Alt(list) if list.len() <= LOOKED_AT && self.facts(head).pure => {
-                        list.iter().fold(span, |span, &id| join(span, self.span(id, byte)))
-                    }
-                    _ => return (byte, byte),
-                },
-            );
-            if !self.facts(head).nullable || tail == EPSILON {
-                return span;
-            }
-            rest = tail;
-        }
-        (byte, byte)
-    }
-
     /// The derivative of a term that begins with a leaf which is not nullable: by far the most
     /// common kind inside characters, and worth a short way.
     fn derive_leaf(&mut self, id: TermId, byte: u8) -> Option<TermId> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::automaton::{Automaton, StateId};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::recognized::Like;
 use crate::spelling::{Escape, Escapes, Read, read, some_completion};
 
 /// A place in a string of JSON where nothing matters before its end but that the text is a member.
@@ -16,6 +17,9 @@ pub struct InText {
     pub state: StateId,
     /// How strings are spelled.
     pub escapes: Escapes,
+    /// Where states of the machine mean nothing once this has been looked at: another state that
+    /// most texts are read from alike.
+    pub like: Option<Like>,
 }
 
 impl InText {

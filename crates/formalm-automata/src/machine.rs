@@ -267,6 +267,16 @@ pub trait Keys: Debug + Send + Sync {
         false
     }
 
+    /// Whether a token that the key of an unsure state allows may be refused by the state; a key
+    /// allows whatever its states do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn may_tell(&self, _state: StateId, _token: &[u8]) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// Whether keys forget items of JSON arrays that must be distinct once they are read, so that
     /// the other states are asked of tokens with whole items in them.
     fn forgets_items(&self) -> bool {

@@ -107,7 +107,7 @@ impl Terms {
     }
 
     /// `n` of Σ{0,n}, Σ all characters.
-    fn most_characters(&self, id: TermId) -> Option<u32> {
+    pub(crate) fn most_characters(&self, id: TermId) -> Option<u32> {
         let (body, 0, max) = self.repetition(id)? else { return None };
         let Term::Dag(dag) = self.get(body) else { return None };
         let facts = self.dags.class_facts(*dag)?;

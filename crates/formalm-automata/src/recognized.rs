@@ -7,7 +7,29 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::automaton::{Automaton, StateId};
+use crate::error::Error;
 use crate::term::{Term, TermId, Terms};
+
+/// A state of a few that others read most texts as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resemblance<S> {
+    /// The state.
+    pub state: S,
+    /// The same for the same state, whoever numbers it, and different for different ones.
+    pub name: String,
+    /// ASCII characters that texts may begin with which are not read alike.
+    pub first: u128,
+    /// ASCII characters that such texts may have anywhere.
+    pub anywhere: u128,
+    /// Longer texts are not read alike either, in characters.
+    pub most: u32,
+    /// Within so many characters there is a member behind each of the others.
+    pub far: u32,
+}
+
+/// A state of a machine that reads most texts as one of a few, and the recognizer that is read.
+pub type Like = (Arc<dyn Recognizer>, Resemblance<StateId>);
 
 /// Reads the texts of a language, character by character. States are numbers that it gives out
 /// itself; every one of them leads to a member.
@@ -27,6 +49,17 @@ pub trait Recognizer: Debug + Send + Sync {
     /// The state after whichever of the characters from `first` to `last` if it is the same after
     /// all of them, and easily known.
     fn after_any(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
+        None
+    }
+
+    /// ASCII characters around one that lead to the same state, as far as that is quick to tell.
+    fn span(&self, _state: u32, character: u8) -> (u8, u8) {
+        (character, character)
+    }
+
+    /// One of a few states from which a text goes on to a member where it does from this one, but
+    /// for some texts.
+    fn like(&self, _state: u32) -> Option<Resemblance<u32>> {
         None
     }
 
@@ -172,9 +205,62 @@ impl Terms {
         self.intern(Term::Recognized(Recognized { which, state, left: 0, bits: 0, least: 0 }))
     }
 
+    /// Bytes around one that lead to the same rest of a recognizer's language.
+    pub(crate) fn recognized_span(&self, at: Recognized, byte: u8) -> (u8, u8) {
+        if !at.is_between() || !byte.is_ascii() {
+            return (byte, byte);
+        }
+        self.recognizers.0[at.which as usize].1.span(at.state, byte)
+    }
+
     /// The rest of a recognizer's language after a byte.
     pub(crate) fn derive_recognized(&mut self, at: Recognized, byte: u8) -> Option<TermId> {
         let next = self.recognizers.step(at, byte)?;
         Some(self.intern(Term::Recognized(next)))
+    }
+}
+
+impl Automaton {
+    /// One of a few states that texts go on from as they do from this one, but for some, where
+    /// nothing but a recognizer reads on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn like(&self, state: StateId) -> Result<Option<Like>, Error> {
+        let core = &mut self.lock();
+        let (term, room) = core.terms.without_count(self.term(core, state));
+        let Term::Recognized(at) = *core.terms.get(term) else { return Ok(None) };
+        let (given, grown) = core.terms.recognizers.0[at.which as usize].clone();
+        let found = if at.is_between() { grown.like(at.state) } else { None };
+        let Some(Resemblance { state, name, first, anywhere, most, far }) = found else {
+            return Ok(None);
+        };
+        let most = match room {
+            None => most,
+            // Of what is read, some member is within the room that there is.
+            Some(room) => match room.checked_sub(far) {
+                Some(room) => most.min(room),
+                None => return Ok(None),
+            },
+        };
+        let term = core.terms.intern(Term::Recognized(Recognized { state, ..at }));
+        let state = StateId::from_number(self.intern(core, term)?);
+        Ok(Some((given, Resemblance { state, name, first, anywhere, most, far })))
+    }
+}
+
+impl Terms {
+    /// Of "these texts, and at most so many characters" the texts, and how many.
+    fn without_count(&self, term: TermId) -> (TermId, Option<u32>) {
+        let Term::And(list) = self.get(term) else { return (term, None) };
+        match list[..] {
+            [one, other] => match (self.most_characters(one), self.most_characters(other)) {
+                (Some(most), None) => (other, Some(most)),
+                (None, Some(most)) => (one, Some(most)),
+                _ => (term, None),
+            },
+            _ => (term, None),
+        }
     }
 }

@@ -237,11 +237,15 @@ impl<K: Keys> Constraint<K> {
 
     /// Corrects the tokens that the key of a state does not answer for.
     fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut Words) -> Result<(), Error> {
+        let is_unsure = self.keys.is_unsure(state);
         for &token in unsure {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
-            match self.machine().walk(state, bytes)? {
-                Ok(_) => patch(out, &[token], &[]),
-                Err(_) => patch(out, &[], &[token]),
+            let is_allowed = out[token as usize >> 5] >> (token & 31) & 1 != 0;
+            if is_allowed
+                && (!is_unsure || self.keys.may_tell(state, bytes)?)
+                && self.machine().walk(state, bytes)?.is_err()
+            {
+                patch(out, &[], &[token]);
             }
         }
         Ok(())

@@ -166,7 +166,7 @@ impl Mask {
         }
     }
 
-    /// Memory of its own, in bytes; a shared base belongs to the vocabulary.
+    /// Memory of its own, in bytes; a shared base belongs to whoever shares it.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Mask>()
             + 4 * match self {

@@ -2,6 +2,9 @@
 //!
 //! A slot is an atomic pointer. A full memo empties slots in the order in which they were filled,
 //! sparing those used since they were last looked at (the *clock* rule): what is in use stays.
+//!
+//! Many masks of one language are much alike, so a bitmask is kept as what differs from one of the
+//! latest, where that is little.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +12,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwapOption;
 
-use crate::mask::Mask;
+use crate::mask::{Mask, Words};
 
 /// Slots of the first chunk; each further chunk doubles.
 const FIRST: usize = 64;
+
+/// Bitmasks that a new one is compared with.
+const LATEST: usize = 4;
 
 #[derive(Debug)]
 struct Entry {
@@ -34,6 +40,40 @@ pub(crate) struct Memo {
 struct Filled {
     order: VecDeque<u32>,
     bytes: usize,
+    /// Bitmasks that masks share, the latest last, and how many do.
+    shared: Vec<(Arc<Words>, usize)>,
+}
+
+impl Filled {
+    /// A mask as what differs from one of the latest bitmasks, or its bitmask as one to share.
+    fn shared(&mut self, mask: Mask) -> Mask {
+        let Mask::Dense(words) = mask else { return mask };
+        for (base, count) in self.shared.iter_mut().rev().take(LATEST) {
+            if let Some(near) = Mask::near(base, &words) {
+                *count += 1;
+                return near;
+            }
+        }
+        let base: Arc<Words> = words.into();
+        let mask = Mask::patched(&base, Vec::new(), Vec::new());
+        self.bytes += 4 * base.len();
+        self.shared.push((base, 1));
+        mask
+    }
+
+    /// Takes back what a mask that is let go of takes.
+    fn forget(&mut self, mask: &Mask) {
+        self.bytes -= mask.memory_bytes();
+        let Mask::Patched { base, .. } = mask else { return };
+        let at = self.shared.iter().position(|(words, _)| Arc::ptr_eq(words, base));
+        if let Some(at) = at {
+            self.shared[at].1 -= 1;
+            if self.shared[at].1 == 0 {
+                self.bytes -= 4 * base.len();
+                self.shared.remove(at);
+            }
+        }
+    }
 }
 
 impl Memo {
@@ -76,20 +116,21 @@ impl Memo {
 
     /// Keeps a mask, and lets go of others if there is no room.
     pub(crate) fn insert(&self, key: u32, mask: Mask) {
-        let bytes = mask.memory_bytes();
+        let most = mask.memory_bytes() + size_of::<Mask>();
         let Some(slot) = self.slot(key, true) else { return };
-        if bytes > self.limit_bytes {
+        if most > self.limit_bytes {
             return;
         }
         let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.load().is_some() {
             return;
         }
-        while filled.bytes + bytes > self.limit_bytes {
+        while filled.bytes + most > self.limit_bytes {
             let Some(oldest) = filled.order.pop_front() else { break };
             self.let_go(oldest, &mut filled);
         }
-        filled.bytes += bytes;
+        let mask = filled.shared(mask);
+        filled.bytes += mask.memory_bytes();
         filled.order.push_back(key);
         slot.store(Some(Arc::new(Entry { mask, used: AtomicBool::new(false) })));
     }
@@ -101,7 +142,7 @@ impl Memo {
         if entry.used.swap(false, Ordering::Relaxed) {
             filled.order.push_back(key);
         } else {
-            filled.bytes -= entry.mask.memory_bytes();
+            filled.forget(&entry.mask);
             slot.store(None);
         }
     }
@@ -121,6 +162,33 @@ mod tests {
 
     fn mask(id: u32) -> Mask {
         Mask::from_ids((0..300).map(|at| at + id).collect(), 64)
+    }
+
+    #[test]
+    fn masks_that_are_alike_share_their_words() {
+        let memo = Memo::new(60_000);
+        let alike = |id: u32| Mask::from_ids((0..1000).filter(|&one| one != id).collect(), 1000);
+        memo.insert(0, alike(0));
+        let (_, one) = memo.size();
+        for key in 1..100 {
+            memo.insert(key, alike(key));
+        }
+        let (count, all) = memo.size();
+        assert!(count == 100 && all < one + 100 * 80, "{one} {all}");
+        let holds = |key, id| memo.with(key, |mask| mask.contains(id));
+        assert_eq!((holds(7, 7), holds(7, 8)), (Some(false), Some(true)));
+        // Others take their place, and what they shared with it.
+        let others = (100..1_000).map(|key| (key, (0..1000).filter(move |id| id % 11 != key % 11)));
+        for (key, ids) in others {
+            memo.insert(key, Mask::from_ids(ids.collect(), 1000 + key as usize));
+        }
+        let (_, bytes) = memo.size();
+        let slots = 64 * 31 * size_of::<Slot>();
+        assert!(memo.with(0, |_| ()).is_none() && bytes <= 60_000 + slots, "{bytes}");
+        let filled = memo.filled.lock().unwrap();
+        let shared: usize = filled.shared.iter().map(|(words, _)| 4 * words.len()).sum();
+        let counted: usize = filled.shared.iter().map(|one| one.1).sum();
+        assert!(shared <= filled.bytes && counted == filled.order.len());
     }
 
     #[test]

@@ -10,7 +10,6 @@
 //! * tokens that end the string: those whose text is a member, by what is behind the quote. Which
 //!   of these rests are viable is what the string's surroundings decide ([`Rests`]).
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,16 +22,17 @@ use formalm_vocabulary::{Beside, Node, Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::compute::MaskOf;
+use crate::endless::{self, Endless};
 use crate::lexical::Lexical;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
 use crate::strings::Rests;
 use crate::values::Lists;
 
-/// Machines kept; the oldest makes room.
+/// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 128;
 
-/// What tokens of all machines may take; the oldest make room.
+/// What tokens of all machines may take; those asked for longest ago make room.
 const BYTES: usize = 8 << 20;
 
 /// What one machine may take; when it has more it begins anew.
@@ -50,6 +50,7 @@ pub(crate) struct Kept {
     machines: Mutex<Machines>,
     /// What tokens do in values that machines have in common.
     pub(crate) values: Lists,
+    endless: Endless,
 }
 
 /// A machine, by its place in memory: it lives as long as it is listed.
@@ -57,8 +58,9 @@ type Which = (usize, Escapes);
 
 #[derive(Debug, Default)]
 struct Machines {
-    known: FxHashMap<Which, Arc<Within>>,
-    order: VecDeque<Which>,
+    /// With the number of the question when it was last asked for.
+    known: FxHashMap<Which, (Arc<Within>, u64)>,
+    questions: u64,
     /// What the tables of all of them take.
     bytes: Arc<AtomicUsize>,
 }
@@ -111,13 +113,20 @@ pub(crate) fn mask(
         return Ok(None);
     }
     let Some(kept) = vocabulary.beside::<Kept>() else { return Ok(None) };
-    let within = kept.of(vocabulary, text);
-    if within.memory_bytes() > MACHINE_BYTES {
-        kept.forget(text);
-    }
     let strings = vocabulary.strings(text.escapes);
-    let inside = within.inside(vocabulary, strings, text)?;
-    let ends = within.ends(strings, text)?;
+    let (inside, ends) = match &text.like {
+        Some(like) => {
+            let words = endless::inside(&kept.endless, vocabulary, (text, like))?;
+            (Inside::of(Mask::from_words(words)), Arc::new(Ends::of(strings, text)?))
+        }
+        None => {
+            let within = kept.of(vocabulary, text);
+            if within.memory_bytes() > MACHINE_BYTES {
+                kept.forget(text);
+            }
+            (within.inside(vocabulary, strings, text)?, within.ends(strings, text)?)
+        }
+    };
     let mut ended = Vec::new();
     if let Some(state) = ends.state
         && let Some(closed) = keys.step(keys.in_text_at(key, state)?, b'"')?
@@ -142,36 +151,35 @@ impl Kept {
     fn of(&self, vocabulary: &Vocabulary, text: &InText) -> Arc<Within> {
         let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         let machines = &mut *self.lock();
-        if let Some(known) = machines.known.get(&which) {
+        machines.questions += 1;
+        if let Some((known, asked)) = machines.known.get_mut(&which) {
+            *asked = machines.questions;
             return Arc::clone(known);
         }
-        while (machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES)
-            && let Some(oldest) = machines.order.pop_front()
-        {
+        while machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES {
+            let asked = machines.known.iter().min_by_key(|(_, one)| one.1);
+            let Some(oldest) = asked.map(|(&which, _)| which) else { break };
             machines.known.remove(&oldest);
         }
         let machine = Arc::clone(&text.machine);
         let total = Arc::clone(&machines.bytes);
         let within = Within::new(machine, vocabulary.longest_token_bytes(), total);
         let within = Arc::new(within);
-        machines.known.insert(which, Arc::clone(&within));
-        machines.order.push_back(which);
+        machines.known.insert(which, (Arc::clone(&within), machines.questions));
         within
     }
 
     /// Lets go of a machine that has grown too much.
     fn forget(&self, text: &InText) {
         let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
-        let machines = &mut *self.lock();
-        machines.known.remove(&which);
-        machines.order.retain(|one| *one != which);
+        self.lock().known.remove(&which);
     }
 }
 
 impl Beside for Kept {
     fn memory_bytes(&self) -> usize {
-        let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
-        machines + self.values.memory_bytes()
+        let machines: usize = self.lock().known.values().map(|one| one.0.memory_bytes()).sum();
+        machines + self.values.memory_bytes() + self.endless.memory_bytes()
     }
 }
 
@@ -269,6 +277,16 @@ impl Within {
         if let Some(known) = self.tables().ends.get(&text.state) {
             return Ok(Arc::clone(known));
         }
+        let ends = Arc::new(Ends::of(strings, text)?);
+        let mut tables = self.tables();
+        self.count(&mut tables, 4 * ends.exact.len() + 8 * ends.behind.len());
+        tables.ends.insert(text.state, Arc::clone(&ends));
+        Ok(ends)
+    }
+}
+
+impl Ends {
+    fn of(strings: &Strings, text: &InText) -> Result<Ends, Error> {
         let machine = &text.machine;
         let mut ends = Ends::default();
         let mut end = |text: u32, state: StateId| {
@@ -287,10 +305,6 @@ impl Within {
         spelled(strings.texts(), (text.state, text.escapes), &step, &mut |_, text, state| {
             end(text, state);
         })?;
-        let ends = Arc::new(ends);
-        let mut tables = self.tables();
-        self.count(&mut tables, 4 * ends.exact.len() + 8 * ends.behind.len());
-        tables.ends.insert(text.state, Arc::clone(&ends));
         Ok(ends)
     }
 }
@@ -331,7 +345,7 @@ fn walked(vocabulary: &Vocabulary, text: &InText, live: ByteSet) -> Result<Optio
 
 /// Hands out the words of a prefix tree that spell texts which a machine reads: the node, the word
 /// and the machine's state behind it.
-fn spelled<S: Copy>(
+pub(crate) fn spelled<S: Copy>(
     nodes: &[Node],
     from: (S, Escapes),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,

@@ -292,6 +292,10 @@ macro_rules! hand_on {
                 $on!(&self.kind, one => one.is_unsure(state))
             }
 
+            fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+                $on!(&self.kind, one => one.may_tell(state, token))
+            }
+
             fn forgets_items(&self) -> bool {
                 $on!(&self.kind, one => one.forgets_items())
             }

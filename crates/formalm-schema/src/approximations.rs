@@ -219,6 +219,7 @@ impl Core {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
+        let id = self.without_exceptions(id);
         let above = Decimal::new(Scale::new(&self.atoms(id)).above, 0);
         let beyond = Interval { low: Some((above, false)), high: None };
         for within in [beyond.clone(), beyond.mirrored()] {

@@ -29,6 +29,8 @@ struct Unbounded {
     is_ahead: bool,
     /// The machines themselves while copies are in use.
     aside: Vec<(TextId, Arc<Automaton>)>,
+    /// Copies that have met nothing new, for the next look ahead.
+    spare: Vec<(TextId, Arc<Automaton>)>,
 }
 
 #[derive(Debug)]
@@ -161,8 +163,15 @@ impl Core {
 
     fn put_aside(&mut self, text: TextId) {
         let machine = &mut self.texts[text.0 as usize];
-        if let Some(copy) = machine.copy() {
-            let kept = std::mem::replace(machine, Arc::new(copy));
+        let spare = self.unbounded.spare.iter().position(|one| one.0 == text);
+        let spare = spare.map(|at| self.unbounded.spare.swap_remove(at).1);
+        // With as many states they are the same ones.
+        let copy = match spare.filter(|copy| copy.state_count() == machine.state_count()) {
+            Some(copy) => Some(copy),
+            None => machine.copy().map(Arc::new),
+        };
+        if let Some(copy) = copy {
+            let kept = std::mem::replace(machine, copy);
             self.unbounded.aside.push((text, kept));
         }
     }
@@ -172,7 +181,11 @@ impl Core {
         self.unbounded.is_ahead = false;
         let any = !self.unbounded.aside.is_empty();
         for (text, kept) in self.unbounded.aside.drain(..) {
-            self.texts[text.0 as usize] = kept;
+            let count = kept.state_count();
+            let copy = std::mem::replace(&mut self.texts[text.0 as usize], kept);
+            if copy.state_count() == count {
+                self.unbounded.spare.push((text, copy));
+            }
         }
         any
     }

@@ -4,13 +4,12 @@
 //! vocabularies. It only ever grows, so that sharing changes no answer; one that has grown much is
 //! left to the schemas that have it.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::{Automaton, Error, Machine};
 use rustc_hash::FxHashMap;
 
-/// Machines kept; the oldest makes room.
+/// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 64;
 
 /// Bytes up to which a machine is handed out again.
@@ -21,8 +20,28 @@ const LENGTH: usize = 8 << 10;
 
 #[derive(Debug, Default)]
 struct Kept {
-    machines: FxHashMap<String, Arc<Automaton>>,
-    order: VecDeque<String>,
+    /// With the number of the question when it was last asked for.
+    machines: FxHashMap<String, (Arc<Automaton>, u64)>,
+    questions: u64,
+}
+
+impl Kept {
+    fn get(&mut self, description: &str) -> Option<Arc<Automaton>> {
+        self.questions += 1;
+        let (machine, asked) = self.machines.get_mut(description)?;
+        *asked = self.questions;
+        Some(Arc::clone(machine))
+    }
+
+    fn insert(&mut self, description: String, machine: Arc<Automaton>) {
+        self.machines.insert(description, (machine, self.questions));
+        if self.machines.len() > MACHINES {
+            let asked = self.machines.iter().min_by_key(|(_, one)| one.1);
+            if let Some(oldest) = asked.map(|(description, _)| description.clone()) {
+                self.machines.remove(&oldest);
+            }
+        }
+    }
 }
 
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
@@ -37,7 +56,7 @@ pub(crate) fn machine(
     if description.len() > LENGTH {
         return Ok((make()?.map(Arc::new), false));
     }
-    let known = kept().get_or_insert_default().machines.get(&description).cloned();
+    let known = kept().get_or_insert_default().get(&description);
     if let Some(known) = known.filter(|known| known.memory_bytes() <= BYTES) {
         return Ok((Some(known), true));
     }
@@ -45,16 +64,7 @@ pub(crate) fn machine(
     if made.is_unbounded() || made.memory_bytes() > BYTES {
         return Ok((Some(made), false));
     }
-    let kept = &mut *kept();
-    let kept = kept.get_or_insert_default();
-    if kept.machines.insert(description.clone(), Arc::clone(&made)).is_none() {
-        kept.order.push_back(description);
-    }
-    if kept.order.len() > MACHINES
-        && let Some(oldest) = kept.order.pop_front()
-    {
-        kept.machines.remove(&oldest);
-    }
+    kept().get_or_insert_default().insert(description, Arc::clone(&made));
     Ok((Some(made), true))
 }
 
@@ -79,7 +89,11 @@ mod tests {
         assert!(!kept && !Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
         for at in 0..=MACHINES {
             machine(format!("many {at}"), make("a")).unwrap();
+            machine("used on".to_owned(), make("a")).unwrap();
         }
+        let (used, _) = machine("used on".to_owned(), make("b")).unwrap();
+        let used = used.unwrap();
+        assert!(used.walk(used.start(), b"a").unwrap().is_ok());
         let (other, _) = machine("a test's own".to_owned(), make("b")).unwrap();
         let other = other.unwrap();
         assert!(other.walk(other.start(), b"b").unwrap().is_ok());

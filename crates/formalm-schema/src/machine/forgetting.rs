@@ -124,7 +124,7 @@ impl Grown {
     }
 
     /// Whether an array does not run out of items of a type, or of any, wherever in it they are.
-    fn forgets_items(&mut self, owes: OwesId, of: Option<Type>) -> Result<bool, Error> {
+    pub(super) fn forgets_items(&mut self, owes: OwesId, of: Option<Type>) -> Result<bool, Error> {
         if let Some(&known) = self.known.forgets.get(&(owes, of)) {
             return Ok(known.is_some());
         }

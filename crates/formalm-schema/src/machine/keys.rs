@@ -74,6 +74,10 @@ impl Keys for SchemaKeys {
         self.keys.get(state.number() as usize) & UNSURE != 0
     }
 
+    fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+        self.automaton.lock().may_tell(state.number(), token)
+    }
+
     fn forgets_items(&self) -> bool {
         self.automaton.has_distinct
     }

@@ -10,6 +10,7 @@ mod exponents;
 mod forgetting;
 mod frame;
 mod gaps;
+mod joined;
 mod keys;
 mod known;
 #[cfg(test)]

@@ -85,9 +85,10 @@ impl Looking<'_> {
     pub(super) fn in_text(&mut self, key: KeyId) -> Result<Option<InText>, Error> {
         let key = self.within(key);
         let place = self.place(key);
-        if place.record != UNRECORDED || self.is_free(place) || self.is_unbounded(place) {
+        if place.record != UNRECORDED || self.is_free(place) {
             return Ok(None);
         }
+        let is_dropped = self.is_unbounded(place);
         let (language, state) = match place.frame {
             Frame::Text { language, state, asked, escape: Escape::None, .. }
                 if self.grown.is_settled(asked) && self.grown.count(language, state)?.is_none() =>
@@ -104,7 +105,9 @@ impl Looking<'_> {
         };
         let machine = Arc::clone(self.grown.core.text(language));
         let escapes = self.grown.core.options.escapes;
-        Ok(Some(InText { machine, state, escapes }))
+        let like = if is_dropped { machine.like(state)? } else { None };
+        let fits = !is_dropped || like.is_some();
+        Ok(fits.then_some(InText { machine, state, escapes, like }))
     }
 
     /// The same place with the machine of its text in another state.

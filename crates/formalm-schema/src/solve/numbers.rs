@@ -92,9 +92,26 @@ impl Core {
         if let Some(&known) = self.answers.numbers.get(&id) {
             return Ok(known);
         }
-        let found = self.number_within(id, &Interval::default())?.is_some();
+        let rest = self.without_exceptions(id);
+        let found = rest != id && self.is_endless_number(rest)?
+            || self.number_within(id, &Interval::default())?.is_some();
         self.answers.numbers.insert(id, found);
         Ok(found)
+    }
+
+    /// A formula less all that it says of being other than some numbers.
+    pub(crate) fn without_exceptions(&mut self, id: F) -> F {
+        let Form::And(list) = self.formulas.get(id).clone() else { return id };
+        let is_equal = |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::Equal(_)));
+        let is_exception = |id: &F| match self.formulas.get(*id) {
+            Form::Not(inner) => match self.formulas.get(*inner) {
+                Form::Or(list) => list.iter().all(is_equal),
+                _ => is_equal(inner),
+            },
+            _ => false,
+        };
+        let rest: Vec<F> = list.iter().copied().filter(|id| !is_exception(id)).collect();
+        if rest.len() == list.len() { id } else { self.formulas.and(rest) }
     }
 
     /// A number of an interval that satisfies a formula, however it is written.

@@ -15,7 +15,17 @@ impl Core {
     pub(super) fn some_text(&mut self, id: F) -> Result<bool, Error> {
         match self.lists(id) {
             Some(lists) => self.some_listed(id, &lists),
+            None if self.is_all_but_listed(id) => Ok(true),
             None => Ok(self.language(id)?.is_some()),
+        }
+    }
+
+    /// Whether a formula excludes some listed texts and nothing else: of the others there is no end.
+    pub(super) fn is_all_but_listed(&self, id: F) -> bool {
+        match self.formulas.get(id) {
+            Form::Not(inner) => self.lists(*inner).is_some(),
+            Form::And(parts) => parts.iter().all(|&part| self.is_all_but_listed(part)),
+            _ => false,
         }
     }
 

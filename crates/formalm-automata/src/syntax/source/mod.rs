@@ -5,6 +5,7 @@
 //! up to that of the groups, or the name of one.
 
 mod escapes;
+mod likeness;
 mod properties;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use self::escapes::{Escape, Spot};
 use super::properties::{identifier_part, identifier_start};
-use crate::Recognizer;
+use crate::{Recognizer, Resemblance};
 
 /// Where between the parts of a pattern the text is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -332,6 +333,19 @@ impl Recognizer for PatternTexts {
             let is_item = matches!(source.before_wide().lexed, Lexed::Item(_));
             if is_item { source.after(first).map(|next| read.intern(next)) } else { None }
         })
+    }
+
+    fn span(&self, state: u32, character: u8) -> (u8, u8) {
+        self.read(|read| read.list[state as usize].span(character))
+    }
+
+    fn like(&self, state: u32) -> Option<Resemblance<u32>> {
+        Some(self.read(|read| {
+            let (source, first, anywhere) = read.list[state as usize].like();
+            let name = format!("{:?}", source.lexed);
+            let state = read.intern(source);
+            Resemblance { state, name, first, anywhere, most: u32::MAX, far: u32::MAX }
+        }))
     }
 
     fn before_wide(&self, state: u32) -> u32 {

@@ -171,6 +171,70 @@ fn bytes_are_read_as_characters() {
     }
 }
 
+/// Beginnings of patterns of every kind.
+const BEGINNINGS: [&str; 26] = [
+    "",
+    "a",
+    "a+",
+    "a{",
+    "a{2",
+    "a{2,",
+    "\\1",
+    "(",
+    "(((a",
+    "(?",
+    "(?<",
+    "(?<a",
+    "(?<a>b)c",
+    "(?<a>(?<b",
+    "(a(?=",
+    "\\",
+    "\\k<",
+    "\\k<a",
+    "\\u",
+    "[",
+    "[^",
+    "[a",
+    "[a-",
+    "[é-",
+    "[\\d",
+    "(?<a>[x",
+];
+
+/// A pattern goes on as the one that it is like, but for texts that are told.
+#[test]
+fn patterns_go_on_as_those_that_they_are_like() {
+    let pieces = ["a", "b", "z", "-", "[", "]", "(", ")", "?", "*", "{", "}", ",", "2", "1"];
+    let pieces = [&pieces[..], &["\\", "<", ">", "=", "|", "^", "é", "u", "k", "d", " "]].concat();
+    let mut told = 0;
+    for beginning in BEGINNINGS {
+        let source = read(beginning).expect("it begins a pattern");
+        let (like, first, anywhere) = source.like();
+        let is = |set: u128, c: char| c.is_ascii() && set >> (c as u32) & 1 != 0;
+        all(&pieces, 3, &mut |text| {
+            if text.chars().next().is_some_and(|c| is(first, c)) {
+                return;
+            }
+            if text.chars().any(|c| is(anywhere, c)) {
+                return;
+            }
+            let goes = |from: &Source| {
+                text.chars().try_fold(from.clone(), |source, c| source.after(c)).is_some()
+            };
+            assert_eq!(goes(&source), goes(&like), "{beginning:?} {text:?}");
+            told += 1;
+        });
+        for character in 0..0x80_u8 {
+            let (low, high) = source.span(character);
+            assert!((low..=high).contains(&character) && high < 0x80);
+            let after = source.after(character.into());
+            let same = (low..=high).all(|one| source.after(one.into()) == after);
+            assert!(same, "{beginning:?} {low} {high}");
+        }
+    }
+    assert!(told > 100_000, "{told}");
+}
+
 /// Characters of several bytes, whole and not, against what their characters do.
 #[test]
 fn wide_characters_are_read_as_all_others() {

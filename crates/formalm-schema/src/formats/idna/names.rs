@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Recognizer;
+use formalm_automata::{Recognizer, Resemblance};
 
 use super::encoded::Encoded;
 use super::letters::{Label, Letters};
@@ -15,6 +15,20 @@ const NAME: usize = 253;
 
 /// What an encoded label begins with.
 pub(super) const MARK: &str = "xn--";
+
+/// ASCII characters that labels take alike, but for those of the mark.
+const ALIKE: [(u8, u8); 10] = [
+    (0, b','),
+    (b'-', b'-'),
+    (b'.', b'.'),
+    (b'/', b'/'),
+    (b'0', b'9'),
+    (b':', b'@'),
+    (b'A', b'Z'),
+    (b'[', b'`'),
+    (b'a', b'z'),
+    (b'{', 0x7F),
+];
 
 /// What ends every label that letters are still missing from: a letter after a hyphen, one beyond
 /// ASCII, and those that other characters need.
@@ -64,12 +78,17 @@ fn octets(label: &str) -> usize {
     MARK.len() + encode(&text).len()
 }
 
+/// Whether a label is encoded or may yet be.
+fn may_be_encoded(label: &str) -> bool {
+    let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
+    let shared = beginning.len().min(mark.len());
+    beginning[..shared].eq_ignore_ascii_case(&mark[..shared])
+}
+
 /// A label of ASCII that fits, as any that goes on alike: what matters is its length, whether a
 /// hyphen is last, and the text of one that is encoded or may yet be.
 fn alike(label: String) -> String {
-    let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
-    let shared = beginning.len().min(mark.len());
-    if beginning[..shared].eq_ignore_ascii_case(&mark[..shared]) {
+    if may_be_encoded(&label) {
         return label;
     }
     let last = if label.ends_with('-') { "-" } else { "a" };
@@ -188,9 +207,100 @@ impl Recognizer for Names {
         self.complete(&self.places.get(state)) != [false; 2]
     }
 
+    fn span(&self, state: u32, character: u8) -> (u8, u8) {
+        let label = self.places.get(state).label;
+        let is_begun = may_be_encoded(&label);
+        let (low, high) = match ALIKE.iter().find(|(_, high)| character <= *high) {
+            Some(&span) if !self.is_wide && (!is_begun || label.len() < MARK.len()) => span,
+            _ => return (character, character),
+        };
+        let next = if is_begun { MARK.as_bytes()[label.len()] } else { b'-' };
+        match [next, next.to_ascii_uppercase()].into_iter().find(|one| (low..=high).contains(one)) {
+            Some(next) if next < character => (next + 1, high),
+            Some(next) if next > character => (low, next - 1),
+            Some(next) => (next, next),
+            None => (low, high),
+        }
+    }
+
+    fn like(&self, state: u32) -> Option<Resemblance<u32>> {
+        let name = self.places.get(state);
+        if self.is_wide || name.label.len() >= MARK.len() && may_be_encoded(&name.label) {
+            return None;
+        }
+        // Labels begun behind it have all the room that labels have.
+        let read = name.before + name.label.len();
+        let most =
+            (LABEL - 1).checked_sub(name.label.len())?.min((NAME - LABEL).checked_sub(read)?);
+        let label = match name.label.as_str() {
+            short if may_be_encoded(short) => short.to_ascii_lowercase(),
+            other => if other.ends_with('-') { "a-" } else { "a" }.to_owned(),
+        };
+        let base = Name { before: 0, label, fits: name.fits };
+        let name = format!("{base:?}");
+        let (state, most) = (self.places.intern(base), most as u32);
+        // A label is complete within its length.
+        let far = LABEL as u32;
+        Some(Resemblance { state, name, first: 0, anywhere: 0, most, far })
+    }
+
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
         let (letters, encoded) = (self.letters.clone(), Arc::clone(&self.encoded));
         let (is_wide, places) = (self.is_wide, self.places.clone());
         Some(Arc::new(Names { is_wide, letters, encoded, places }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(names: &Names, start: u32, text: &str) -> Option<u32> {
+        text.chars().try_fold(start, |state, c| names.step(state, c))
+    }
+
+    #[test]
+    fn names_go_on_as_those_that_they_are_like() {
+        let letters = super::super::letters().unwrap();
+        let names = Names::new(letters, false);
+        let long = |count: usize| format!("{}.", "a".repeat(61)).repeat(count);
+        let beginnings =
+            ["", "a", "9", "a-", "X", "xn", "xN-", "a.xn", "abc-d.", "b.9-", "-", "x."];
+        let beginnings = beginnings.map(str::to_owned).into_iter();
+        let more = [long(2) + "ab", long(3), "a".repeat(50), "a".repeat(58) + "-"];
+        let pieces = ["a", "b9", "-", ".", "x", "n", "xn--", "tda", "_", "é"];
+        let mut told = 0;
+        for beginning in beginnings.chain(more) {
+            let Some(state) = read(&names, names.start(), &beginning) else { continue };
+            for character in 0..0x80_u8 {
+                let (low, high) = names.span(state, character);
+                assert!((low..=high).contains(&character));
+                let after = names.step(state, character.into());
+                let same = (low..=high).all(|one| names.step(state, one.into()) == after);
+                assert!(same, "{beginning:?} {low} {high}");
+            }
+            let Some(like) = names.like(state) else { continue };
+            assert_eq!((like.first, like.anywhere), (0, 0));
+            let fits = |text: &str| text.len() <= like.most as usize;
+            let check = |text: &str| {
+                let goes = |from: u32| read(&names, from, text).is_some();
+                assert_eq!(goes(state), goes(like.state), "{beginning:?} {text:?}");
+            };
+            for one in pieces {
+                for other in pieces {
+                    for last in pieces {
+                        let text = [one, other, last].concat();
+                        if fits(&text) {
+                            check(&text);
+                            told += 1;
+                        }
+                    }
+                }
+            }
+            let longer = (0..70).map(|count| "a".repeat(count));
+            let longer = longer.flat_map(|text| [format!("{text}-"), text]);
+            longer.filter(|text| fits(text)).for_each(|text| check(&text));
+        }
+        assert!(told > 10_000, "{told}");
     }
 }

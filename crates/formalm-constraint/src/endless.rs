@@ -1,0 +1,172 @@
+//! Masks inside of strings of JSON whose texts have more states than are worth keeping.
+//!
+//! Such states are dropped with the look ahead that met them, so nothing can be kept by them. But
+//! most texts are read from them as from one of a few, which have names ([`Like`]). What tokens do
+//! from those is kept beside the vocabulary; the tokens that are not read alike are read.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use formalm_automata::spelling::Escapes;
+use formalm_automata::{
+    Error, InText, Keys, Like, Machine, Plainly, Recognizer, Resemblance, StateId, Viability,
+};
+use formalm_vocabulary::{Strings, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use crate::compute::MaskOf;
+use crate::lexical::Lexical;
+use crate::mask::Words;
+use crate::memo::Memo;
+use crate::strings::Rests;
+use crate::walk::Walk;
+use crate::within::spelled;
+
+/// States whose tokens are kept, and sets of characters; with more they are found anew.
+const KEPT: usize = 128;
+
+/// A state with a name of a recognizer, by its place in memory.
+type Which = (usize, Escapes, String);
+
+/// What tokens do from states with names.
+#[derive(Debug, Default)]
+pub(crate) struct Endless(Mutex<Tables>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    /// Tokens without escapes after which the text goes on. Recognizers live as long as they are
+    /// listed.
+    inside: FxHashMap<Which, (Arc<dyn Recognizer>, Arc<Words>)>,
+    /// Tokens that have one of some characters, in the order of their bytes.
+    having: FxHashMap<u128, Arc<[u32]>>,
+}
+
+/// Tokens after which a text goes on.
+pub(crate) fn inside(
+    kept: &Endless,
+    vocabulary: &Vocabulary,
+    (text, (recognizer, like)): (&InText, &Like),
+) -> Result<Vec<u32>, Error> {
+    let strings = vocabulary.strings(text.escapes);
+    let which = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
+    let known = kept.lock().inside.get(&which).map(|known| Arc::clone(&known.1));
+    let base = match known {
+        Some(known) => known,
+        None => {
+            let base: Arc<Words> = plain(vocabulary, strings, (text, like.state))?.into();
+            let inside = &mut kept.lock().inside;
+            if inside.len() == KEPT {
+                inside.clear();
+            }
+            inside.insert(which, (Arc::clone(recognizer), Arc::clone(&base)));
+            base
+        }
+    };
+    let mut words = base.to_vec();
+    read_others(kept, vocabulary, (text, like), &mut words)?;
+    words.iter_mut().zip(&**strings.plain()).for_each(|(word, plain)| *word &= plain);
+    let step = |state: StateId, byte: u8| text.machine.step(state, byte);
+    let start = (text.state, text.escapes);
+    spelled(strings.escaped(), start, &step, &mut |_, spelling, _| {
+        strings.escaped_tokens(spelling).iter().for_each(|&token| set(&mut words, token, true));
+    })?;
+    Ok(words)
+}
+
+/// Tokens without escapes after which a text goes on from a state.
+fn plain(
+    vocabulary: &Vocabulary,
+    strings: &Strings,
+    (text, state): (&InText, StateId),
+) -> Result<Vec<u32>, Error> {
+    let keys = Viability::new(Arc::clone(&text.machine), vocabulary.longest_token_bytes());
+    let (lexical, memo, rests) = (&Lexical::default(), &Memo::new(0), &Rests::default());
+    let mask = MaskOf { key: keys.key(state)?, vocabulary, lexical, memo, rests };
+    let mut words = vec![0; strings.plain().len()];
+    keys.read(mask)?.fill(&mut words);
+    words.iter_mut().zip(&**strings.plain()).for_each(|(word, plain)| *word &= plain);
+    Ok(words)
+}
+
+/// Reads the tokens that are not read alike.
+fn read_others(
+    kept: &Endless,
+    vocabulary: &Vocabulary,
+    (text, like): (&InText, &Resemblance<StateId>),
+    words: &mut Words,
+) -> Result<(), Error> {
+    let (machine, trie) = (&*text.machine, vocabulary.trie());
+    let keys = Plainly::new(machine);
+    for byte in (0..128u8).filter(|byte| like.first >> byte & 1 != 0) {
+        let Some(root) = trie.root_child(byte) else { continue };
+        let all = trie.tokens_at(root).iter().chain(trie.tokens_below(root));
+        all.for_each(|&token| set(words, token, false));
+        if let Some(next) = machine.step(text.state, byte)? {
+            let next = formalm_automata::KeyId::from_number(next.number());
+            Walk::new(&keys, trie).subtree(root, next, &mut |tokens| {
+                tokens.iter().for_each(|&token| set(words, token, true));
+            })?;
+        }
+    }
+    let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
+    // The state behind each byte that a token has in common with the one before.
+    let (mut before, mut states): (&[u8], Vec<StateId>) = (&[], vec![text.state]);
+    for &token in &*kept.having(vocabulary, like.anywhere) {
+        let bytes = bytes(token);
+        let common = before.iter().zip(bytes).take_while(|(one, other)| one == other).count();
+        states.truncate(common + 1);
+        before = bytes;
+        while let Some(&byte) = bytes.get(states.len() - 1) {
+            // Fewer states than bytes in common: the token before ended there.
+            let refused = states.len() <= common;
+            match if refused { None } else { machine.step(states[states.len() - 1], byte)? } {
+                Some(next) => states.push(next),
+                None => break,
+            }
+        }
+        set(words, token, states.len() > bytes.len());
+    }
+    for &(_, token) in vocabulary.strings(text.escapes).longer(like.most) {
+        set(words, token, machine.walk(text.state, bytes(token))?.is_ok());
+    }
+    Ok(())
+}
+
+fn set(words: &mut Words, token: u32, is_viable: bool) {
+    let (word, bit) = (&mut words[token as usize >> 5], 1 << (token & 31));
+    *word = if is_viable { *word | bit } else { *word & !bit };
+}
+
+impl Endless {
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tokens that have one of some characters.
+    fn having(&self, vocabulary: &Vocabulary, characters: u128) -> Arc<[u32]> {
+        if characters == 0 {
+            return Arc::default();
+        }
+        let having = &mut self.lock().having;
+        if let Some(known) = having.get(&characters) {
+            return Arc::clone(known);
+        }
+        if having.len() == KEPT {
+            having.clear();
+        }
+        let has = |byte: &u8| byte.is_ascii() && characters >> byte & 1 != 0;
+        let order = vocabulary.trie().order().iter().copied();
+        let found: Arc<[u32]> = order
+            .filter(|&token| vocabulary.token_bytes(token).is_some_and(|one| one.iter().any(has)))
+            .collect();
+        having.insert(characters, Arc::clone(&found));
+        found
+    }
+
+    /// Memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let Tables { inside, having } = &*self.lock();
+        let inside = inside.iter().map(|(which, (_, words))| 4 * words.len() + which.2.len() + 100);
+        let having = having.values().map(|tokens| 4 * tokens.len() + 50);
+        inside.sum::<usize>() + having.sum::<usize>()
+    }
+}

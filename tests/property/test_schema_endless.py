@@ -1,0 +1,91 @@
+"""Masks where states are as many as texts are as defined: host names, patterns, distinct items."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from formalm import Constraint, JsonSchema, Vocabulary
+from formalm.reference.naive_mask import naive_mask
+
+HOSTS = ["a", "-", ".", "xn", "--", "xn--", "Xn-", "b9", "a-", ".com", "é", "ü", "_", "a" * 9]
+HOSTS += ["9", ".9", "-.", "a.b.c", "a" * 40, "abc-def", "tda", '"', '",', '"]', "\\", "\\u00fc"]
+PATTERNS = ["a", "z", "-", "[", "]", "(", ")", "?", "*", "{", "}", ",", "3", "12", "|", "^", "b-a"]
+PATTERNS += ["é", "€", "é-a", "\\", "\\\\", "\\\\d", "\\\\u", "00e9", "(?", "(?<", "n", ">", "(?:"]
+PATTERNS += ["a)", "a]", "+?", "{2,", "1}", "(?<n>", "\\\\k<n>", "[a-", "[^", ")+", '"', '",', '"]']
+
+FORMATS = [
+    ("hostname", HOSTS, {}),
+    ("hostname", HOSTS, {"maxLength": 200}),
+    ("regex", PATTERNS, {}),
+]
+
+
+def walk(language: JsonSchema, tokens: list[str], start: str, rng: random.Random) -> None:
+    """Compare masks along a random walk with what tokens lead to."""
+    encoded = [token.encode() for token in tokens] + [b"\xc3", b"\xa9", b"\xc3\xa9\xe2"]
+    vocabulary = Vocabulary.from_tokens([*encoded, b"<end>"], end_token_ids=[len(encoded)])
+    matcher = Constraint(language, vocabulary).matcher()
+    matcher.advance_bytes(start.encode())
+    read = start.encode()
+    for _ in range(14):
+        mask = matcher.mask()
+        expected = naive_mask(language, vocabulary, read)
+        np.testing.assert_array_equal(mask, expected, err_msg=repr(read))
+        # Texts that go on for long are reached by leaving quotes for later.
+        going = [int(token) for token in np.flatnonzero(mask) if token < len(encoded)]
+        quoted = [token for token in going if b'"' in encoded[token]]
+        going = [token for token in going if token not in quoted or rng.random() < 0.1]
+        if not going:
+            return
+        token = rng.choice(going)
+        matcher.advance(token)
+        read += encoded[token]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("name", "tokens", "more"), FORMATS)
+def test_texts_of_formats(name: str, tokens: list[str], more: dict[str, int], seed: int) -> None:
+    item = {"type": "string", "format": name, **more}
+    language = JsonSchema({"type": "array", "items": item}, blanks=0)
+    start = "[" if seed % 3 == 0 else '["'
+    walk(language, tokens, start, random.Random(f"{name} {more} {seed}"))
+
+
+TEXT = {"type": "string"}
+FEW = {"type": "string", "pattern": "^(a|ab|b[a-c]*|\\\\\\\\n?)$"}
+PAIR = {"type": "object", "properties": {"a": TEXT, "b": {"type": "integer"}}}
+CLOSED = {**PAIR, "additionalProperties": False, "required": ["a"]}
+DISTINCT = [
+    (TEXT, ["ab", "a", "b", "", "\\n"]),
+    (FEW, ["a", "ab", "b", "ba", "bac"]),
+    (PAIR, [{"a": "a"}, {"a": "b"}, {}, {"a": "a", "b": 1}]),
+    (CLOSED, [{"a": "a"}, {"a": "b"}, {"a": "ab"}]),
+    ({"anyOf": [TEXT, PAIR]}, ["a", {"a": "a"}, "ab", {}]),
+    ({"type": "array", "items": TEXT, "uniqueItems": True}, [["a"], ["a", "b"], []]),
+]
+JOINS = ['"', ",", "[", "]", "{", "}", ":", "a", "b", "ab", "1", "\\\\", "\\n", '","', '","a']
+JOINS += ['","ab', '"},{"', '"},{"a', '},{"a":"', '{"a":"a"},{', '["a"],["', '"],["', '"],["a"']
+JOINS += [
+    'a","b',
+    '","\\',
+    '","a","',
+    '{},{"',
+    '"a","a"',
+    '"a","b"',
+    '","b"',
+    ',"a"',
+    "},{",
+    '",["',
+]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("item", "values"), DISTINCT)
+def test_tokens_that_join_distinct_items(item: object, values: list[object], seed: int) -> None:
+    rng = random.Random(f"{item} {seed}")
+    taken = json.dumps(rng.sample(values, rng.randint(0, 2)), separators=(",", ":"))[:-1]
+    start = taken + "," if len(taken) > 1 else taken
+    language = JsonSchema({"type": "array", "items": item, "uniqueItems": True}, blanks=0)
+    walk(language, JOINS, start, rng)
