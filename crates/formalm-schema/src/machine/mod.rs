@@ -21,6 +21,7 @@ mod needs;
 mod number_needs;
 mod numbers;
 mod owed;
+mod repeated;
 mod runs;
 mod scalars;
 mod shortcuts;

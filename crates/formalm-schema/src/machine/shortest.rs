@@ -48,10 +48,7 @@ impl Grown {
             }
             Err(limit) => Err(limit),
         };
-        // The places of the search are nobody's.
-        self.frames.truncate(frames);
-        self.depths.truncate(frames);
-        self.records.truncate(records);
+        self.drop_behind(frames, records);
         found
     }
 
