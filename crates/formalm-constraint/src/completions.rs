@@ -12,7 +12,7 @@ use formalm_automata::{Error, Machine, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::parts::Part;
+use self::parts::{Part, Parts};
 use crate::mask::{Words, patch};
 use crate::walk;
 
@@ -108,18 +108,22 @@ impl Completions {
         budget: u32,
         words: &mut Words,
     ) -> Result<(), Error> {
-        let left = budget.checked_sub(1);
-        let mut parts = self.parts(machine, vocabulary, state, left)?;
-        if let Some(left) = left {
-            self.look_further(machine, vocabulary, (state, left), &mut parts)?;
-        }
+        let Some(left) = budget.checked_sub(1) else {
+            let ends = vocabulary.end_token_ids().iter().copied();
+            let ends: Vec<u32> = ends.filter(|&end| is_allowed(words, end)).collect();
+            words.fill(0);
+            patch(words, &ends, &[]);
+            return Ok(());
+        };
+        let likely = Vec::new();
+        let parts = Parts { completions: self, machine, vocabulary, state, left, likely };
+        let mut parts = parts.find()?;
+        self.look_further(machine, vocabulary, (state, left), &mut parts)?;
         for part in parts.iter().filter(|part| !part.fits) {
             patch(words, &[], &part.tokens);
         }
-        let word = |token: u32| words.get(token as usize >> 5).copied().unwrap_or(0);
-        let is_allowed = |&token: &u32| word(token) >> (token & 31) & 1 == 1;
         let mut fitting = parts.iter().filter(|part| part.fits).flat_map(|part| &part.tokens);
-        if left.is_some() && !fitting.any(is_allowed) {
+        if !fitting.any(|&token| is_allowed(words, token)) {
             // A longer text was found before, or there is none.
             let here = machine.completes_as(state)?;
             if let Found::Path(path) = self.search(machine, vocabulary, here, budget, NODES)?
@@ -250,9 +254,8 @@ impl Completions {
         if machine.is_finite() {
             return Ok(None);
         }
-        let kept = || self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().get(&state.number()) {
-            return Ok(known.clone());
+        if let Some(known) = self.known(state) {
+            return Ok(known);
         }
         let spelled = match machine.shortest(state) {
             Ok(text) => {
@@ -262,8 +265,15 @@ impl Completions {
             Err(Error::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        keep(&mut kept(), 4 * KEPT, state, spelled.clone());
+        let mut kept = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        keep(&mut kept, 4 * KEPT, state, spelled.clone());
         Ok(spelled)
+    }
+
+    /// The shortest text, if it was asked for before.
+    fn known(&self, state: StateId) -> Option<Option<Spelled>> {
+        let kept = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&state.number()).cloned()
     }
 
     fn successors(
@@ -278,8 +288,7 @@ impl Completions {
         }
         let mut known: FxHashSet<u32> = FxHashSet::default();
         let mut list = Vec::new();
-        let alike = |state| machine.completes_as(state);
-        self.each(machine, vocabulary, state, alike, |next, tokens| {
+        self.each(machine, vocabulary, state, |next, tokens| {
             if known.insert(next.number()) {
                 list.push((next, tokens[0]));
             }
@@ -295,12 +304,12 @@ impl Completions {
         machine: &impl Machine,
         vocabulary: &Vocabulary,
         state: StateId,
-        alike: impl Fn(StateId) -> Result<StateId, Error>,
         mut emit: impl FnMut(StateId, &[u32]),
     ) -> Result<(), Error> {
         let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
         let unsure = self.unsure(machine, vocabulary);
-        walk::tokens(machine, vocabulary.trie(), state, &alike, |next, tokens| {
+        let alike = |state| machine.completes_as(state);
+        walk::tokens(machine, vocabulary.trie(), state, alike, |next, tokens| {
             for tokens in tokens.split(|token| unsure.binary_search(token).is_ok()) {
                 if !tokens.is_empty() {
                     emit(next, tokens);
@@ -323,6 +332,10 @@ impl Completions {
             all.filter(|&token| machine.is_unsure(bytes(token))).collect()
         })
     }
+}
+
+fn is_allowed(words: &Words, token: u32) -> bool {
+    words.get(token as usize >> 5).is_some_and(|word| word >> (token & 31) & 1 == 1)
 }
 
 /// Remembers something of a state; of so many, all are forgotten.

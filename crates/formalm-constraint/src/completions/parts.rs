@@ -1,19 +1,26 @@
 //! Which tokens are completed alike.
 //!
-//! Behind each token a text can be another one. What differs mostly does nothing but forbid something to
-//! come again, so a completion is looked for without it, once for all tokens, and those tokens to
-//! which it may be wrong are tried one by one.
+//! Behind each token a text can be another one. What differs mostly does nothing but forbid something
+//! to come again, so a completion is looked for without it, once for all tokens, and those tokens to
+//! which it may be wrong are tried one by one. Nor is a shortest text looked for where one is known
+//! whose bytes are no more than the tokens that are left.
+
+use std::sync::Arc;
 
 use formalm_automata::{Error, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use super::Completions;
+use crate::walk;
 
 /// Bytes that are put in front of a completion that repeats something.
 const INSTEAD: &[u8] = b"aAb01_ ";
 
-/// Tokens that one shortest text completes.
+/// Completions that others are tried with.
+const LIKELY: usize = 6;
+
+/// Tokens that one text completes.
 pub(super) struct Part {
     pub(super) state: StateId,
     pub(super) tokens: Vec<u32>,
@@ -21,88 +28,120 @@ pub(super) struct Part {
     pub(super) fits: bool,
 }
 
-impl Completions {
-    /// The tokens that may follow, and some that may not, by how they are completed, and whether
-    /// that takes at most `left` more.
-    pub(super) fn parts(
-        &self,
-        machine: &impl Machine,
-        vocabulary: &Vocabulary,
-        state: StateId,
-        left: Option<u32>,
-    ) -> Result<Vec<Part>, Error> {
+/// Looks for how the tokens behind a state are completed.
+pub(super) struct Parts<'a, M> {
+    pub(super) completions: &'a Completions,
+    pub(super) machine: &'a M,
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) state: StateId,
+    /// Tokens that are left behind the next one.
+    pub(super) left: u32,
+    /// Completions that others may have too, the last that was one in front.
+    pub(super) likely: Vec<Arc<[u8]>>,
+}
+
+impl<M: Machine> Parts<'_, M> {
+    /// The tokens that may follow, and some that may not, by how they are completed.
+    pub(super) fn find(mut self) -> Result<Vec<Part>, Error> {
         let mut known: FxHashMap<u32, usize> = FxHashMap::default();
         let mut parts: Vec<Part> = Vec::new();
-        let alike = |state| machine.forgetful(state);
-        self.each(machine, vocabulary, state, alike, |next, tokens| {
+        let from = self.machine.forgetful(self.state)?;
+        let alike = |state| self.machine.forgetful(state);
+        walk::tokens(self.machine, self.vocabulary.trie(), from, alike, |next, tokens| {
             let at = *known.entry(next.number()).or_insert(parts.len());
             if at == parts.len() {
                 parts.push(Part { state: next, tokens: Vec::new(), fits: false });
             }
             parts[at].tokens.extend_from_slice(tokens);
         })?;
-        let Some(left) = left.filter(|_| !machine.is_finite()) else { return Ok(parts) };
+        if self.machine.is_finite() {
+            return Ok(parts);
+        }
         let mut alone = Vec::new();
         for part in &mut parts {
-            let Some(spelled) = self.spelled(machine, vocabulary, part.state)? else { continue };
-            part.fits = spelled.is_within(left);
-            let Some(doubts) = machine.doubts(Some(state), part.state, &spelled.text)? else {
-                continue;
-            };
-            let mut completed = Vec::with_capacity(part.tokens.len());
-            for &token in &part.tokens {
-                let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-                let text = || [bytes, &spelled.text].concat();
-                if !doubts(bytes) || machine.is_completed(state, &text())? {
-                    completed.push(token);
-                } else {
-                    alone.push(self.alone(
-                        machine,
-                        vocabulary,
-                        state,
-                        token,
-                        (&spelled.text, left),
-                    )?);
-                }
+            if let Some(text) = self.complete(part)? {
+                self.take_out(part, &text, &mut alone)?;
             }
-            part.tokens = completed;
         }
-        parts.extend(alone.into_iter().flatten());
+        parts.append(&mut alone);
         Ok(parts)
     }
 
-    /// A token that a text does not complete, since it repeats something.
-    fn alone(
-        &self,
-        machine: &impl Machine,
-        vocabulary: &Vocabulary,
-        state: StateId,
-        token: u32,
-        (text, left): (&[u8], u32),
-    ) -> Result<Option<Part>, Error> {
-        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        let mut part = Part { state, tokens: vec![token], fits: false };
-        // As many tokens as bytes are enough, and a shortest text has no more of these.
-        if text.len() < left as usize && self.has_all_bytes(vocabulary) {
-            for &byte in INSTEAD {
-                if machine.is_completed(state, &[bytes, &[byte], text].concat())? {
+    /// A text that completes a state, if one is found, and whether it fits.
+    fn complete(&mut self, part: &mut Part) -> Result<Option<Arc<[u8]>>, Error> {
+        let (completions, left) = (self.completions, self.left);
+        let known = completions.known(part.state);
+        if known.is_none() && self.has_all_bytes() {
+            for at in 0..self.likely.len() {
+                let text = &self.likely[at];
+                if text.len() <= left as usize && self.machine.is_completed(part.state, text)? {
+                    self.likely[..=at].rotate_right(1);
                     part.fits = true;
-                    return Ok(Some(part));
+                    return Ok(Some(Arc::clone(&self.likely[0])));
                 }
             }
         }
-        let Ok(next) = machine.walk(state, bytes)? else { return Ok(None) };
-        part.state = machine.completes_as(next)?;
-        let spelled = self.spelled(machine, vocabulary, part.state)?;
-        part.fits = spelled.is_some_and(|one| one.is_within(left));
-        Ok(Some(part))
+        let spelled = match known {
+            Some(known) => known,
+            None => completions.spelled(self.machine, self.vocabulary, part.state)?,
+        };
+        let Some(spelled) = spelled else { return Ok(None) };
+        part.fits = spelled.is_within(left);
+        if !self.likely.contains(&spelled.text) {
+            self.likely.truncate(LIKELY - 1);
+            self.likely.insert(0, Arc::clone(&spelled.text));
+        }
+        Ok(Some(spelled.text))
     }
 
-    fn has_all_bytes(&self, vocabulary: &Vocabulary) -> bool {
-        let trie = vocabulary.trie();
+    /// Takes those tokens out that a text does not complete, since something is there twice.
+    fn take_out(&self, part: &mut Part, text: &[u8], alone: &mut Vec<Part>) -> Result<(), Error> {
+        let doubts = self.machine.doubts(Some(self.state), part.state, text)?;
+        let unsure = self.completions.unsure(self.machine, self.vocabulary);
+        let is_unsure = |token: &u32| unsure.binary_search(token).is_ok();
+        if doubts.is_none() && !part.tokens.iter().any(is_unsure) {
+            return Ok(());
+        }
+        let mut completed = Vec::with_capacity(part.tokens.len());
+        for &token in &part.tokens {
+            let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
+            let is_doubtful = is_unsure(&token) || doubts.as_ref().is_some_and(|one| one(bytes));
+            if !is_doubtful || self.machine.is_completed(self.state, &[bytes, text].concat())? {
+                completed.push(token);
+            } else {
+                alone.extend(self.alone(token, bytes, text)?);
+            }
+        }
+        part.tokens = completed;
+        Ok(())
+    }
+
+    /// Such a token, if it is viable.
+    fn alone(&self, token: u32, bytes: &[u8], text: &[u8]) -> Result<Option<Part>, Error> {
+        let (machine, tokens) = (self.machine, vec![token]);
+        if text.len() < self.left as usize && self.has_all_bytes() {
+            for &byte in INSTEAD {
+                if machine.is_completed(self.state, &[bytes, &[byte], text].concat())? {
+                    return Ok(Some(Part { state: self.state, tokens, fits: true }));
+                }
+            }
+        }
+        let Ok(next) = machine.walk(self.state, bytes)? else { return Ok(None) };
+        let state = machine.completes_as(next)?;
+        let spelled = self.completions.spelled(machine, self.vocabulary, state)?;
+        let fits = spelled.is_some_and(|one| one.is_within(self.left));
+        Ok(Some(Part { state, tokens, fits }))
+    }
+
+    /// Whether every text can be spelled in as many tokens as it has bytes. A shortest text has no
+    /// more than any other, so it takes no more tokens than these.
+    fn has_all_bytes(&self) -> bool {
+        let trie = self.vocabulary.trie();
         let is_token = |node| !trie.tokens_at(node).is_empty();
+        let mut in_texts = (0..=0xF4).filter(|byte| !(0xC0..=0xC1).contains(byte));
         *self
+            .completions
             .has_all_bytes
-            .get_or_init(|| (0..=255).all(|byte| trie.root_child(byte).is_some_and(is_token)))
+            .get_or_init(|| in_texts.all(|byte| trie.root_child(byte).is_some_and(is_token)))
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Owes, Place};
 use super::known::{Known, Parts};
+use super::needs::Learnt;
 use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
 use crate::document::Document;
@@ -96,6 +97,7 @@ impl SchemaAutomaton {
             live: FxHashMap::default(),
             parts: Parts::default(),
             known: Known::default(),
+            learnt: Learnt::default(),
             namings: Vec::new(),
             keys: Table::default(),
             tells_names: false,

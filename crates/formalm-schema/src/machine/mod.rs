@@ -38,6 +38,7 @@ use crate::table::Table;
 use frame::{DONE, Frame, FrameId, Place};
 use known::{Known, Parts};
 use naming::Naming;
+use needs::Learnt;
 use runs::Runs;
 
 pub use automaton::SchemaAutomaton;
@@ -68,6 +69,7 @@ pub(crate) struct Grown {
     live: FxHashMap<u32, ByteSet>,
     parts: Parts,
     known: Known,
+    learnt: Learnt,
     namings: Vec<Naming>,
     keys: Table<Place>,
     /// Whether names whose text does not matter are told apart by it in keys.
@@ -91,6 +93,7 @@ impl Grown {
             + self.next.capacity() * 16
             + self.parts.bytes()
             + self.known.bytes()
+            + self.learnt.bytes()
             + self.namings.len() * 200
     }
 

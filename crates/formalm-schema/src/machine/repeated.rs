@@ -174,7 +174,7 @@ impl Grown {
 
     /// Which tokens from a state to a forgetful one a text that completes that one may not complete.
     pub(super) fn doubts(
-        &self,
+        &mut self,
         state: Option<u32>,
         forgetful: u32,
         completion: &[u8],
@@ -185,8 +185,9 @@ impl Grown {
             _ => None,
         };
         let escapes = self.core.options.escapes;
-        let (mut names, mut strings) = strings_of(completion, begins, escapes);
+        let (named, mut strings) = strings_of(completion, begins, escapes);
         let is_distinct = self.add_items(frame, &mut strings);
+        let names = self.forgotten_names(frame, named);
         if names.is_empty() && !is_distinct {
             return None;
         }
@@ -197,9 +198,40 @@ impl Grown {
         };
         let completion = completion.to_vec();
         let items = is_distinct.then_some(strings);
-        names.shrink_to_fit();
         let repeated = Repeated { escapes, begun, completion, names, items };
         Some(Box::new(move |token| repeated.is_doubtful(token)))
+    }
+
+    /// Of names that come in objects around a frame, or in it, those which may have come before: the
+    /// names that an object speaks of are never forgotten.
+    fn forgotten_names(&mut self, frame: Frame, named: Vec<(usize, Vec<u8>)>) -> Strings {
+        let mut names = Strings::default();
+        let mut all = match frame {
+            Frame::Object { .. } | Frame::Array { .. } => vec![frame],
+            _ => Vec::new(),
+        };
+        let mut below = self.around_of(frame);
+        while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
+            let around = *self.frames.get(below.0);
+            all.push(around);
+            below = match around {
+                Frame::Object { below, .. } | Frame::Array { below, .. } => below,
+                _ => break,
+            };
+        }
+        for (depth, name) in named {
+            let is_spoken_of = match all.get(depth) {
+                Some(&Frame::Object { owes, .. }) => {
+                    let known = self.mentioned(owes).0;
+                    known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
+                }
+                _ => false,
+            };
+            if !is_spoken_of {
+                names.insert(name);
+            }
+        }
+        names
     }
 
     /// The string that a place is in, if it is in one, with its text where that is recorded.
@@ -319,9 +351,13 @@ fn add_strings(
 }
 
 /// The names that a completion has in objects which are open before it, the one that it goes on
-/// with aside, and all strings in it.
-fn strings_of(text: &[u8], begins: Option<Escape>, escapes: Escapes) -> (Strings, Strings) {
-    let (mut names, mut strings) = (Strings::default(), Strings::default());
+/// with aside, each with the number of containers that were closed before; and all strings in it.
+fn strings_of(
+    text: &[u8],
+    begins: Option<Escape>,
+    escapes: Escapes,
+) -> (Vec<(usize, Vec<u8>)>, Strings) {
+    let (mut names, mut strings) = (Vec::new(), Strings::default());
     let mut open = begins.map(|escape| (Vec::new(), escape));
     let (mut depth, mut is_begun) = (0isize, begins.is_some());
     for (at, &byte) in text.iter().enumerate() {
@@ -348,7 +384,7 @@ fn strings_of(text: &[u8], begins: Option<Escape>, escapes: Escapes) -> (Strings
                     && !std::mem::take(&mut is_begun)
                 {
                     if is_name && depth <= 0 {
-                        names.insert(text.clone());
+                        names.push((depth.unsigned_abs(), text.clone()));
                     }
                     strings.insert(text);
                 }
