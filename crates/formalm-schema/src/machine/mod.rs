@@ -7,6 +7,7 @@ mod bounds;
 mod containers;
 mod derive;
 mod exponents;
+mod forgetful;
 mod forgetting;
 mod frame;
 mod gaps;
