@@ -121,7 +121,6 @@ def test_searches_are_interrupted() -> None:
     started = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        for _ in range(1000):
-            language.shortest()
+        [language.shortest() for _ in range(1000)]
     assert time.monotonic() - started < 5
     timer.join()

@@ -5,11 +5,12 @@
 //! which it may be wrong are tried one by one. Nor is a shortest text looked for where one is known
 //! whose bytes are no more than the tokens that are left.
 
+use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_automata::{Error, Machine, Resource, StateId};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Completions;
 use crate::walk;
@@ -19,6 +20,9 @@ const INSTEAD: &[u8] = b"aAb01_ ";
 
 /// Completions that others are tried with.
 const LIKELY: usize = 6;
+
+/// States that the tokens behind one may lead to: each may take a search.
+const STATES: usize = 1 << 14;
 
 /// Tokens that one text completes.
 pub(super) struct Part {
@@ -46,7 +50,16 @@ impl<M: Machine> Parts<'_, M> {
         let mut known: FxHashMap<u32, usize> = FxHashMap::default();
         let mut parts: Vec<Part> = Vec::new();
         let from = self.machine.forgetful(self.state)?;
-        let alike = |state| self.machine.forgetful(state);
+        let (told_apart, is_finite) = (RefCell::default(), self.machine.is_finite());
+        let alike = |state| {
+            let state = self.machine.forgetful(state)?;
+            let mut told_apart: RefMut<'_, FxHashSet<u32>> = told_apart.borrow_mut();
+            if told_apart.insert(state.number()) && told_apart.len() > STATES && !is_finite {
+                let (needed, allowed) = (told_apart.len() as u64, STATES as u64);
+                return Err(Error::Limit { resource: Resource::States, needed, allowed });
+            }
+            Ok(state)
+        };
         walk::tokens(self.machine, self.vocabulary.trie(), from, alike, |next, tokens| {
             let at = *known.entry(next.number()).or_insert(parts.len());
             if at == parts.len() {
@@ -54,7 +67,7 @@ impl<M: Machine> Parts<'_, M> {
             }
             parts[at].tokens.extend_from_slice(tokens);
         })?;
-        if self.machine.is_finite() {
+        if is_finite {
             return Ok(parts);
         }
         let mut alone = Vec::new();
