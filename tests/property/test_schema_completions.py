@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formalm import Constraint, JsonSchema, LimitError, Vocabulary
+from formalm import CallFormat, Constraint, JsonSchema, LimitError, ToolCalls, Vocabulary
 from formalm.drivers.finish import Finish
 
 sys.path.append(str(Path(__file__).parent))
@@ -217,6 +217,18 @@ def test_names_and_items_take_no_search_each(schema: Any) -> None:
             break
         matcher.advance(random.choice(allowed))
     assert language.automaton().state_count - before < 6_000
+
+
+def test_names_within_calls_take_no_search_each() -> None:
+    """The same where the schema is a part of another language."""
+    calls = CallFormat('{"name":"{name}","arguments":{arguments}}', begin="<call>", end="</call>")
+    language = ToolCalls({"look": JsonSchema(TOLD_APART[0], order="any")}, calls, minimum=1)
+    constraint = Constraint(language, LARGE)
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b'<call>{"name":"look","arguments":{"ab')
+    mask = np.array(matcher.mask())
+    Finish(constraint).restrict(matcher, mask, 400)
+    assert mask[256 + len(TEXTS) :].all()
 
 
 def test_what_each_token_completes_differently_is_refused() -> None:
