@@ -46,7 +46,8 @@ class Constraint:
         Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
         never allowed.
     memory_limit_bytes
-        Most memory for masks; None takes the core's default.
+        Most memory for masks that are kept; None takes the core's default. Beyond it masks are
+        forgotten and computed again: a small limit costs time, and nothing fails.
     state_limit
         Most states of the language's automaton; None takes the core's default.
 
@@ -57,7 +58,7 @@ class Constraint:
         special token in it as text; if it has a :class:`~formalm.SpecialToken` in it, beside the
         byte that tells these.
     LimitError
-        If a limit is too small.
+        If ``state_limit`` is too small.
     VocabularyError
         If the language has a special token in it that the vocabulary has not, or that ends texts;
         if tokens are to be canonical and the tokenizer is not one whose canonical tokens are known

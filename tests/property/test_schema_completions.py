@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formalm import Constraint, JsonSchema, LimitError, Vocabulary
+from formalm import CallFormat, Constraint, JsonSchema, LimitError, ToolCalls, Vocabulary
 from formalm.drivers.finish import Finish
 
 sys.path.append(str(Path(__file__).parent))
@@ -186,3 +186,58 @@ def test_names_and_counts_do_not_make_states_without_end(schema: Any) -> None:
         Finish(constraint).restrict(matcher, mask, 400)
         matcher.advance(int(np.flatnonzero(mask)[(step * 7919) % int(mask.sum())]))
     assert language.automaton().state_count - before < 60_000
+
+
+TOLD_APART: list[Any] = [
+    {"type": "object", "patternProperties": {"^x-": {"type": "string"}, "^[a-z]+$": {}}},
+    {"type": "object", "patternProperties": {"^[a-z]{3}$": {}}, "minProperties": 3},
+    {"type": "object", "propertyNames": {"pattern": "^[a-z0-9]*$"}, "required": ["abc"]},
+    {"type": "array", "uniqueItems": True, "items": {"type": "string"}, "minItems": 2},
+    {"type": "array", "uniqueItems": True, "items": {"type": "object"}},
+]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WORDS = [f"{one}{two}{three}" for one in LETTERS for two in LETTERS for three in LETTERS]
+LARGE = Vocabulary.from_tokens(
+    [bytes([byte]) for byte in range(256)] + [one.encode() for one in TEXTS + WORDS]
+)
+
+
+@pytest.mark.parametrize("schema", TOLD_APART, ids=json.dumps)
+def test_names_and_items_take_no_search_each(schema: Any) -> None:
+    """Seventeen thousand tokens within a name or an item lead to a few states."""
+    language = JsonSchema(schema, order="any")
+    constraint = Constraint(language, LARGE)
+    matcher, random = constraint.matcher(), Random(5)
+    before = language.automaton().state_count
+    for _ in range(30):
+        mask = np.array(matcher.mask())
+        Finish(constraint).restrict(matcher, mask, 400)
+        allowed = np.flatnonzero(mask).tolist()
+        if not allowed:
+            break
+        matcher.advance(random.choice(allowed))
+    assert language.automaton().state_count - before < 6_000
+
+
+def test_names_within_calls_take_no_search_each() -> None:
+    """The same where the schema is a part of another language."""
+    calls = CallFormat('{"name":"{name}","arguments":{arguments}}', begin="<call>", end="</call>")
+    language = ToolCalls({"look": JsonSchema(TOLD_APART[0], order="any")}, calls, minimum=1)
+    constraint = Constraint(language, LARGE)
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b'<call>{"name":"look","arguments":{"ab')
+    mask = np.array(matcher.mask())
+    Finish(constraint).restrict(matcher, mask, 400)
+    assert mask[256 + len(TEXTS) :].all()
+
+
+def test_what_each_token_completes_differently_is_refused() -> None:
+    """That some item is there twice is no mere ban: each text of an item has its own completion."""
+    language = JsonSchema({"type": "array", "not": {"uniqueItems": True}}, approximate=True)
+    constraint = Constraint(language, LARGE)
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b'["')
+    with pytest.raises(LimitError) as raised:
+        Finish(constraint).restrict(matcher, np.array(matcher.mask()), 400)
+    assert raised.value.what == "states"
+    assert "max_tokens" in str(raised.value)

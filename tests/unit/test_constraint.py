@@ -215,6 +215,24 @@ def test_refused() -> None:
         Constraint(NUMBER, [b"a"])
 
 
+@pytest.mark.parametrize("least", [1, 40])
+def test_masks_that_are_not_kept_are_the_same(least: int) -> None:
+    kept, forgotten = (
+        Constraint(NUMBER, VOCABULARY, memory_limit_bytes=limit) for limit in (None, least)
+    )
+    one, other = kept.matcher(), forgotten.matcher()
+    for token in (2, 0, 2):
+        for _ in range(2):
+            assert one.mask().tolist() == other.mask().tolist()
+        allowed = one.allowed_token_ids().tolist()
+        if not allowed:
+            break
+        one.advance(allowed[token % len(allowed)])
+        other.advance(allowed[token % len(allowed)])
+    assert forgotten.mask_count <= kept.mask_count
+    assert least > 1 or forgotten.mask_count == 0
+
+
 def test_shared_between_threads() -> None:
     constraint = Constraint(Regex("(a|1|[.]2?)*"), VOCABULARY)
     failures = []

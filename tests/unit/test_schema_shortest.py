@@ -1,5 +1,10 @@
 """Short completions of schemas: found where much is owed, and nothing is used up by looking."""
 
+import os
+import signal
+import threading
+import time
+
 import pytest
 
 from formalm import CallFormat, JsonSchema, LimitError, ToolCalls, generate
@@ -105,3 +110,17 @@ def test_generations_are_finished_where_objects_are_open(language) -> None:
 def test_escapes_that_are_begun_are_gone_on_with(schema, begun, written, order) -> None:
     found = JsonSchema(schema, order=order, escapes="ascii").shortest(begun)
     assert found.decode() == written
+
+
+def test_searches_are_interrupted() -> None:
+    """A signal is raised while the search goes on, not behind it."""
+    schema = {"type": "object", "minProperties": 600}
+    language = JsonSchema(schema, order="any")
+    language.automaton()
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    started = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        [language.shortest() for _ in range(1000)]
+    assert time.monotonic() - started < 5
+    timer.join()

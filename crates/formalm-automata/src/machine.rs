@@ -131,6 +131,43 @@ pub trait Machine: Debug + Send + Sync {
         false
     }
 
+    /// A state that also forgets what was read where that does nothing but forbid something to come
+    /// again, such as a name: all that completes the state completes it too. It serves in place of
+    /// the state as that of [`Machine::completes_as`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
+        self.completes_as(state)
+    }
+
+    /// Which tokens from a state to a forgetful one may not be completed by a text that completes
+    /// that one; none if all are. A state that is not given is that of a part of which nothing is
+    /// read yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn doubts(
+        &self,
+        _state: Option<StateId>,
+        _forgetful: StateId,
+        _text: &[u8],
+    ) -> Result<Option<Doubts>, Error> {
+        Ok(None)
+    }
+
+    /// Whether a text completes a state; what is met on the way is kept where that is of use to
+    /// others alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        Ok(self.walk(state, text)?.is_ok_and(|end| self.is_accepting(end)))
+    }
+
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
@@ -167,6 +204,9 @@ pub trait Machine: Debug + Send + Sync {
         Ok(Ok(state))
     }
 }
+
+/// Tells of a token whether there is a doubt, see [`Machine::doubts`].
+pub type Doubts = Box<dyn Fn(&[u8]) -> bool + Send>;
 
 /// A machine to look ahead with, and the state to begin at.
 pub type Aside = (Arc<dyn Machine>, StateId);

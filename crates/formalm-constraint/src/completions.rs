@@ -4,12 +4,15 @@
 //! the shortest text, spelled in the fewest tokens, is a completion that is known at once, and texts
 //! that are longer and take fewer tokens are looked for where that takes little.
 
+mod parts;
+
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use formalm_automata::{Error, Machine, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::parts::{Part, Parts};
 use crate::mask::{Words, patch};
 use crate::walk;
 
@@ -27,13 +30,28 @@ const NODES: usize = 100_000;
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
     successors: Mutex<FxHashMap<u32, Successors>>,
-    /// Per state: the tokens of its shortest text; `None` if none spell it.
-    spelled: Mutex<FxHashMap<u32, Option<u32>>>,
+    /// Per state: its shortest text; `None` where finding it exceeds a limit.
+    spelled: Mutex<FxHashMap<u32, Option<Spelled>>>,
     /// Per state of a machine without a stack: tokens of its shortest completion if `Ok`, or more
     /// than so many if `Err`.
     costs: Mutex<FxHashMap<u32, Result<u32, u32>>>,
     /// Tokens that are read from the state itself.
     unsure: OnceLock<Vec<u32>>,
+    has_all_bytes: OnceLock<bool>,
+}
+
+/// A shortest text.
+#[derive(Clone, Debug)]
+struct Spelled {
+    text: Arc<[u8]>,
+    /// The fewest tokens that spell it; `None` if none do.
+    count: Option<u32>,
+}
+
+impl Spelled {
+    fn is_within(&self, tokens: u32) -> bool {
+        self.count.is_some_and(|count| count <= tokens)
+    }
 }
 
 /// What a search along tokens found.
@@ -74,7 +92,7 @@ impl Completions {
         limit: u32,
     ) -> Result<bool, Error> {
         let state = machine.completes_as(state)?;
-        if self.spelled(machine, vocabulary, state)?.is_some_and(|count| count <= limit) {
+        if self.spelled(machine, vocabulary, state)?.is_some_and(|one| one.is_within(limit)) {
             return Ok(true);
         }
         self.reaches(machine, vocabulary, state, limit, NODES)
@@ -90,43 +108,76 @@ impl Completions {
         budget: u32,
         words: &mut Words,
     ) -> Result<(), Error> {
-        let mut within: FxHashMap<u32, bool> = FxHashMap::default();
-        let left = budget.saturating_sub(1);
-        let mut open = Vec::new();
-        for &(next, _) in &*self.successors(machine, vocabulary, state)? {
-            let spelled = self.spelled(machine, vocabulary, next)?;
-            let fits = budget > 0 && spelled.is_some_and(|count| count <= left);
-            if within.insert(next.number(), fits).is_none() && !fits && budget > 0 {
-                open.push(next);
-            }
+        let Some(left) = budget.checked_sub(1) else {
+            let ends = vocabulary.end_token_ids().iter().copied();
+            let ends: Vec<u32> = ends.filter(|&end| is_allowed(words, end)).collect();
+            words.fill(0);
+            patch(words, &ends, &[]);
+            return Ok(());
+        };
+        let likely = Vec::new();
+        let parts = Parts { completions: self, machine, vocabulary, state, left, likely };
+        let mut parts = parts.find()?;
+        self.look_further(machine, vocabulary, (state, left), &mut parts)?;
+        for part in parts.iter().filter(|part| !part.fits) {
+            patch(words, &[], &part.tokens);
         }
-        // Texts that are not the shortest are looked at where that is soon done.
-        let share = NODES / open.len().max(1);
-        if share >= vocabulary.trie().nodes().len() || machine.is_finite() {
-            for next in open {
-                let fits = self.reaches(machine, vocabulary, next, left, share)?;
-                within.insert(next.number(), fits);
-            }
-        }
-        if budget > 0 && !within.values().any(|&fits| fits) {
+        let mut fitting = parts.iter().filter(|part| part.fits).flat_map(|part| &part.tokens);
+        if !fitting.any(|&token| is_allowed(words, token)) {
             // A longer text was found before, or there is none.
             let here = machine.completes_as(state)?;
             if let Found::Path(path) = self.search(machine, vocabulary, here, budget, NODES)?
                 && let Some(&first) = path.first()
-                && let Ok(next) =
-                    machine.walk(here, vocabulary.token_bytes(first).unwrap_or_default())?
             {
-                within.insert(machine.completes_as(next)?.number(), true);
+                patch(words, &[first], &[]);
             }
         }
-        if within.values().all(|&fits| fits) {
+        Ok(())
+    }
+
+    /// Looks at texts that are not the shortest, where that is soon done.
+    fn look_further(
+        &self,
+        machine: &impl Machine,
+        vocabulary: &Vocabulary,
+        (state, left): (StateId, u32),
+        parts: &mut Vec<Part>,
+    ) -> Result<(), Error> {
+        let most = NODES / vocabulary.trie().nodes().len().max(1);
+        let open = parts.iter().filter(|part| !part.fits).count();
+        if machine.is_finite() {
+            for part in parts {
+                part.fits = self.reaches(machine, vocabulary, part.state, left, NODES)?;
+            }
             return Ok(());
         }
-        self.each(machine, vocabulary, state, |next, tokens| {
-            if within.get(&next.number()) != Some(&true) {
-                patch(words, &[], tokens);
+        if open == 0 || open > most {
+            return Ok(());
+        }
+        // These searches tell apart all that differs.
+        let mut all: Vec<Part> = Vec::new();
+        let mut known: FxHashMap<u32, usize> = FxHashMap::default();
+        for &token in parts.iter().filter(|part| !part.fits).flat_map(|part| &part.tokens) {
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let Ok(next) = machine.walk(state, bytes)? else { continue };
+            let next = machine.completes_as(next)?;
+            let at = *known.entry(next.number()).or_insert(all.len());
+            if at == all.len() {
+                all.push(Part { state: next, tokens: Vec::new(), fits: false });
             }
-        })
+            all[at].tokens.push(token);
+            if all.len() > most {
+                return Ok(());
+            }
+        }
+        let share = NODES / all.len().max(1);
+        for part in &mut all {
+            part.fits = self.reaches(machine, vocabulary, part.state, left, share)?;
+        }
+        // Tokens that are not viable are in no mask.
+        parts.retain(|part| part.fits);
+        parts.append(&mut all);
+        Ok(())
     }
 
     /// Whether a search finds a completion of at most `limit` tokens. What it costs is remembered
@@ -193,27 +244,36 @@ impl Completions {
         }
     }
 
-    /// In how few tokens the shortest text is spelled, where that is to be known before any search.
+    /// The shortest text, where that is to be known before any search.
     fn spelled(
         &self,
         machine: &impl Machine,
         vocabulary: &Vocabulary,
         state: StateId,
-    ) -> Result<Option<u32>, Error> {
+    ) -> Result<Option<Spelled>, Error> {
         if machine.is_finite() {
             return Ok(None);
         }
-        let kept = || self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&known) = kept().get(&state.number()) {
+        if let Some(known) = self.known(state) {
             return Ok(known);
         }
-        let count = match machine.shortest(state) {
-            Ok(text) => fewest(vocabulary.trie(), &text).map(|path| path.len() as u32),
+        let spelled = match machine.shortest(state) {
+            Ok(text) => {
+                let count = fewest(vocabulary.trie(), &text).map(|path| path.len() as u32);
+                Some(Spelled { text: text.into(), count })
+            }
             Err(Error::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        keep(&mut kept(), 64 * KEPT, state, count);
-        Ok(count)
+        let mut kept = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        keep(&mut kept, 4 * KEPT, state, spelled.clone());
+        Ok(spelled)
+    }
+
+    /// The shortest text, if it was asked for before.
+    fn known(&self, state: StateId) -> Option<Option<Spelled>> {
+        let kept = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&state.number()).cloned()
     }
 
     fn successors(
@@ -247,22 +307,35 @@ impl Completions {
         mut emit: impl FnMut(StateId, &[u32]),
     ) -> Result<(), Error> {
         let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
-        let unsure = self.unsure.get_or_init(|| {
-            let all = vocabulary.trie().order().iter().copied();
-            all.filter(|&token| machine.is_unsure(bytes(token))).collect()
-        });
-        walk::tokens(machine, vocabulary.trie(), state, |next, tokens| {
-            if unsure.is_empty() || !machine.is_unsure(bytes(tokens[0])) {
-                emit(next, tokens);
+        let unsure = self.unsure(machine, vocabulary);
+        let alike = |state| machine.completes_as(state);
+        walk::tokens(machine, vocabulary.trie(), state, alike, |next, tokens| {
+            for tokens in tokens.split(|token| unsure.binary_search(token).is_ok()) {
+                if !tokens.is_empty() {
+                    emit(next, tokens);
+                }
             }
         })?;
         for &token in unsure {
             if let Ok(next) = machine.walk(state, bytes(token))? {
-                emit(machine.completes_as(next)?, &[token]);
+                emit(alike(next)?, &[token]);
             }
         }
         Ok(())
     }
+
+    /// Tokens that have to be read from a state itself, sorted.
+    fn unsure(&self, machine: &impl Machine, vocabulary: &Vocabulary) -> &[u32] {
+        self.unsure.get_or_init(|| {
+            let all = 0..vocabulary.len() as u32;
+            let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
+            all.filter(|&token| machine.is_unsure(bytes(token))).collect()
+        })
+    }
+}
+
+fn is_allowed(words: &Words, token: u32) -> bool {
+    words.get(token as usize >> 5).is_some_and(|word| word >> (token & 31) & 1 == 1)
 }
 
 /// Remembers something of a state; of so many, all are forgotten.

@@ -26,7 +26,7 @@ impl<K: Keys> Constraint<K> {
         let hint = "search() and mass() need no automaton";
         exact_only(machine, "all token sequences of members", hint)?;
         let successors = |state, row: &mut Vec<_>| {
-            walk::tokens(machine, self.vocabulary().trie(), state, |next, tokens| {
+            walk::tokens(machine, self.vocabulary().trie(), state, Ok, |next, tokens| {
                 row.extend(tokens.iter().map(|&token| (token, next)));
             })
         };

@@ -346,26 +346,47 @@ pub(crate) fn difference<K: Steps>(
     Ok(())
 }
 
-/// Hands out the viable tokens of every node of the trie, with the state they lead to.
+/// Hands out the viable tokens of every node of the trie, with the state they lead to; of states
+/// that are `alike` one is gone on from.
 pub(crate) fn tokens(
     machine: &impl Machine,
     trie: &Trie,
     state: StateId,
+    alike: impl Fn(StateId) -> Result<StateId, Error>,
     mut emit: impl FnMut(StateId, &[u32]),
 ) -> Result<(), Error> {
+    let step = |state, byte| machine.step(state, byte)?.map(&alike).transpose();
+    let mut stays: FxHashMap<u32, u128> = FxHashMap::default();
     let nodes = trie.nodes();
     let mut stack = vec![state];
     let mut at = 0;
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
         let depth = here.depth();
-        let Some(next) = machine.step(stack[depth - 1], here.byte())? else {
+        let before = stack[depth - 1];
+        let Some(next) = step(before, here.byte())? else {
             at = here.end();
             continue;
         };
-        let next = machine.completes_as(next)?;
         if here.word().is_some() {
             emit(next, trie.tokens_at(at));
+        }
+        if next == before && here.end() > at + 1 {
+            let stays = match stays.get(&next.number()) {
+                Some(&known) => known,
+                None => {
+                    let mut found = 0;
+                    for byte in 0..128 {
+                        found |= u128::from(step(next, byte)? == Some(next)) << byte;
+                    }
+                    *stays.entry(next.number()).or_insert(found)
+                }
+            };
+            if trie.signature(at).is_within(stays, false) {
+                emit(next, trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
         }
         stack.truncate(depth);
         stack.push(next);

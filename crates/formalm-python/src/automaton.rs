@@ -16,7 +16,7 @@ use crate::grammar::{Grammar, placed};
 use crate::language::Expression;
 use crate::machine::AnyMachine;
 use crate::parser::Parser;
-use crate::patient::patient;
+use crate::patient::{aside, patient};
 use crate::schema::{JsonSchema, Remark, remarks};
 
 /// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
@@ -318,11 +318,15 @@ impl Automaton {
         prefix: Option<&[u8]>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let prefix = prefix.unwrap_or_default();
-        let found = patient(py, |poll| match walked(&self.machine, prefix, poll)? {
-            Ok(state) => self.machine.shortest(state).map(Some),
-            Err(_) => Ok(None),
-        })?;
-        Ok(found.map(|rest| PyBytes::new(py, &[prefix, &rest].concat())))
+        let read = patient(py, |poll| walked(&self.machine, prefix, poll))?;
+        let Ok(state) = read else { return Ok(None) };
+        let machine = Arc::clone(&self.machine);
+        let rest = match machine.is_exact() {
+            true => aside(py, move || machine.shortest(state))?,
+            // A parser is asked in the thread that asks.
+            false => patient(py, |_| machine.shortest(state))?,
+        };
+        Ok(Some(PyBytes::new(py, &[prefix, &rest].concat())))
     }
 
     /// A member drawn at random: bytes at random at first, then the shortest way to an end.

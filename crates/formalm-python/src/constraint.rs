@@ -12,6 +12,7 @@ use crate::encoder::Encoder;
 use crate::errors;
 use crate::machine::AnyKeys;
 use crate::matcher::{Cursor, Matcher};
+use crate::patient::aside;
 use crate::vocabulary::Vocabulary;
 
 /// Memory for stored masks, unless the user says otherwise.
@@ -134,9 +135,9 @@ impl Constraint {
         if cursor.has_ended() {
             return Ok(Some(Vec::new()));
         }
-        let position = cursor.position();
-        let found = py.detach(|| self.inner.shortest_tokens(position, limit));
-        found.map_err(|error| errors::failure(py, &error, None))
+        let (inner, position) = (Arc::clone(&self.inner), cursor.position());
+        drop(cursor);
+        aside(py, move || inner.shortest_tokens(position, limit))
     }
 
     fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
@@ -144,9 +145,9 @@ impl Constraint {
         if cursor.has_ended() {
             return Ok(true);
         }
-        let position = cursor.position();
-        let found = py.detach(|| self.inner.completes_within(position, limit));
-        found.map_err(|error| errors::failure(py, &error, None))
+        let (inner, position) = (Arc::clone(&self.inner), cursor.position());
+        drop(cursor);
+        aside(py, move || inner.completes_within(position, limit))
     }
 
     fn completion_mask<'py>(
@@ -158,9 +159,12 @@ impl Constraint {
         let cursor = self.cursor(py, matcher)?;
         let mut words = vec![0; self.width.div_ceil(32)];
         if !cursor.has_ended() {
-            let position = cursor.position();
-            let filled = py.detach(|| self.inner.fill_within(position, budget, &mut words));
-            filled.map_err(|error| errors::failure(py, &error, None))?;
+            let (inner, position) = (Arc::clone(&self.inner), cursor.position());
+            drop(cursor);
+            words = aside(py, move || {
+                inner.fill_within(position, budget, &mut words)?;
+                Ok(words)
+            })?;
         }
         let bits = (0..self.width).map(|id| words[id >> 5] >> (id & 31) & 1 != 0);
         Ok(PyArray1::from_iter(py, bits))

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Aside, Automaton, ByteSet, Composed, EndPurpose, Error, Filtered, Front, KeyId, Keys, Machine,
-    Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
+    Aside, Automaton, ByteSet, Composed, Doubts, EndPurpose, Error, Filtered, Front, KeyId, Keys,
+    Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
 };
 use formalm_constraint::ComposedKeys;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
@@ -137,6 +137,23 @@ impl Machine for AnyMachine {
 
     fn is_unsure(&self, token: &[u8]) -> bool {
         on_any!(self, one => one.is_unsure(token))
+    }
+
+    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.forgetful(state))
+    }
+
+    fn doubts(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<Doubts>, Error> {
+        on_any!(self, one => one.doubts(state, forgetful, text))
+    }
+
+    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        on_any!(self, one => one.is_completed(state, text))
     }
 
     fn memory_bytes(&self) -> usize {

@@ -1,5 +1,8 @@
 //! Long work without the interpreter lock that Ctrl-C can stop.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
 use formalm_automata::Error;
 use formalm_automata::explicit::Poll;
 use pyo3::prelude::*;
@@ -23,5 +26,37 @@ pub(crate) fn patient<T: Send>(
     match (done, raised) {
         (_, Some(error)) => Err(error),
         (done, None) => done.map_err(|error| errors::failure(py, &error, None)),
+    }
+}
+
+/// How often signals are looked at while work is done aside.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Room for the stack of a thread, as the first thread of a process mostly has.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Does `work` that cannot poll, since it holds locks, in a thread of its own. Meanwhile pending
+/// signals are handled, and what a handler raises is raised at once; the work is then nobody's, and
+/// ends at its limits.
+pub(crate) fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut receiver) = channel();
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+        // Nobody waits for it after an interrupt.
+        let _ = sender.send(work());
+    });
+    let thread = thread.map_err(|error| PyErr::from(std::io::Error::from(error.kind())))?;
+    loop {
+        let waiting = &mut receiver;
+        match py.detach(move || waiting.recv_timeout(PAUSE)) {
+            Ok(done) => return done.map_err(|error| errors::failure(py, &error, None)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => match py.detach(|| thread.join()) {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(()) => return Err(errors::failure(py, &Error::Interrupted, None)),
+            },
+        }
     }
 }

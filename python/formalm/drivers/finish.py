@@ -46,5 +46,15 @@ class Finish:
         raise LimitError("tokens", len(shortest), budget, hint=hint)
 
     def restrict(self, matcher: Matcher, mask: npt.NDArray[np.bool_], budget: int) -> None:
-        """Clear what would leave no member within ``budget`` tokens, the next one among them."""
-        mask &= self._core.completion_mask(matcher.core, budget)
+        """Clear what would leave no member within ``budget`` tokens, the next one among them.
+
+        Raises
+        ------
+        LimitError
+            If the tokens lead to too many texts that are all completed differently.
+        """
+        try:
+            mask &= self._core.completion_mask(matcher.core, budget)
+        except LimitError as error:
+            hint = "texts here are all completed differently: raise max_tokens, drop finish=True"
+            raise LimitError(error.what, error.needed, error.allowed, hint=hint) from None

@@ -11,7 +11,7 @@ use super::states::{Item, States, live, shortest, way_of};
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
-use crate::machine::{Machine, alike};
+use crate::machine::{Doubts, Machine, alike};
 
 /// In place of a letter: nothing was read yet.
 const BEGINNING: u32 = u32::MAX;
@@ -101,6 +101,24 @@ impl<M: Machine> Composed<M> {
         let mut items = Vec::new();
         self.enter(&self.letters[letter as usize].follows, &mut items);
         self.state_within(&items)
+    }
+
+    /// The state with another one of each letter.
+    fn each_letter(
+        &self,
+        state: StateId,
+        another: impl Fn(&M, StateId) -> Result<StateId, Error>,
+    ) -> Result<StateId, Error> {
+        let items = self.lock().items(state.number());
+        let mut others = Vec::with_capacity(items.len());
+        for &(at, state) in items.iter() {
+            let letter = self.letters.get(at as usize);
+            others.push((at, letter.map_or(Ok(state), |one| another(&one.machine, state))?));
+        }
+        if others == items[..] {
+            return Ok(state);
+        }
+        self.lock().number(others).map(StateId::from_number)
     }
 
     fn lock(&self) -> MutexGuard<'_, States> {
@@ -231,16 +249,30 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
-        let items = self.lock().items(state.number());
-        let mut alike = Vec::with_capacity(items.len());
-        for &(at, state) in items.iter() {
-            let letter = self.letters.get(at as usize);
-            alike.push((at, letter.map_or(Ok(state), |one| one.machine.completes_as(state))?));
+        self.each_letter(state, |one, state| one.completes_as(state))
+    }
+
+    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
+        self.each_letter(state, |one, state| one.forgetful(state))
+    }
+
+    fn doubts(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<Doubts>, Error> {
+        let before = state.map_or(Vec::new(), |state| self.items(state));
+        let mut all = Vec::new();
+        for (at, forgetful) in self.items(forgetful) {
+            let mut same = before.iter().filter(|one| one.0 == at).map(|one| one.1);
+            let state = same.next().filter(|_| same.next().is_none());
+            all.extend(self.letters[at as usize].machine.doubts(state, forgetful, text)?);
         }
-        if alike == items[..] {
-            return Ok(state);
+        if all.is_empty() {
+            return Ok(None);
         }
-        self.lock().number(alike).map(StateId::from_number)
+        Ok(Some(Box::new(move |token| all.iter().any(|doubts| doubts(token)))))
     }
 
     fn is_unsure(&self, token: &[u8]) -> bool {

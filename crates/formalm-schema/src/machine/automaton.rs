@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use formalm_automata::{ByteSet, Chunks, Error, Machine, StateId};
+use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Owes, Place};
 use super::known::{Known, Parts};
+use super::needs::Learnt;
 use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
 use crate::document::Document;
@@ -96,6 +97,7 @@ impl SchemaAutomaton {
             live: FxHashMap::default(),
             parts: Parts::default(),
             known: Known::default(),
+            learnt: Learnt::default(),
             namings: Vec::new(),
             keys: Table::default(),
             tells_names: false,
@@ -227,11 +229,27 @@ impl Machine for SchemaAutomaton {
         self.lock().completes_as(state.number()).map(StateId::from_number)
     }
 
-    /// Tokens that go on in a name behind another one, which may be the same.
+    /// Tokens that begin a name behind another one, which may become the same.
     fn is_unsure(&self, token: &[u8]) -> bool {
-        let mut rest =
-            token.iter().skip_while(|&&byte| byte != b',').skip_while(|&&byte| byte != b'"');
-        rest.next().is_some() && rest.next().is_some()
+        let comma = token.iter().position(|&byte| byte == b',');
+        comma.is_some_and(|at| token[at..].contains(&b'"'))
+    }
+
+    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(StateId::from_number(self.lock().forgetful(state.number())))
+    }
+
+    fn doubts(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<Doubts>, Error> {
+        Ok(self.lock().doubts(state.map(StateId::number), forgetful.number(), text))
+    }
+
+    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        self.lock().is_completed(state.number(), text)
     }
 
     fn memory_bytes(&self) -> usize {

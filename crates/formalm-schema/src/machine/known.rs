@@ -145,6 +145,8 @@ pub(super) struct Known {
     pub(super) common: Map<OwesId, Option<u8>>,
     /// An array of which nothing is asked, around values that are read by themselves.
     pub(super) around: Option<FrameId>,
+    /// What completes a text behind a value, by what is around it.
+    pub(super) behind: Map<FrameId, Box<[u8]>>,
     /// Bytes that go on alike from a place.
     pub(super) ways: Map<Place, Arc<[ByteSet]>>,
 }
@@ -152,6 +154,7 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn bytes(&self) -> usize {
         let heap = 300 * self.numbers.len() + 48 * self.alike.len() + 100 * self.ways.len();
+        let heap = heap + self.behind.memory_bytes() + 100 * self.behind.len();
         heap + self.opened.memory_bytes()
             + self.members.memory_bytes()
             + self.items.memory_bytes()

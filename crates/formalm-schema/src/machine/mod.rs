@@ -7,6 +7,7 @@ mod bounds;
 mod containers;
 mod derive;
 mod exponents;
+mod forgetful;
 mod forgetting;
 mod frame;
 mod gaps;
@@ -22,6 +23,7 @@ mod needs;
 mod number_needs;
 mod numbers;
 mod owed;
+mod repeated;
 mod runs;
 mod scalars;
 mod shortcuts;
@@ -38,6 +40,7 @@ use crate::table::Table;
 use frame::{DONE, Frame, FrameId, Place};
 use known::{Known, Parts};
 use naming::Naming;
+use needs::Learnt;
 use runs::Runs;
 
 pub use automaton::SchemaAutomaton;
@@ -68,6 +71,7 @@ pub(crate) struct Grown {
     live: FxHashMap<u32, ByteSet>,
     parts: Parts,
     known: Known,
+    learnt: Learnt,
     namings: Vec<Naming>,
     keys: Table<Place>,
     /// Whether names whose text does not matter are told apart by it in keys.
@@ -91,6 +95,7 @@ impl Grown {
             + self.next.capacity() * 16
             + self.parts.bytes()
             + self.known.bytes()
+            + self.learnt.bytes()
             + self.namings.len() * 200
     }
 

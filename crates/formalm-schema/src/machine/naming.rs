@@ -95,7 +95,7 @@ impl Grown {
     }
 
     /// Names that the formulas of an object speak of, and what tells apart the others.
-    fn mentioned(&mut self, owes: OwesId) -> (Vec<NameId>, Vec<F>) {
+    pub(super) fn mentioned(&mut self, owes: OwesId) -> (Vec<NameId>, Vec<F>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         let owed = self.parts.owes.get(owes.0);
         let atoms: Vec<Atom> = owed.formulas.iter().flat_map(|&id| self.core.atoms(id)).collect();

@@ -13,10 +13,9 @@ use super::{Grown, UNRECORDED};
 use crate::core::TextId;
 use crate::formula::F;
 
-/// What a search for one completion has learnt.
-pub(super) struct Search {
-    pub(super) steps: u64,
-    pub(super) limit: u64,
+/// What searches for completions have learnt.
+#[derive(Debug, Default)]
+pub(super) struct Learnt {
     /// By its machine's state what a text needs.
     pub(super) texts: FxHashMap<(TextId, u32), Rest>,
     /// Bytes that more members and items need at least.
@@ -25,11 +24,31 @@ pub(super) struct Search {
     pub(super) numbers: FxHashMap<(OwesId, DigitsId), Child>,
 }
 
+impl Learnt {
+    /// Forgets everything if it is much.
+    pub(super) fn limit(&mut self) {
+        if self.texts.len() + self.rests.len() + self.numbers.len() > LEARNT {
+            *self = Learnt::default();
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let (texts, rests, numbers) =
+            (self.texts.capacity(), self.rests.capacity(), self.numbers.capacity());
+        80 * texts + 16 * rests + 64 * numbers
+    }
+}
+
+/// A search for one completion.
+pub(super) struct Search {
+    pub(super) steps: u64,
+    pub(super) limit: u64,
+}
+
 impl Search {
     /// A search that takes at most so many steps.
     pub(super) fn new(limit: u64) -> Search {
-        let (texts, rests) = (FxHashMap::default(), FxHashMap::default());
-        Search { steps: 0, limit, texts, rests, numbers: FxHashMap::default() }
+        Search { steps: 0, limit }
     }
 
     pub(super) fn step(&mut self) -> Result<(), Error> {
@@ -41,6 +60,9 @@ impl Search {
         Ok(())
     }
 }
+
+/// Answers that are kept.
+const LEARNT: usize = 1 << 16;
 
 impl Grown {
     /// Bytes that every continuation has at least; within a text of which nothing is asked that may
@@ -55,7 +77,7 @@ impl Grown {
             Frame::Text { language, state, asked: NOT_ASKED, .. },
             Some((Frame::Text { .. }, least)),
         ) = (frame, before)
-            && !search.texts.contains_key(&(language, state.number()))
+            && !self.learnt.texts.contains_key(&(language, state.number()))
         {
             return Ok(least.saturating_sub(1));
         }
@@ -96,15 +118,15 @@ impl Grown {
             }
             Frame::Word { rest, below, .. } => (rest.len(), Vec::new(), below),
             Frame::Number { owes, digits, below } => {
-                return Ok(Some((self.number_needs(owes, digits, search)?, below)));
+                return Ok(Some((self.number_needs(owes, digits)?, below)));
             }
             Frame::Text { language, state, asked, escape, below } => {
+                let asked = self.parts.asked.get(asked.0).clone();
                 let mut of = |(language, state)| -> Result<usize, Error> {
                     let rest = self.rest_of_text(language, state, search)?;
                     Ok(rest.len() + 1)
                 };
                 let must = of((language, state))?;
-                let asked = self.parts.asked.get(asked.0).clone();
                 let mut truths = Vec::with_capacity(asked.len());
                 for one in &asked.machines {
                     truths.push(one.map_or(Ok(NEVER), &mut of)?);

@@ -5,20 +5,14 @@ use num_bigint::BigInt;
 
 use super::Grown;
 use super::frame::{Digits, DigitsId, OwesId, Part};
-use super::needs::Search;
 use super::owed::{Child, NEVER};
 use crate::core::Core;
 use crate::formula::{Atom, F, Form, TRUE};
 
 impl Grown {
     /// What a number needs that was begun.
-    pub(super) fn number_needs(
-        &mut self,
-        owes: OwesId,
-        digits: DigitsId,
-        search: &mut Search,
-    ) -> Result<Child, Error> {
-        if let Some(known) = search.numbers.get(&(owes, digits)) {
+    pub(super) fn number_needs(&mut self, owes: OwesId, digits: DigitsId) -> Result<Child, Error> {
+        if let Some(known) = self.learnt.numbers.get(&(owes, digits)) {
             return Ok(known.clone());
         }
         let formulas = self.parts.owes.get(owes.0).formulas.clone();
@@ -36,7 +30,7 @@ impl Grown {
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = Child { must, truths: least.collect::<Result<Vec<_>, Error>>()? };
-        search.numbers.insert((owes, digits), found.clone());
+        self.learnt.numbers.insert((owes, digits), found.clone());
         Ok(found)
     }
 }

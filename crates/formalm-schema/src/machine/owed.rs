@@ -27,7 +27,7 @@ const ITEMS: u64 = 1_000;
 pub(super) const NEVER: usize = 1 << 40;
 
 /// Bytes that the value at hand has at least, and with it all that is open above a frame.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Child {
     pub(super) must: usize,
     /// The same if a truth is to hold; of those that are not told nothing more is known.
@@ -114,7 +114,7 @@ impl Grown {
         if id == TRUE || id == FALSE {
             return Ok(if id == TRUE { 0 } else { NEVER });
         }
-        if let Some(&known) = search.rests.get(&id) {
+        if let Some(&known) = self.learnt.rests.get(&id) {
             return Ok(known);
         }
         let least = match self.core.formulas.get(id).clone() {
@@ -131,7 +131,7 @@ impl Grown {
             Form::False | Form::True | Form::Child(_) => 0,
         };
         let least = least.min(NEVER);
-        search.rests.insert(id, least);
+        self.learnt.rests.insert(id, least);
         Ok(least)
     }
 

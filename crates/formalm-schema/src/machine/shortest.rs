@@ -13,18 +13,22 @@ use rustc_hash::FxHashMap;
 
 use formalm_automata::spelling::{Escape, Escapes};
 
-use super::frame::{DONE, Frame, Mode, NamingId, Place, Reach};
+use super::frame::{DONE, Frame, FrameId, Mode, NamingId, Place, Reach};
 use super::gaps::Gap;
-use super::known::NOT_ASKED;
+use super::known::{NO_TRUTHS, NOT_ASKED};
 use super::needs::Search;
 use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, Form};
+use crate::formula::{Atom, Form, TRUE};
+use crate::table::Map;
 
 /// Steps taken; a completion that is further away is refused.
 const MAX_STEPS: u64 = 1_000_000;
 
 /// Bytes of a completion; what needs more would take more steps.
 const MAX_BYTES: usize = 100_000;
+
+/// Frames of which it is kept how a text is completed behind their values.
+const BEHIND: usize = 256;
 
 /// Bytes of members within which all names that are not owed may be of one byte.
 const OWED: usize = 500;
@@ -35,24 +39,70 @@ impl Grown {
         let place = *self.states.get(state);
         let (frames, records) = (self.frames.len(), self.records.len());
         let search = &mut Search::new(MAX_STEPS);
+        let found = self.shortest_from(place, search);
+        self.drop_behind(frames, records);
+        self.learnt.limit();
+        found
+    }
+
+    fn shortest_from(&mut self, place: Place, search: &mut Search) -> Result<Vec<u8>, Error> {
+        let Some((below, own)) = self.rest_of_value(place, search)? else {
+            return self.searched(place, search);
+        };
+        // What comes behind the value is the same whatever it is.
+        if let Some(known) = self.known.behind.get(&below) {
+            return Ok([&own[..], known].concat());
+        }
+        let Some(behind) = self.close(below, NO_TRUTHS, UNRECORDED)? else {
+            return self.searched(place, search);
+        };
+        let rest = self.searched(behind, search)?;
+        if self.known.behind.len() == BEHIND {
+            self.known.behind = Map::default();
+        }
+        self.known.behind.insert(below, rest.clone().into());
+        Ok([own, rest].concat())
+    }
+
+    /// What is left of a value of which nothing is asked by what is around it, and what that is.
+    fn rest_of_value(
+        &mut self,
+        Place { frame, record }: Place,
+        search: &mut Search,
+    ) -> Result<Option<(FrameId, Vec<u8>)>, Error> {
+        if record != UNRECORDED {
+            return Ok(None);
+        }
+        Ok(match frame {
+            Frame::Text { language, state, asked: NOT_ASKED, escape: Escape::None, below } => {
+                let escapes = self.core.options.escapes;
+                Some((below, self.rest_of_text(language, state, search)?.spelled(escapes)))
+            }
+            Frame::Number { owes, digits, below } if below != DONE => {
+                let owed = self.parts.owes.get(owes.0);
+                if !owed.asked.is_empty() || owed.formulas.len() > 1 || owed.goal != TRUE {
+                    return Ok(None);
+                }
+                let frame = Frame::Number { owes, digits, below: DONE };
+                Some((below, self.searched(Place { frame, record }, search)?))
+            }
+            _ => None,
+        })
+    }
+
+    fn searched(&mut self, place: Place, search: &mut Search) -> Result<Vec<u8>, Error> {
         let least = self.needs(place.frame, None, search)?;
         if least > MAX_BYTES {
             let (needed, allowed) = (least as u64, MAX_BYTES as u64);
             return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
         }
-        let found = match self.least_length(place, &mut 0, search) {
-            Ok(Some(length)) => self.smallest(place, length, search),
-            Ok(None) => {
+        match self.least_length(place, &mut 0, search)? {
+            Some(length) => self.smallest(place, length, search),
+            None => {
                 debug_assert!(false, "a state that leads nowhere");
                 Ok(Vec::new())
             }
-            Err(limit) => Err(limit),
-        };
-        // The places of the search are nobody's.
-        self.frames.truncate(frames);
-        self.depths.truncate(frames);
-        self.records.truncate(records);
-        found
+        }
     }
 
     /// How many bytes the shortest continuation has; `None` of a value that there is not. What is

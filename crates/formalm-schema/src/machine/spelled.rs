@@ -2,7 +2,7 @@
 //! characters six.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use formalm_automata::spelling::{Escape, Escapes, Read, read};
 use formalm_automata::{Automaton, Error, Machine, StateId};
@@ -13,11 +13,11 @@ use super::needs::Search;
 use crate::core::TextId;
 
 /// What is left of a shortest text once so much of it is read.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Rest {
-    text: Rc<[u8]>,
+    text: Arc<[u8]>,
     /// Of each byte how many spelled ones are left with it.
-    left: Rc<[usize]>,
+    left: Arc<[usize]>,
     read: usize,
 }
 
@@ -25,6 +25,22 @@ impl Rest {
     /// Spelled bytes that are left.
     pub(super) fn len(&self) -> usize {
         self.left.get(self.read).copied().unwrap_or(0)
+    }
+
+    /// All of it with the quote behind.
+    pub(super) fn spelled(&self, escapes: Escapes) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.len() + 1);
+        for at in self.read..self.text.len() {
+            let byte = self.text[at];
+            match cost(byte, escapes) {
+                1 => text.push(byte),
+                // The first byte of a character stands for all of it.
+                0 => {}
+                _ => text.extend(spelled(&self.text[at..], escapes)),
+            }
+        }
+        text.push(b'"');
+        text
     }
 
     /// The next byte where so much of a character is spelled, the quote at the end; none if that is
@@ -108,12 +124,12 @@ type Ways = Vec<(StateId, u8)>;
 impl Grown {
     /// The rest of a text that is spelled shortest, the smallest of several.
     pub(super) fn rest_of_text(
-        &self,
+        &mut self,
         language: TextId,
         state: StateId,
         search: &mut Search,
     ) -> Result<Rest, Error> {
-        if let Some(known) = search.texts.get(&(language, state.number())) {
+        if let Some(known) = self.learnt.texts.get(&(language, state.number())) {
             return Ok(known.clone());
         }
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
@@ -127,13 +143,13 @@ impl Grown {
             all -= cost(byte, escapes);
             left
         });
-        let left: Rc<[usize]> = left.collect();
-        let text: Rc<[u8]> = text.into();
+        let left: Arc<[usize]> = left.collect();
+        let text: Arc<[u8]> = text.into();
         let mut at = Some(state);
         for read in 0..=text.len() {
             let Some(here) = at else { break };
-            let rest = Rest { text: Rc::clone(&text), left: Rc::clone(&left), read };
-            search.texts.insert((language, here.number()), rest);
+            let rest = Rest { text: Arc::clone(&text), left: Arc::clone(&left), read };
+            self.learnt.texts.insert((language, here.number()), rest);
             at = match text.get(read) {
                 Some(&byte) => machine.step(here, byte)?,
                 None => None,
@@ -181,6 +197,7 @@ fn shortest(
     escapes: Escapes,
     search: &mut Search,
 ) -> Result<Vec<u8>, Error> {
+    let bytes = told_apart(machine, escapes);
     let mut found: FxHashMap<u32, (usize, Ways)> = FxHashMap::default();
     found.insert(start.number(), (0, Ways::new()));
     let mut open = BTreeMap::from([(0, vec![start])]);
@@ -203,7 +220,7 @@ fn shortest(
             continue;
         }
         search.step()?;
-        for byte in 0..=255 {
+        for &byte in &bytes {
             let Some(next) = machine.step(here, byte)? else { continue };
             let length = length + cost(byte, escapes);
             let known = found.entry(next.number()).or_insert((usize::MAX, Ways::new()));
@@ -216,6 +233,16 @@ fn shortest(
         }
     }
     Ok(smallest(start, ends, &found, escapes))
+}
+
+/// Of all bytes that a machine does not tell apart the one that is spelled shortest.
+fn told_apart(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
+    let starts = machine.class_starts();
+    let ends = starts.iter().skip(1).map(|&next| next - 1).chain([255]);
+    let of = |(&start, end): (&u8, u8)| {
+        (start..=end).min_by_key(|&byte| (cost(byte, escapes), order(byte, escapes)))
+    };
+    starts.iter().zip(ends).filter_map(of).collect()
 }
 
 /// The smallest text along the shortest ways from a state to one of some ends.
