@@ -13,6 +13,9 @@ use crate::error::Error;
 use crate::expression::Expression;
 use crate::machine::Machine;
 
+/// Bytes of texts that are listed, beyond which a machine with limits has to read them.
+const LISTED: usize = 1 << 20;
+
 /// The machine of one word, or of texts that are listed.
 #[derive(Clone, Debug)]
 pub struct Word {
@@ -39,6 +42,9 @@ pub fn words<'a>(languages: impl Iterator<Item = &'a Expression>) -> Vec<Option<
 /// The automaton of a language, if it is a word.
 fn word(language: &Expression, dags: &mut Dags) -> Option<DagId> {
     if let Some(texts) = language.listed_texts() {
+        if texts.iter().map(Vec::len).sum::<usize>() > LISTED {
+            return None;
+        }
         let mut texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
         texts.sort_unstable();
         texts.dedup();
@@ -157,6 +163,8 @@ mod tests {
         let all: Vec<Expression> = others.iter().map(|one| pattern(one, false)).collect();
         assert!(words(all.iter()).iter().all(Option::is_none));
         assert!(words([Expression::texts(Vec::new())].iter())[0].is_none());
+        let long = Expression::texts(vec![vec![b'a'; LISTED], vec![b'b']]);
+        assert!(words([long].iter())[0].is_none());
         let parsed = parse("a", Dialect::Python, Flags::default()).unwrap();
         assert!(words([Expression::lexeme(parsed)].iter())[0].is_none());
     }
