@@ -153,6 +153,19 @@ def test_what_the_start_rule_does_not_need_is_noted() -> None:
     assert useless[slice(*span)] == "p"
 
 
+@pytest.mark.parametrize(
+    ("text", "syntax"),
+    [
+        ('a = b - d; b = "y"|"z"|"zz"; d = "zz";', "ebnf"),
+        ('a = {b} - d; b = "y"; d = "yy";', "ebnf"),
+        ('A ::= b - d\nb ::= e | "z"\ne ::= "y"\nd ::= "z"', "ebnf"),
+        ('start: rb ra | start ra "c" | "b"\nra: ra rb\nrb: ', "lark"),
+    ],
+)
+def test_what_differences_and_dead_alternatives_name_is_needed(text: str, syntax: str) -> None:
+    assert not [m for m in messages(Grammar(text, syntax=syntax)) if "not needed" in m]
+
+
 def test_what_is_needed_in_any_way_is_not_noted() -> None:
     given = {"p": Grammar('start: "q"'), "WORD": Regex("w+")}
     text = """

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{ByteSet, Error, Machine, Resource, StateId, exact_only};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::Core;
-use crate::grammar::{Grammar, Note};
+use crate::core::{Core, Useless};
+use crate::grammar::{Grammar, Note, Rule};
 use crate::limits::{Limits, check};
 use crate::lists::NOTHING;
 use crate::rows::{Rows, UNKNOWN};
@@ -94,9 +94,15 @@ impl GrammarAutomaton {
             return Ok(Err(Empty::Rules));
         };
         let mut notes = grammar.notes.clone();
-        notes.extend(useless.into_iter().map(|(rule, why)| Note {
-            message: format!("the rule {} {why}", grammar.rules[rule].name),
-            span: grammar.rules[rule].span,
+        let needed: FxHashSet<&String> = grammar.needed.iter().collect();
+        notes.extend(useless.into_iter().filter_map(|(rule, useless)| {
+            let Rule { name, span, .. } = &grammar.rules[rule];
+            let why = match useless {
+                Useless::Unproductive => "derives no text",
+                Useless::Unreachable if needed.contains(name) => return None,
+                Useless::Unreachable => "is not needed by the start rule",
+            };
+            Some(Note { message: format!("the rule {name} {why}"), span: *span })
         }));
         let start = core.start()?;
         if start == NOTHING {

@@ -42,10 +42,19 @@ impl Reading {
 }
 
 /// Rules that are of no use, and why.
-pub(crate) type Useless = Vec<(usize, &'static str)>;
+pub(crate) type UselessRules = Vec<(usize, Useless)>;
+
+/// Why a rule is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Useless {
+    /// It derives no text.
+    Unproductive,
+    /// No rule that is of use refers to it.
+    Unreachable,
+}
 
 /// A core, which is large, with rules that are of no use.
-pub(crate) type Made = (Box<Core>, Useless);
+pub(crate) type Made = (Box<Core>, UselessRules);
 
 /// Everything that grows while texts are read.
 #[derive(Debug)]
@@ -167,8 +176,8 @@ impl Core {
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;
             match (prepared.unproductive[symbol], prepared.unreachable[symbol]) {
-                (true, _) => Some((rule, "derives no text")),
-                (_, true) => Some((rule, "is not needed by the start rule")),
+                (true, _) => Some((rule, Useless::Unproductive)),
+                (_, true) => Some((rule, Useless::Unreachable)),
                 _ => None,
             }
         });

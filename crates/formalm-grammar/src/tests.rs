@@ -100,6 +100,7 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
         indentation: None,
         captures: Vec::new(),
         special: Vec::new(),
+        needed: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -296,6 +297,7 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
         indentation: None,
         captures: Vec::new(),
         special: Vec::new(),
+        needed: Vec::new(),
         notes,
     }
 }

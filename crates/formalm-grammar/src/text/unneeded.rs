@@ -10,8 +10,8 @@ use crate::grammar::Note;
 impl Build<'_> {
     /// Notes of terminals, declared names and templates that are of no use; other rules have
     /// theirs from the machine.
-    pub(super) fn unneeded(&self, start: &str) -> Vec<Note> {
-        let (source, needed) = (self.source, self.needed(start));
+    pub(super) fn unneeded(&self, needed: &FxHashSet<&str>) -> Vec<Note> {
+        let source = self.source;
         let terminals = source.terminals.iter().map(|one| ("terminal", &one.name, one.span));
         let declared = source.declared.iter().map(|(name, span)| {
             let what = if self.is_embedded(name) { "language" } else { "terminal" };
@@ -33,7 +33,7 @@ impl Build<'_> {
 
     /// Names that the start rule refers to, what is ignored and what tells indentation, and all
     /// that these refer to.
-    fn needed(&self, start: &str) -> FxHashSet<&str> {
+    pub(super) fn needed(&self, start: &str) -> FxHashSet<&str> {
         let mut needed: FxHashSet<&str> = FxHashSet::default();
         let mut open: Vec<(&Tree, &[String])> = Vec::new();
         let mut names = vec![start];

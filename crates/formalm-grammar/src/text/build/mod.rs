@@ -117,7 +117,11 @@ pub(super) fn grammar(
     }
     // Where order is Lark's, a text that is ignored is so in rules too.
     let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
-    build.notes.extend(build.unneeded(&start));
+    let needed = build.needed(&start);
+    let unneeded = build.unneeded(&needed);
+    let mut needed: Vec<String> = needed.into_iter().map(str::to_owned).collect();
+    needed.sort_unstable();
+    build.notes.extend(unneeded);
     let start = build.rule(&start, Vec::new(), nowhere)?;
     for rule in &source.rules {
         if rule.parameters.is_empty() {
@@ -156,6 +160,7 @@ pub(super) fn grammar(
             indentation,
             captures,
             special,
+            needed,
             notes,
         },
     )?;
