@@ -13,7 +13,7 @@ use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::parts::{Part, Parts};
-use crate::mask::{Words, patch};
+use crate::mask::{Words, has, patch};
 use crate::walk;
 
 /// The states that one token leads to, each with such a token.
@@ -110,7 +110,7 @@ impl Completions {
     ) -> Result<(), Error> {
         let Some(left) = budget.checked_sub(1) else {
             let ends = vocabulary.end_token_ids().iter().copied();
-            let ends: Vec<u32> = ends.filter(|&end| is_allowed(words, end)).collect();
+            let ends: Vec<u32> = ends.filter(|&end| has(words, end)).collect();
             words.fill(0);
             patch(words, &ends, &[]);
             return Ok(());
@@ -123,7 +123,7 @@ impl Completions {
             patch(words, &[], &part.tokens);
         }
         let mut fitting = parts.iter().filter(|part| part.fits).flat_map(|part| &part.tokens);
-        if !fitting.any(|&token| is_allowed(words, token)) {
+        if !fitting.any(|&token| has(words, token)) {
             // A longer text was found before, or there is none.
             let here = machine.completes_as(state)?;
             if let Found::Path(path) = self.search(machine, vocabulary, here, budget, NODES)?
@@ -332,10 +332,6 @@ impl Completions {
             all.filter(|&token| machine.is_unsure(bytes(token))).collect()
         })
     }
-}
-
-fn is_allowed(words: &Words, token: u32) -> bool {
-    words.get(token as usize >> 5).is_some_and(|word| word >> (token & 31) & 1 == 1)
 }
 
 /// Remembers something of a state; of so many, all are forgotten.

@@ -12,7 +12,7 @@ use crate::canonical::{Canonical, NONE};
 use crate::completions::Completions;
 use crate::compute;
 use crate::lexical::Lexical;
-use crate::mask::{Mask, Words, patch};
+use crate::mask::{Mask, Words, has, patch};
 use crate::matcher::Refusal;
 use crate::memo::Memo;
 use crate::strings::Rests;
@@ -240,8 +240,7 @@ impl<K: Keys> Constraint<K> {
         let is_unsure = self.keys.is_unsure(state);
         for &token in unsure {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
-            let is_allowed = out[token as usize >> 5] >> (token & 31) & 1 != 0;
-            if is_allowed
+            if has(out, token)
                 && (!is_unsure || self.keys.may_tell(state, bytes)?)
                 && self.machine().walk(state, bytes)?.is_err()
             {

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::spelling::Escapes;
 use formalm_automata::{
-    Error, InText, Keys, Like, Machine, Plainly, Recognizer, Resemblance, StateId, Viability,
+    Error, InText, KeyId, Keys, Like, Machine, Plainly, Recognizer, Resemblance, StateId, Viability,
 };
 use formalm_vocabulary::{Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::compute::MaskOf;
 use crate::lexical::Lexical;
-use crate::mask::Words;
+use crate::mask::{Words, patch};
 use crate::memo::Memo;
 use crate::strings::Rests;
 use crate::walk::Walk;
@@ -67,7 +67,7 @@ pub(crate) fn inside(
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let start = (text.state, text.escapes);
     spelled(strings.escaped(), start, &step, &mut |_, spelling, _| {
-        strings.escaped_tokens(spelling).iter().for_each(|&token| set(&mut words, token, true));
+        patch(&mut words, strings.escaped_tokens(spelling), &[]);
     })?;
     Ok(words)
 }
@@ -98,13 +98,11 @@ fn read_others(
     let keys = Plainly::new(machine);
     for byte in (0..128u8).filter(|byte| like.first >> byte & 1 != 0) {
         let Some(root) = trie.root_child(byte) else { continue };
-        let all = trie.tokens_at(root).iter().chain(trie.tokens_below(root));
-        all.for_each(|&token| set(words, token, false));
+        patch(words, &[], trie.tokens_at(root));
+        patch(words, &[], trie.tokens_below(root));
         if let Some(next) = machine.step(text.state, byte)? {
-            let next = formalm_automata::KeyId::from_number(next.number());
-            Walk::new(&keys, trie).subtree(root, next, &mut |tokens| {
-                tokens.iter().for_each(|&token| set(words, token, true));
-            })?;
+            let next = KeyId::from_number(next.number());
+            Walk::new(&keys, trie).subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
         }
     }
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
@@ -132,8 +130,9 @@ fn read_others(
 }
 
 fn set(words: &mut Words, token: u32, is_viable: bool) {
-    let (word, bit) = (&mut words[token as usize >> 5], 1 << (token & 31));
-    *word = if is_viable { *word | bit } else { *word & !bit };
+    let token = &[token][..];
+    let (add, remove) = if is_viable { (token, &[][..]) } else { (&[][..], token) };
+    patch(words, add, remove);
 }
 
 impl Endless {

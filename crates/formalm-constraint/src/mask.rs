@@ -154,14 +154,11 @@ impl Mask {
 
     /// Whether a token is allowed.
     pub fn contains(&self, token_id: u32) -> bool {
-        let bit = |words: &Words| {
-            words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
-        };
         match self {
             Mask::Sparse(ids) => ids.binary_search(&token_id).is_ok(),
-            Mask::Dense(words) => bit(words),
+            Mask::Dense(words) => has(words, token_id),
             Mask::Patched { base, add, remove } => {
-                (bit(base) && !remove.contains(&token_id)) || add.contains(&token_id)
+                (has(base, token_id) && !remove.contains(&token_id)) || add.contains(&token_id)
             }
         }
     }
@@ -221,6 +218,11 @@ fn copy_words(from: &Words, out: &mut Words) {
 fn at_line(out: &mut Words) -> (&mut Words, &mut Words) {
     let before = out.as_ptr().align_offset(LINE).min(out.len());
     out.split_at_mut(before)
+}
+
+/// Whether a bitmask has a token.
+pub(crate) fn has(words: &Words, token_id: u32) -> bool {
+    words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
 }
 
 /// Sets and clears bits; ids beyond `words` are not in any vocabulary of its size.

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
-    Automaton, ByteSet, Error, InText, KeyId, Keys, Machine, Purpose, StateId, Steps, Viability,
-    spell,
+    Automaton, ByteSet, Error, InText, KeyId, Keys, Machine, Purpose, Recent, StateId, Steps,
+    Viability, spell,
 };
 use formalm_vocabulary::{Beside, Node, Strings, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use crate::compute::MaskOf;
 use crate::endless::{self, Endless};
 use crate::lexical::Lexical;
-use crate::mask::{Mask, Words, patch};
+use crate::mask::{Mask, Words, has, patch};
 use crate::memo::Memo;
 use crate::strings::Rests;
 use crate::values::Lists;
@@ -58,9 +58,7 @@ type Which = (usize, Escapes);
 
 #[derive(Debug, Default)]
 struct Machines {
-    /// With the number of the question when it was last asked for.
-    known: FxHashMap<Which, (Arc<Within>, u64)>,
-    questions: u64,
+    known: Recent<Which, Arc<Within>>,
     /// What the tables of all of them take.
     bytes: Arc<AtomicUsize>,
 }
@@ -151,21 +149,17 @@ impl Kept {
     fn of(&self, vocabulary: &Vocabulary, text: &InText) -> Arc<Within> {
         let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         let machines = &mut *self.lock();
-        machines.questions += 1;
-        if let Some((known, asked)) = machines.known.get_mut(&which) {
-            *asked = machines.questions;
-            return Arc::clone(known);
+        if let Some(known) = machines.known.get(&which) {
+            return known;
         }
-        while machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES {
-            let asked = machines.known.iter().min_by_key(|(_, one)| one.1);
-            let Some(oldest) = asked.map(|(&which, _)| which) else { break };
-            machines.known.remove(&oldest);
-        }
+        while (machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES)
+            && machines.known.remove_oldest()
+        {}
         let machine = Arc::clone(&text.machine);
         let total = Arc::clone(&machines.bytes);
         let within = Within::new(machine, vocabulary.longest_token_bytes(), total);
         let within = Arc::new(within);
-        machines.known.insert(which, (Arc::clone(&within), machines.questions));
+        machines.known.insert(which, Arc::clone(&within));
         within
     }
 
@@ -178,7 +172,7 @@ impl Kept {
 
 impl Beside for Kept {
     fn memory_bytes(&self) -> usize {
-        let machines: usize = self.lock().known.values().map(|one| one.0.memory_bytes()).sum();
+        let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
         machines + self.values.memory_bytes() + self.endless.memory_bytes()
     }
 }
@@ -253,8 +247,7 @@ impl Within {
         let plain = strings.plain();
         let mask = match mask {
             Mask::Sparse(ids) => {
-                let is_plain = |id: &u32| plain[*id as usize >> 5] >> (id & 31) & 1 != 0;
-                let ids = ids.iter().copied().filter(is_plain).chain(escaped).collect();
+                let ids = ids.iter().copied().filter(|&id| has(plain, id)).chain(escaped).collect();
                 Mask::from_ids(ids, plain.len())
             }
             mask => {

@@ -43,8 +43,8 @@ pub struct Grammar {
     pub captures: Vec<Capture>,
     /// Names of the special tokens in its own text, in the order in which they are met.
     pub special: Vec<String>,
-    /// Names that the text's start rule needs, be it in a difference, whose sides become terminals,
-    /// or in an alternative that derives nothing.
+    /// Names that the text's start rule needs, be it in what becomes a terminal, such as the sides of
+    /// a difference, or in an alternative that derives nothing.
     pub needed: Vec<String>,
     /// What the user should know about how the grammar was read.
     pub notes: Vec<Note>,

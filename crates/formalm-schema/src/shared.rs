@@ -6,8 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Automaton, Error, Machine};
-use rustc_hash::FxHashMap;
+use formalm_automata::{Automaton, Error, Machine, Recent};
 
 /// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 64;
@@ -18,33 +17,7 @@ pub(crate) const BYTES: usize = 256 << 10;
 /// Longer descriptions are those of lists, which do not recur.
 const LENGTH: usize = 8 << 10;
 
-#[derive(Debug, Default)]
-struct Kept {
-    /// With the number of the question when it was last asked for.
-    machines: FxHashMap<String, (Arc<Automaton>, u64)>,
-    questions: u64,
-}
-
-impl Kept {
-    fn get(&mut self, description: &str) -> Option<Arc<Automaton>> {
-        self.questions += 1;
-        let (machine, asked) = self.machines.get_mut(description)?;
-        *asked = self.questions;
-        Some(Arc::clone(machine))
-    }
-
-    fn insert(&mut self, description: String, machine: Arc<Automaton>) {
-        self.machines.insert(description, (machine, self.questions));
-        if self.machines.len() > MACHINES {
-            let asked = self.machines.iter().min_by_key(|(_, one)| one.1);
-            if let Some(oldest) = asked.map(|(description, _)| description.clone()) {
-                self.machines.remove(&oldest);
-            }
-        }
-    }
-}
-
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+static KEPT: Mutex<Option<Recent<String, Arc<Automaton>>>> = Mutex::new(None);
 
 /// The machine of texts that are described so: a known one, or what `make` makes of it. Whether it
 /// is kept, too.
@@ -56,7 +29,7 @@ pub(crate) fn machine(
     if description.len() > LENGTH {
         return Ok((make()?.map(Arc::new), false));
     }
-    let known = kept().get_or_insert_default().get(&description);
+    let known = kept().get_or_insert_default().get(&*description);
     if let Some(known) = known.filter(|known| known.memory_bytes() <= BYTES) {
         return Ok((Some(known), true));
     }
@@ -64,7 +37,12 @@ pub(crate) fn machine(
     if made.is_unbounded() || made.memory_bytes() > BYTES {
         return Ok((Some(made), false));
     }
-    kept().get_or_insert_default().insert(description, Arc::clone(&made));
+    let kept = &mut *kept();
+    let kept = kept.get_or_insert_default();
+    kept.insert(description, Arc::clone(&made));
+    if kept.len() > MACHINES {
+        kept.remove_oldest();
+    }
     Ok((Some(made), true))
 }
 

@@ -21,7 +21,7 @@ use formalm_automata::{Error, KeyId, Lexemes, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::mask::{Mask, Words, patch};
+use crate::mask::{Mask, Words, has, patch};
 use groups::{Joined, Tokens};
 use members::Members;
 use reach::{Reach, Way};
@@ -234,7 +234,6 @@ impl Sum<'_> {
             }
             Tokens::Near(base, add, remove) => {
                 self.begin(size);
-                let has = |words: &[u32], id: u32| words[id as usize >> 5] >> (id & 31) & 1 != 0;
                 let mut others = remove.to_vec();
                 others.retain(|&id| has(&self.words, id));
                 for (word, more) in self.words.iter_mut().zip(&**base) {

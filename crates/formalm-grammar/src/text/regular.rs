@@ -31,23 +31,11 @@ pub(super) fn merged(grammar: Grammar) -> Grammar {
         .map(|rule| Rule { body: merging.rewrite(&rule.body, &rule.name), ..rule.clone() })
         .collect();
     let Merging { terminals, .. } = merging;
-    without_merged(&grammar.rules, Grammar { terminals, rules, ..grammar.clone() })
-}
-
-/// The grammar without the rules that are in terminals now: they are of use, and nothing should say
-/// of them that they are not.
-fn without_merged(before: &[Rule], grammar: Grammar) -> Grammar {
-    let needed = (reached(before, grammar.start), reached(&grammar.rules, grammar.start));
-    let is_kept = |&at: &usize| needed.1[at] || !needed.0[at];
-    let kept: Vec<usize> = (0..before.len()).filter(is_kept).collect();
-    // What a rule of no use refers to may be gone: it stays of no use.
-    let place = |at: usize| kept.binary_search(&at).ok();
-    let rules = kept.iter().map(|&at| {
-        let rule = &grammar.rules[at];
-        Rule { body: renumbered(&rule.body, &place), ..rule.clone() }
-    });
-    let start = place(grammar.start).unwrap_or_default();
-    Grammar { rules: rules.collect(), start, ..grammar }
+    // Rules that are in terminals now are needed all the same.
+    let reached = reached(&grammar.rules, grammar.start);
+    let names = grammar.rules.iter().zip(reached).filter(|one| one.1).map(|one| one.0.name.clone());
+    let needed = grammar.needed.iter().cloned().chain(names).collect();
+    Grammar { terminals, rules, needed, ..grammar.clone() }
 }
 
 /// Whether each rule is needed by a rule.
@@ -69,17 +57,6 @@ fn reached(rules: &[Rule], from: usize) -> Vec<bool> {
         }
     }
     reached
-}
-
-fn renumbered(node: &Node, place: &impl Fn(usize) -> Option<usize>) -> Node {
-    let all = |list: &[Node]| list.iter().map(|one| renumbered(one, place)).collect();
-    match node {
-        Node::Rule(at) => place(*at).map_or(Node::Empty, Node::Rule),
-        Node::Sequence(list) => Node::Sequence(all(list)),
-        Node::Choice(list) => Node::Choice(all(list)),
-        Node::Repeat(one, min, max) => Node::Repeat(Box::new(renumbered(one, place)), *min, *max),
-        other => other.clone(),
-    }
 }
 
 #[derive(Clone)]

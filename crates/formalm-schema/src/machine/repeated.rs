@@ -50,8 +50,7 @@ impl Repeated {
         }) else {
             return;
         };
-        let mut behind = self.completion[end + 1..].iter();
-        let is_name = behind.find(|&&byte| !is_blank(byte)) == Some(&b':');
+        let is_name = is_before_colon(&self.completion[end + 1..]);
         let names = self.names.iter().filter(|_| is_name);
         let between = names.chain(self.items.iter().flatten()).filter_map(|text| {
             text.strip_prefix(&begun[..])?.strip_suffix(&rest.0[..]).map(<[u8]>::to_vec)
@@ -93,9 +92,8 @@ impl Repeated {
                 Read::Inside(further) => *escape = further,
                 Read::Wrong => return true,
                 Read::End => {
-                    let mut behind = token.iter().chain(&self.completion).skip(at + 1);
-                    let is_name = behind.find(|&&byte| !is_blank(byte)) == Some(&b':');
-                    if is_name && self.names.contains(text) {
+                    let behind = token.iter().chain(&self.completion).skip(at + 1);
+                    if is_before_colon(behind) && self.names.contains(text) {
                         return true;
                     }
                     last = open.take().map(|(text, _)| text);
@@ -105,6 +103,11 @@ impl Repeated {
         // What is equal has the same strings in it.
         self.items.as_ref().is_some_and(|items| last.is_none_or(|last| items.contains(&last)))
     }
+}
+
+/// Whether the string before these bytes is a name.
+fn is_before_colon<'a>(behind: impl IntoIterator<Item = &'a u8>) -> bool {
+    behind.into_iter().find(|&&byte| !is_blank(byte)) == Some(&b':')
 }
 
 /// Adds the text or the names of a value, and what is in it to what is left.
@@ -158,8 +161,7 @@ pub(super) fn strings_of(
             Read::Inside(further) => *escape = further,
             Read::Wrong => break,
             Read::End => {
-                let mut behind = text[at + 1..].iter();
-                let is_name = behind.find(|&&byte| !is_blank(byte)) == Some(&b':');
+                let is_name = is_before_colon(&text[at + 1..]);
                 if let Some((text, _)) = open.take()
                     && !std::mem::take(&mut is_begun)
                 {
