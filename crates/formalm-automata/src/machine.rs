@@ -298,6 +298,16 @@ pub trait Keys: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn key(&self, state: StateId) -> Result<KeyId, Error>;
 
+    /// A key that also tells apart states of which members are completed in other ways, though no
+    /// token tells.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
+        self.key(state)
+    }
+
     /// The key of a state, if it was asked for before; takes no lock.
     fn known_key(&self, state: StateId) -> Option<KeyId>;
 

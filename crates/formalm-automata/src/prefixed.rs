@@ -166,6 +166,18 @@ impl<K: Keys> PrefixedKeys<K> {
     fn front(&self) -> &Front {
         &self.machine.front
     }
+
+    /// The key of a state by that of the machine behind the text.
+    fn key_by(
+        &self,
+        state: StateId,
+        key: impl FnOnce(StateId) -> Result<KeyId, Error>,
+    ) -> Result<KeyId, Error> {
+        Ok(KeyId::from_number(match self.front().inner(state.number()) {
+            Some(inner) => self.front().outer(key(StateId::from_number(inner))?.number()),
+            None => state.number(),
+        }))
+    }
 }
 
 impl<K: Keys> Keys for PrefixedKeys<K> {
@@ -176,10 +188,11 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
     }
 
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(match self.front().inner(state.number()) {
-            Some(inner) => self.front().outer(self.keys.key(StateId::from_number(inner))?.number()),
-            None => state.number(),
-        }))
+        self.key_by(state, |state| self.keys.key(state))
+    }
+
+    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
+        self.key_by(state, |state| self.keys.lasting_key(state))
     }
 
     fn known_key(&self, state: StateId) -> Option<KeyId> {

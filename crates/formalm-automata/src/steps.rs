@@ -128,9 +128,9 @@ pub trait Steps {
         Ok(key)
     }
 
-    /// Texts behind which alone a key differs from its reference: a token that begins with none of
-    /// them is allowed by both or by neither. Without a reference, tokens begin with one of them,
-    /// or are the beginning of one. `None` where such texts are not known.
+    /// Texts in a string of JSON behind whose quote alone a key differs from its reference: a token
+    /// that ends none of them is allowed by both or by neither. Without a reference, tokens end one
+    /// of them, or are the beginning of one. `None` where such texts are not known.
     ///
     /// # Errors
     ///
@@ -173,11 +173,6 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// Whether a key stands before a value that can be read [by itself](Steps::apart).
-    fn begins_value(&self, _key: KeyId) -> bool {
-        false
-    }
-
     /// The key under which a mask may be kept, for one that looking ahead met.
     fn kept(&self, _key: KeyId) -> Option<KeyId> {
         None
@@ -204,17 +199,25 @@ pub enum Ended {
     Yes,
 }
 
-/// A list of texts. Those with a common beginning stand together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A list of texts that strings of JSON have as they are, in front of the quote that ends them.
+/// Those with a common beginning stand together.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
+    /// How strings are spelled.
+    pub escapes: Escapes,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Adds a text, given in parts.
-    pub fn push(&mut self, parts: [&[u8]; 2]) {
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+    /// No texts.
+    pub fn new(escapes: Escapes) -> Texts {
+        Texts { escapes, bytes: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Adds a text.
+    pub fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 

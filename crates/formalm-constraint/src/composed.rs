@@ -80,22 +80,33 @@ impl<K: Keys> ComposedKeys<K> {
     }
 
     fn find(&self, state: StateId) -> Result<u32, Error> {
-        let (mut items, mut unsure) = (Vec::new(), 0);
+        let mut unsure = 0;
+        let key = self.find_by(state, &mut |keys, state| {
+            let key = keys.key(state)?;
+            unsure |= if keys.is_unsure(state) { UNSURE } else { 0 };
+            Ok(key)
+        })?;
+        self.keys.set(state.number() as usize, (key + 1) | unsure);
+        Ok(key)
+    }
+
+    /// The number of a state by the keys of its parts.
+    fn find_by(
+        &self,
+        state: StateId,
+        key: &mut impl FnMut(&K, StateId) -> Result<KeyId, Error>,
+    ) -> Result<u32, Error> {
+        let mut items = Vec::new();
         for (letter, state) in self.composed.items(state) {
-            let key = match &self.letters[letter as usize] {
-                Some(part) => {
-                    let key = part.keys().key(state)?.number();
-                    unsure |= if part.keys().is_unsure(state) { UNSURE } else { 0 };
-                    key
-                }
-                None => state.number(),
-            };
-            items.push((letter, key));
+            items.push(match &self.letters[letter as usize] {
+                Some(part) => (letter, key(part.keys(), state)?.number()),
+                None => (letter, state.number()),
+            });
         }
         items.sort_unstable();
         let known = &mut *self.known();
         let next = known.states.len() as u32;
-        let key = match known.ids.get(&*items) {
+        Ok(match known.ids.get(&*items) {
             Some(&key) => key,
             None => {
                 known.bytes += 8 * items.len() + 48;
@@ -103,9 +114,7 @@ impl<K: Keys> ComposedKeys<K> {
                 known.ids.insert(items.into(), next);
                 next
             }
-        };
-        self.keys.set(state.number() as usize, (key + 1) | unsure);
-        Ok(key)
+        })
     }
 
     /// A state with a key.
@@ -194,6 +203,11 @@ impl<K: Keys> Keys for ComposedKeys<K> {
             0 => self.find(state).map(KeyId::from_number),
             key => Ok(KeyId::from_number(key - 1)),
         }
+    }
+
+    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
+        let key = self.find_by(state, &mut |keys, state| keys.lasting_key(state))?;
+        Ok(KeyId::from_number(key))
     }
 
     #[inline]

@@ -16,10 +16,10 @@ use crate::mask::{Mask, patch};
 use crate::memo::Memo;
 use crate::repetition;
 use crate::strings::{self, Rests};
-use crate::values::{Table, Values};
+use crate::values::Table;
 use crate::walk::difference;
 use crate::within;
-use crate::words::{along, read};
+use crate::words::along;
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
@@ -89,7 +89,7 @@ impl MaskOf<'_> {
         if let Some(reference) = keys.reference(key)?
             && let Some(mask) = self.reference(keys, reference)?
         {
-            let tables = (self.vocabulary, &self.rests.values);
+            let tables = (self.vocabulary, self.rests);
             return from_reference(keys, tables, (key, reference), mask);
         }
         self.plain(keys, key)
@@ -149,18 +149,18 @@ impl MaskOf<'_> {
         }
     }
 
-    /// Tokens along texts that a key reads, and behind them.
+    /// Tokens along texts that a key reads up to a quote, and behind that.
     fn along_texts(&self, keys: &impl Steps, key: KeyId, texts: &Texts) -> Result<Vec<u32>, Error> {
         let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
-        along(trie, texts, |node, text| {
-            let Some(text) = text else {
-                ids.extend_from_slice(trie.tokens_at(node));
-                return Ok(());
-            };
-            let Some(after) = read(keys, key, text)? else { return Ok(()) };
-            ids.extend_from_slice(trie.tokens_at(node));
-            self.rests.values.beyond(keys, self.vocabulary, (node, after), &mut ids)
-        })?;
+        along(trie, texts, |node| ids.extend_from_slice(trie.tokens_at(node)));
+        let strings = self.vocabulary.strings(texts.escapes);
+        for text in texts.iter() {
+            let Some(number) = strings.text(text) else { continue };
+            let ends = strings::Ends::of(keys, self.rests, strings, (key, text))?;
+            ids.extend(
+                strings.closings(number).iter().filter(|one| ends.has(one)).map(|one| one.token),
+            );
+        }
         Ok(ids)
     }
 
@@ -177,35 +177,31 @@ impl MaskOf<'_> {
 
 fn from_reference(
     keys: &impl Steps,
-    (vocabulary, values): (&Vocabulary, &Values),
-    pair: (KeyId, KeyId),
+    (vocabulary, rests): (&Vocabulary, &Rests),
+    (key, reference): (KeyId, KeyId),
     mask: Mask,
 ) -> Result<Mask, Error> {
     let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
-    let trie = vocabulary.trie();
-    let both = (Some(pair.0), Some(pair.1));
-    match keys.texts(pair.0, Some(pair.1))? {
-        None => difference(keys, trie, None, both, &mut only_key, &mut only_reference)?,
-        Some(texts) => along(trie, &texts, |node, text| {
-            let Some(text) = text else { return Ok(()) };
-            let listed = |key: Option<KeyId>| {
-                let mut ids = Vec::new();
-                if let Some(key) = key {
-                    ids.extend_from_slice(trie.tokens_at(node));
-                    values.beyond(keys, vocabulary, (node, key), &mut ids)?;
-                    ids.sort_unstable();
+    match keys.texts(key, Some(reference))? {
+        None => {
+            let both = (Some(key), Some(reference));
+            difference(keys, vocabulary.trie(), None, both, &mut only_key, &mut only_reference)?;
+        }
+        Some(texts) => {
+            let strings = vocabulary.strings(texts.escapes);
+            for text in texts.iter() {
+                let Some(number) = strings.text(text) else { continue };
+                let ends = strings::Ends::of(keys, rests, strings, (key, text))?;
+                let others = strings::Ends::of(keys, rests, strings, (reference, text))?;
+                for one in strings.closings(number) {
+                    match (ends.has(one), others.has(one)) {
+                        (true, false) => only_key.push(one.token),
+                        (false, true) => only_reference.push(one.token),
+                        _ => {}
+                    }
                 }
-                Ok(ids)
-            };
-            let ids = listed(read(keys, pair.0, text)?)?;
-            let others = listed(read(keys, pair.1, text)?)?;
-            let without = |ids: &[u32], others: &[u32]| -> Vec<u32> {
-                ids.iter().copied().filter(|id| others.binary_search(id).is_err()).collect()
-            };
-            only_key.extend(without(&ids, &others));
-            only_reference.extend(without(&others, &ids));
-            Ok(())
-        })?,
+            }
+        }
     }
     match mask {
         Mask::Patched { base, add, remove } => {

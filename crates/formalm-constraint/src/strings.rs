@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::{Error, KeyId, Repetition, Steps};
-use formalm_vocabulary::{Ending, Strings};
+use formalm_vocabulary::{Closing, Ending, Strings};
 use rustc_hash::FxHashMap;
 
 use crate::mask::Mask;
 use crate::values::{Table, Values};
-use crate::words;
+use crate::words::{self, read};
 
 /// Keys whose rests are kept; with more they are found anew.
 const RESTS: usize = 4096;
@@ -76,6 +76,29 @@ impl Rests {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known: usize = known.values().map(|one| 8 * one.0.len() + 64).sum();
         known + self.values.memory_bytes()
+    }
+}
+
+/// What tokens may do that end a string behind some text.
+pub(crate) struct Ends(Option<Arc<Viable>>);
+
+impl Ends {
+    /// Reads the text and the quote from a key.
+    pub(crate) fn of(
+        keys: &impl Steps,
+        rests: &Rests,
+        strings: &Strings,
+        (key, text): (KeyId, &[u8]),
+    ) -> Result<Ends, Error> {
+        let after = read(keys, key, text)?;
+        let closed = after.map_or(Ok(None), |after| keys.step(after, b'"'))?;
+        Ok(Ends(closed.map(|closed| rests.of(keys, strings, closed)).transpose()?))
+    }
+
+    /// Whether a token that ends the string behind the text is viable.
+    pub(crate) fn has(&self, closing: &Closing) -> bool {
+        let viable = |rest: u32| self.0.as_ref().is_some_and(|viable| viable.has(rest));
+        closing.rest.map_or(self.0.is_some(), viable)
     }
 }
 

@@ -144,21 +144,6 @@ impl Values {
         Ok(())
     }
 
-    /// Tokens below a node that has been read, up to a key before a value or on the way to one.
-    pub(crate) fn beyond(
-        &self,
-        keys: &impl Steps,
-        vocabulary: &Vocabulary,
-        (node, key): (u32, KeyId),
-        found: &mut Vec<u32>,
-    ) -> Result<(), Error> {
-        let mut walk = Walk::to_values(keys, vocabulary.trie());
-        walk.below(node, key, &mut |tokens| found.extend_from_slice(tokens))?;
-        walk.into_values().into_iter().try_for_each(|(node, key)| {
-            self.below(keys, Table::Tokens(vocabulary), (Some(node), key), found)
-        })
-    }
-
     fn inner(
         &self,
         keys: &impl Steps,

@@ -26,29 +26,17 @@ pub(crate) struct Walk<'a, K> {
     few: Vec<Option<ByteSet>>,
     /// Nodes, with others below them, at which a value that is read by itself has ended.
     exits: Option<Vec<u32>>,
-    /// Nodes, with others below them, behind which a value begins, if these are left unread.
-    values: Option<Vec<(u32, KeyId)>>,
 }
 
 impl<'a, K: Steps> Walk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
         let (loops, stack, few) = Default::default();
-        Walk { keys, trie, loops, stack, few, exits: None, values: None }
+        Walk { keys, trie, loops, stack, few, exits: None }
     }
 
     /// The same from keys in a value that is read by itself, up to its end.
     pub(crate) fn apart(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
         Walk { exits: Some(Vec::new()), ..Walk::new(keys, trie) }
-    }
-
-    /// The same, up to where values begin.
-    pub(crate) fn to_values(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
-        Walk { values: Some(Vec::new()), ..Walk::new(keys, trie) }
-    }
-
-    /// Nodes, with others below them, behind which values begin.
-    pub(crate) fn into_values(self) -> Vec<(u32, KeyId)> {
-        self.values.unwrap_or_default()
     }
 
     /// Nodes, with others below them, at which a value that is read by itself has ended.
@@ -96,23 +84,16 @@ impl<'a, K: Steps> Walk<'a, K> {
     }
 
     /// Where a value that is read by itself goes on behind a node, the bytes with which it does, if
-    /// others belong to what is around it; `None` where it has ended, or where a value begins that
-    /// is left unread.
+    /// others belong to what is around it; `None` where it has ended.
     #[inline]
     fn goes_on(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
-        if self.exits.is_none() && self.values.is_none() {
+        if self.exits.is_none() {
             return Ok(Some(None));
         }
         self.goes_on_within(node, key)
     }
 
     fn goes_on_within(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
-        if let Some(values) = &mut self.values
-            && self.keys.begins_value(key)
-        {
-            values.push((node, key));
-            return Ok(None);
-        }
         let Some(exits) = &mut self.exits else { return Ok(Some(None)) };
         if self.trie.nodes()[node as usize].end() == node + 1 {
             return Ok(Some(None));

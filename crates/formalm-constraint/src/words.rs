@@ -73,13 +73,8 @@ pub(crate) fn words_within<K: Steps>(
     Ok(())
 }
 
-/// Hands out the nodes along texts, each once: those that a text goes beyond, and the last node of
-/// a text with the text.
-pub(crate) fn along(
-    trie: &Trie,
-    texts: &Texts,
-    mut emit: impl FnMut(u32, Option<&[u8]>) -> Result<(), Error>,
-) -> Result<(), Error> {
+/// Hands out the nodes along texts, each once.
+pub(crate) fn along(trie: &Trie, texts: &Texts, mut emit: impl FnMut(u32)) {
     let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
     for text in texts.iter() {
         let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
@@ -89,17 +84,16 @@ pub(crate) fn along(
             continue;
         }
         path.truncate(common);
-        for (at, &byte) in text.iter().enumerate().skip(common) {
+        for &byte in &text[common..] {
             let next = match path.last() {
                 Some(&node) => trie.child(node, byte),
                 None => trie.root_child(byte),
             };
             let Some(next) = next else { break };
             path.push(next);
-            emit(next, (at + 1 == text.len()).then_some(text))?;
+            emit(next);
         }
     }
-    Ok(())
 }
 
 /// The key after a text.

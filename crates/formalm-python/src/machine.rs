@@ -248,8 +248,8 @@ impl AnyKeys {
                 }
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => {
-                    let joins_names = vocabulary.inner.joins_names();
-                    Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, joins_names)))
+                    let names = Arc::clone(vocabulary.inner.names());
+                    Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, names)))
                 }
                 AnyMachine::Parser(one) => {
                     Plain::Parser(ParserKeys::new(py, Arc::clone(one), vocabulary))
@@ -297,6 +297,10 @@ macro_rules! hand_on {
             #[inline]
             fn key(&self, state: StateId) -> Result<KeyId, Error> {
                 $on!(&self.kind, one => one.key(state))
+            }
+
+            fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
+                $on!(&self.kind, one => one.lasting_key(state))
             }
 
             #[inline]

@@ -289,6 +289,15 @@ impl<K: Eq + Hash, V> Map<K, V> {
         }
     }
 
+    /// The value of a key, which is this one if it has none yet.
+    pub(crate) fn get_or_insert(&mut self, key: K, value: V) -> &V {
+        let id = self.find(&key).unwrap_or_else(|| {
+            self.insert(key, value);
+            self.list.len() as u32 - 1
+        });
+        &self.list[id as usize].1
+    }
+
     /// Memory of the map, of what its entries point to not.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.list.capacity() * size_of::<(K, V)>() + self.slots.memory_bytes()

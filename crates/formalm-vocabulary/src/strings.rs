@@ -281,6 +281,14 @@ impl Strings {
         self.texts.root(byte)
     }
 
+    /// The number of a text that tokens that end the string spell before the quote.
+    pub fn text(&self, text: &[u8]) -> Option<u32> {
+        let Some((&first, rest)) = text.split_first() else { return Some(0) };
+        let root = self.text_root(first)?;
+        let node = rest.iter().try_fold(root, |node, &byte| self.texts.child(node, byte))?;
+        self.texts()[node as usize].word()
+    }
+
     /// The tokens that end the string behind a text.
     pub fn closings(&self, text: u32) -> &[Closing] {
         let at = text as usize;

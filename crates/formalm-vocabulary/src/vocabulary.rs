@@ -5,7 +5,7 @@ use std::fmt::{self, Debug, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use formalm_automata::spelling::Escapes;
-use formalm_automata::{CharSet, Cover, WIDE_PARTS};
+use formalm_automata::{CharSet, Cover, TokenNames, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
 use crate::Words;
@@ -32,7 +32,7 @@ struct Tables {
     classes: Classes,
     longest_bytes: usize,
     stays: Stays,
-    joins_names: OnceLock<bool>,
+    names: OnceLock<Arc<TokenNames>>,
     joins_items: OnceLock<Box<[u32]>>,
     whole_items: OnceLock<Box<[u32]>>,
     /// By how strings are spelled.
@@ -230,19 +230,11 @@ impl Vocabulary {
         kept.downcast_ref()
     }
 
-    /// Whether a token may end one name of a JSON object and begin the next: `":0,"x`.
-    pub fn joins_names(&self) -> bool {
-        let joins = |bytes: &[u8]| {
-            let mut parts = bytes;
-            for mark in b"\":,\"" {
-                match parts.iter().position(|byte| byte == mark) {
-                    Some(at) => parts = &parts[at + 1..],
-                    None => return false,
-                }
-            }
-            !parts.is_empty()
-        };
-        *self.tables.joins_names.get_or_init(|| self.tokens.iter().any(|(_, bytes)| joins(bytes)))
+    /// What tokens know of the names of JSON objects.
+    pub fn names(&self) -> &Arc<TokenNames> {
+        self.tables
+            .names
+            .get_or_init(|| Arc::new(TokenNames::new(self.tokens.iter().map(|(_, bytes)| bytes))))
     }
 
     /// Tokens that may end an item of a JSON array and go on inside of another text, object or
@@ -327,14 +319,14 @@ impl Tables {
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
         let (trie, classes) =
             rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
-        let (stays, joins_names, joins_items, whole_items) = Default::default();
+        let (stays, names, joins_items, whole_items) = Default::default();
         let (strings, opened, beside) = Default::default();
         Tables {
             trie,
             classes,
             longest_bytes,
             stays,
-            joins_names,
+            names,
             joins_items,
             whole_items,
             strings,

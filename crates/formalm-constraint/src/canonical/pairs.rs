@@ -73,7 +73,7 @@ impl Pairs {
             return Ok(pair);
         }
         let (state, place) = self.parts(pair);
-        let key = context.keys.key(state)?;
+        let key = context.keys.lasting_key(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
         self.intern(state, place)
     }

@@ -331,16 +331,13 @@ impl Steps for Ahead<'_> {
         self.looking.borrow_mut().behind(key)
     }
 
-    fn begins_value(&self, key: KeyId) -> bool {
-        self.looking.borrow().begins_value(key)
-    }
-
     fn kept(&self, key: KeyId) -> Option<KeyId> {
         let looking = &mut *self.looking.borrow_mut();
         let place = looking.place(key);
         let is_ahead = key.number() >= AHEAD;
         match place.record {
             UNRECORDED if is_ahead && !looking.is_unbounded(place) => {
+                let place = looking.grown.in_common(place);
                 Some(KeyId::from_number(looking.grown.keys.intern(place)))
             }
             _ => None,

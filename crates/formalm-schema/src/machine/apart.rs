@@ -81,16 +81,6 @@ impl Looking<'_> {
         let after = self.grown.normal(after)?;
         self.key(after).map(Some)
     }
-
-    /// Whether a key stands before a value that can be read by itself.
-    pub(super) fn begins_value(&self, key: KeyId) -> bool {
-        match self.place(key) {
-            Place { frame: Frame::Value { owes, below, .. }, record: UNRECORDED } => {
-                below != DONE && self.grown.stands_apart(owes, below)
-            }
-            _ => false,
-        }
-    }
 }
 
 /// What the value of a frame owes, and what it is in.

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::frame::{DONE, Frame, Owes, Place};
 use super::known::{Known, Parts};
 use super::needs::Learnt;
+use super::outlook::Outlooks;
 use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
 use crate::document::Document;
@@ -94,9 +95,11 @@ impl SchemaAutomaton {
             states: Table::default(),
             records: Table::default(),
             next: FxHashMap::default(),
+            leaps: FxHashMap::default(),
             live: FxHashMap::default(),
             parts: Parts::default(),
             known: Known::default(),
+            outlooks: Outlooks::default(),
             learnt: Learnt::default(),
             namings: Vec::new(),
             keys: Table::default(),
@@ -258,14 +261,6 @@ impl Machine for SchemaAutomaton {
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let grown = &mut self.lock();
-        let mut state = state.number();
-        for (at, &byte) in text.iter().enumerate() {
-            match grown.successor(state, byte)? {
-                DEAD => return Ok(Err(at)),
-                next => state = next,
-            }
-        }
-        Ok(Ok(StateId::from_number(state)))
+        Ok(self.lock().walk(state.number(), text)?.map(StateId::from_number))
     }
 }

@@ -210,7 +210,7 @@ impl Grown {
     }
 
     /// What an object and its member owe after a colon.
-    fn member(
+    pub(super) fn member(
         &mut self,
         owes: OwesId,
         gone: super::frame::GoneId,

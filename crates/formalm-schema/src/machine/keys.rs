@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Chunks, EndPurpose, Error, KeyId, Keys, Machine, Purpose, StateId};
+use formalm_automata::{
+    Chunks, EndPurpose, Error, KeyId, Keys, Machine, Purpose, StateId, TokenNames,
+};
 
 use super::ahead::Ahead;
 use super::frame::{AskedId, Place};
@@ -20,22 +22,30 @@ pub struct SchemaKeys {
     automaton: Arc<SchemaAutomaton>,
     /// Key of each state and one, where known.
     keys: Chunks,
+    /// The same of keys that last.
+    lasting: Chunks,
 }
 
 impl SchemaKeys {
-    /// Keys of a machine for tokens of at most `horizon` bytes. `joins_names` is whether a token
-    /// may end one name and begin the next: only then are names told apart by their texts where
-    /// these matter to nothing else.
-    pub fn new(automaton: Arc<SchemaAutomaton>, horizon: usize, joins_names: bool) -> SchemaKeys {
+    /// Keys of a machine for tokens of at most `horizon` bytes that have so much of names. Names are
+    /// told apart by their texts, where these matter to nothing else, only if a token may end one
+    /// and begin the next.
+    pub fn new(
+        automaton: Arc<SchemaAutomaton>,
+        horizon: usize,
+        names: Arc<TokenNames>,
+    ) -> SchemaKeys {
         {
             let grown = &mut automaton.lock();
-            grown.tells_names |= joins_names;
-            if horizon > grown.horizon {
-                grown.horizon = horizon;
+            grown.tells_names |= names.joins();
+            let is_longer = horizon > grown.horizon;
+            if grown.outlooks.add(names) || is_longer {
+                grown.horizon = grown.horizon.max(horizon);
                 grown.lengths.clear();
+                grown.outlooks.clear();
             }
         }
-        SchemaKeys { automaton, keys: Chunks::default() }
+        SchemaKeys { automaton, keys: Chunks::default(), lasting: Chunks::default() }
     }
 }
 
@@ -51,15 +61,28 @@ impl Keys for SchemaKeys {
         match self.keys.get(state.number() as usize) {
             0 => {
                 let grown = &mut self.automaton.lock();
-                let before = *grown.states.get(state.number());
-                let place = Place { frame: grown.freed(before.frame)?, ..before };
-                let place = grown.normal(place)?;
+                let place = grown.key_of(state.number())?;
+                let forgets = place.record != grown.states.get(state.number()).record;
+                let place = grown.in_common(place);
                 let key = grown.keys.intern(place);
-                let unsure = if place.record == before.record { 0 } else { UNSURE };
+                let unsure = if forgets { UNSURE } else { 0 };
                 self.keys.set(state.number() as usize, (key + 1) | unsure);
                 Ok(KeyId::from_number(key))
             }
             key => Ok(KeyId::from_number((key & !UNSURE) - 1)),
+        }
+    }
+
+    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
+        match self.lasting.get(state.number() as usize) {
+            0 => {
+                let grown = &mut self.automaton.lock();
+                let place = grown.key_of(state.number())?;
+                let key = grown.keys.intern(place);
+                self.lasting.set(state.number() as usize, key + 1);
+                Ok(KeyId::from_number(key))
+            }
+            key => Ok(KeyId::from_number(key - 1)),
         }
     }
 
@@ -92,11 +115,18 @@ impl Keys for SchemaKeys {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.keys.memory_bytes()
+        self.keys.memory_bytes() + self.lasting.memory_bytes()
     }
 }
 
 impl Grown {
+    /// The place of a state with everything forgotten that no token can tell within its value.
+    fn key_of(&mut self, state: u32) -> Result<Place, Error> {
+        let place = *self.states.get(state);
+        let place = Place { frame: self.freed(place.frame)?, ..place };
+        self.normal(place)
+    }
+
     /// Whether names of all kinds are one class that may come.
     pub(super) fn takes_any(&self, classes: AskedId) -> bool {
         let [Some((class, _))] = *self.parts.asked.get(classes.0).machines else { return false };

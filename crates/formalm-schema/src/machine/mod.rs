@@ -16,12 +16,14 @@ mod keys;
 mod known;
 #[cfg(test)]
 mod laws;
+mod leaps;
 mod lengths;
 mod names;
 mod naming;
 mod needs;
 mod number_needs;
 mod numbers;
+mod outlook;
 mod owed;
 mod repeated;
 mod runs;
@@ -30,6 +32,7 @@ mod shortcuts;
 mod shortest;
 mod spelled;
 mod telling;
+mod views;
 mod ways;
 
 use formalm_automata::{ByteSet, Error, Resource, Viability};
@@ -41,6 +44,7 @@ use frame::{DONE, Frame, FrameId, Place};
 use known::{Known, Parts};
 use naming::Naming;
 use needs::Learnt;
+use outlook::Outlooks;
 use runs::Runs;
 
 pub use automaton::SchemaAutomaton;
@@ -68,9 +72,12 @@ pub(crate) struct Grown {
     /// Recorded texts, each one byte longer than another: `(the other, byte, length)`.
     records: Table<(Recorded, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
+    /// The same after several bytes, packed behind a one.
+    leaps: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
     parts: Parts,
     known: Known,
+    outlooks: Outlooks,
     learnt: Learnt,
     namings: Vec<Naming>,
     keys: Table<Place>,
@@ -93,8 +100,10 @@ impl Grown {
             + self.keys.memory_bytes()
             + self.records.memory_bytes()
             + self.next.capacity() * 16
+            + self.leaps.capacity() * 28
             + self.parts.bytes()
             + self.known.bytes()
+            + self.outlooks.bytes()
             + self.learnt.bytes()
             + self.namings.len() * 200
     }
@@ -142,7 +151,8 @@ impl Grown {
 
     fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
-        let bytes = self.next.len() * 40 + (self.states.len() + self.frames.len()) * 100;
+        let bytes = (self.next.len() + self.leaps.len()) * 40
+            + (self.states.len() + self.frames.len()) * 100;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
             (Resource::Bytes, bytes as u64, limits.bytes),

@@ -55,7 +55,7 @@ impl Grown {
             return Ok(known);
         }
         let (mut names, tests) = self.mentioned(owes);
-        names.extend(self.parts.gone.get(gone.0).iter().filter(|&&name| name != PLACEHOLDER));
+        names.extend(self.parts.gone.get(gone.0));
         self.core.schema.names.sort(&mut names);
         let plain = self.is_plain(owes);
         let may = vec![May::Unknown; names.len()].into();
@@ -232,7 +232,7 @@ impl Grown {
         }
         let passed = self.passed(order, name);
         let mut after = self.parts.gone.get(gone.0).to_vec();
-        after.push(name);
+        after.extend((name != PLACEHOLDER).then_some(name));
         after.extend(&self.parts.orders.get(order.0)[..passed]);
         after.sort_unstable();
         after.dedup();
@@ -355,8 +355,7 @@ impl Grown {
 
     /// The object after a name of which so many bytes were read, before the colon.
     pub(super) fn close_name(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
-        let Frame::Name { object, naming, text, reach, .. } = frame else { return Ok(None) };
-        let &Naming { owes, gone, order, .. } = self.names_of(naming);
+        let Frame::Name { naming, text, reach, .. } = frame else { return Ok(None) };
         let length = self.records.get(text).2 as usize;
         let exact = reach.from < reach.to && self.known_name(naming, reach.from).len() == length;
         let (name, like) = if exact {
@@ -369,6 +368,17 @@ impl Grown {
             let Some(like) = self.class_of(naming, reach) else { return Ok(None) };
             (self.read_text_of_name(text), like)
         };
+        self.behind_name(frame, (name, like))
+    }
+
+    /// The object behind a name, which is like another.
+    pub(super) fn behind_name(
+        &mut self,
+        frame: Frame,
+        (name, like): (NameId, NameId),
+    ) -> Result<Option<Frame>, Error> {
+        let Frame::Name { object, naming, .. } = frame else { return Ok(None) };
+        let &Naming { owes, gone, order, .. } = self.names_of(naming);
         let owes = self.after_name(owes, like)?;
         let gone = self.gone_after(gone, order, name);
         let Frame::Object { below, .. } = *self.frames.get(object.0) else { return Ok(None) };
@@ -377,7 +387,7 @@ impl Grown {
     }
 
     /// A name of the class that a text belongs to.
-    fn class_of(&self, naming: NamingId, reach: Reach) -> Option<NameId> {
+    pub(super) fn class_of(&self, naming: NamingId, reach: Reach) -> Option<NameId> {
         let states = self.parts.asked.get(reach.classes.0);
         let (class, _) = states
             .iter()

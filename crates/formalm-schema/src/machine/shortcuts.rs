@@ -197,12 +197,16 @@ impl Looking<'_> {
             return Ok(None);
         }
         let depth = self.grown.records.get(text).2 as usize;
-        let mut texts = Texts::default();
+        let mut texts = Texts::new(policy);
         for at in reach.from..reach.to {
             if other.is_none() && !self.grown.known_viable(naming, at)? {
                 continue;
             }
-            let rest = &self.grown.known_name(naming, at).as_bytes()[depth..];
+            let name = self.grown.known_name(naming, at);
+            if !name.is_char_boundary(depth) {
+                return Ok(None);
+            }
+            let rest = &name.as_bytes()[depth..];
             let is_plain = |byte: u8| {
                 byte >= 0x20
                     && !b"\"\\".contains(&byte)
@@ -212,7 +216,7 @@ impl Looking<'_> {
                 // It has other spellings.
                 return Ok(None);
             }
-            texts.push([rest, b"\""]);
+            texts.push(rest);
         }
         Ok(Some(texts))
     }
