@@ -43,7 +43,6 @@ def main() -> None:
             record["vocabularies"][name] = {"timings": timings, "memory": memory}
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     table = markdown(record)
-    arguments.output.mkdir(exist_ok=True)
     write(arguments.output, "regex_masks", record, table)
     sys.stdout.write(table)
 

@@ -14,6 +14,7 @@ def write(
     folder: Path, name: str, record: dict[str, Any], page: str, *, indent: int | None = None
 ) -> None:
     """Write a record and its page, named after the day."""
+    folder.mkdir(parents=True, exist_ok=True)
     stem = folder / f"{name}-{datetime.now(timezone.utc):%Y-%m-%d}"
     stem.with_suffix(".json").write_text(json.dumps(record, indent=indent) + "\n")
     stem.with_suffix(".md").write_text(page)

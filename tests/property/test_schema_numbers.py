@@ -108,6 +108,7 @@ def test_short_numbers(schema: dict[str, str], other: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @settings(max_examples=25, deadline=None)
 @given(statements.filter(bool), statements.filter(bool))
 def test_longer_numbers(schema: dict[str, str], other: dict[str, str]) -> None:
