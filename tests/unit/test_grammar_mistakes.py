@@ -154,6 +154,25 @@ def test_what_the_start_rule_does_not_need_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("A: B", "B is not a terminal that is defined"),
+        ("A: B C\nC: A", "B is not a terminal that is defined"),
+        ('A: "a" C\nC: A', "a terminal refers to itself"),
+        ("A: B & /b/", "B is not defined"),
+        ("twice{one}: one other", "other is not defined"),
+        ("twice{one}: one [OTHER]", "OTHER is not defined"),
+        ("twice{one}: one twice{one, one}", "twice takes 1 arguments, not 2"),
+        ("twice{one}: pair{one}\npair{a, b}: a b", "pair takes 2 arguments, not 1"),
+    ],
+)
+def test_mistakes_in_what_is_not_needed_are_refused(line: str, message: str) -> None:
+    with pytest.raises(LanguageError, match=message) as caught:
+        Grammar(f'start: "x"\n{line}')
+    assert "line 2" in str(caught.value) or "line 3" in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "syntax"),
     [
         ('a = b - d; b = "y"|"z"|"zz"; d = "zz";', "ebnf"),

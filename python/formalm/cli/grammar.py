@@ -54,7 +54,8 @@ def check(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Tell what a grammar reads: how members begin, some of them, ambiguity, useless rules."""
+    """Tell what a grammar reads: how members begin, some of them and how many, ambiguity, useless
+    rules."""
     with reported(json):
         read = options.read(file)
         if json:

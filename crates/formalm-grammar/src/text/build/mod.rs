@@ -118,6 +118,7 @@ pub(super) fn grammar(
     // Where order is Lark's, a text that is ignored is so in rules too.
     let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
     let needed = build.needed(&start);
+    build.check_unneeded(&needed)?;
     let unneeded = build.unneeded(&needed);
     let mut needed: Vec<String> = needed.into_iter().map(str::to_owned).collect();
     needed.sort_unstable();
