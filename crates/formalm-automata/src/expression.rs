@@ -269,7 +269,11 @@ impl Expression {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
             Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
             Node::Texts(list) => lower::texts(terms, list.clone()),
-            Node::Recognized(recognizer) => terms.recognized(recognizer),
+            Node::Recognized(recognizer) => {
+                // Beside what it reads, every text is no condition.
+                lower::any_text(terms);
+                terms.recognized(recognizer)
+            }
             Node::Union(list) => {
                 let list = lower_all(list, terms, work)?;
                 terms.alt(list)
