@@ -65,8 +65,8 @@ impl Limits {
 const STEPS_PER_STATE: u64 = 400;
 
 const ACCEPTING: u32 = 1;
-const LIVE: u32 = 2;
-const BARREN: u32 = 4;
+pub(crate) const LIVE: u32 = 2;
+pub(crate) const BARREN: u32 = 4;
 
 /// What changes while the machine grows; behind one lock, which known rows never take.
 #[derive(Debug)]
@@ -82,12 +82,14 @@ pub struct Automaton {
     core: Mutex<Core>,
     pub(crate) classes: ByteClasses,
     rows: Rows,
-    flags: Chunks,
+    pub(crate) flags: Chunks,
     start: StateId,
     /// Every state is live, because every term is pure.
     pure: bool,
     /// Every member is valid UTF-8.
     text: bool,
+    /// It has more states than are worth keeping.
+    pub(crate) endless: bool,
     limits: Limits,
 }
 
@@ -120,6 +122,7 @@ impl Automaton {
         let start = expression.lower(&mut terms, &mut work).map_err(|error| work.spent(error))?;
         let classes = byte_classes(&terms, start);
         let pure = terms.facts(start).pure;
+        let endless = terms.recognizers.is_unbounded();
         let core = Core { terms, work, index: Index::default() };
         let mut automaton = Automaton {
             core: Mutex::new(core),
@@ -129,6 +132,7 @@ impl Automaton {
             start: StateId(DEAD),
             pure,
             text: expression.is_text(),
+            endless,
             limits,
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
@@ -159,7 +163,7 @@ impl Automaton {
 
     /// Whether a machine of the language has more states than are worth keeping.
     pub fn is_unbounded(&self) -> bool {
-        self.lock().terms.recognizers.is_unbounded()
+        self.endless
     }
 
     /// Bytes at which a new class starts; bytes of one class are never told apart.
@@ -225,7 +229,12 @@ impl Automaton {
         self.fill_locked(&mut self.lock(), state, class)
     }
 
-    fn fill_locked(&self, core: &mut Core, state: u32, class: usize) -> Result<u32, Error> {
+    pub(crate) fn fill_locked(
+        &self,
+        core: &mut Core,
+        state: u32,
+        class: usize,
+    ) -> Result<u32, Error> {
         let known = self.rows.get(&self.classes, state, class);
         if known != UNKNOWN {
             return Ok(known);
@@ -262,59 +271,6 @@ impl Automaton {
             return Ok(flags & LIVE != 0);
         }
         self.decide(state)
-    }
-
-    /// Looks for an accepting state from `root` and marks every state it learns about.
-    ///
-    /// Depth first, lowest bytes first: most states have a member ahead in plain ASCII, which is
-    /// found without looking into characters of several bytes.
-    fn decide(&self, root: u32) -> Result<bool, Error> {
-        let core = &mut self.lock();
-        let mut path: Vec<(u32, usize)> = vec![(root, 0)];
-        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
-        let mut edges: Vec<(u32, u32)> = Vec::new();
-        while let Some((state, class)) = path.last_mut() {
-            let (state, at) = (*state, *class);
-            if at == self.classes.len() {
-                path.pop();
-                continue;
-            }
-            *class += 1;
-            let next = self.fill_locked(core, state, at)?;
-            let flags = self.flags.get(next as usize);
-            if next == DEAD || flags & BARREN != 0 {
-                continue;
-            }
-            edges.push((next, state));
-            if flags & LIVE != 0 {
-                self.mark_live(next, &mut edges);
-                return Ok(true);
-            }
-            if seen.insert(next) {
-                path.push((next, 0));
-            }
-        }
-        for &state in &sorted(seen) {
-            let flags = self.flags.get(state as usize);
-            self.flags.set(state as usize, flags | BARREN);
-        }
-        Ok(false)
-    }
-
-    /// Marks all states that reach `state` by the given (successor, state) edges.
-    fn mark_live(&self, state: u32, edges: &mut [(u32, u32)]) {
-        edges.sort_unstable();
-        let mut stack = vec![state];
-        while let Some(state) = stack.pop() {
-            let flags = self.flags.get(state as usize);
-            self.flags.set(state as usize, flags | LIVE);
-            let from = edges.partition_point(|edge| edge.0 < state);
-            for &(_, before) in edges[from..].iter().take_while(|edge| edge.0 == state) {
-                if self.flags.get(before as usize) & LIVE == 0 {
-                    stack.push(before);
-                }
-            }
-        }
     }
 }
 
@@ -375,12 +331,6 @@ impl Core {
 
 pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
     if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
-}
-
-fn sorted(set: FxHashSet<u32>) -> Vec<u32> {
-    let mut list: Vec<u32> = set.into_iter().collect();
-    list.sort_unstable();
-    list
 }
 
 /// Bytes on the way to entry `at` of a breadth-first search.

@@ -20,6 +20,7 @@ mod facts;
 mod grouping;
 mod in_text;
 mod lexemes;
+mod liveness;
 mod loops;
 mod lower;
 mod machine;

@@ -63,6 +63,11 @@ pub trait Recognizer: Debug + Send + Sync {
         None
     }
 
+    /// About how many characters a text misses to be a member: a guess that guides searches.
+    fn missing(&self, _state: u32) -> u32 {
+        0
+    }
+
     /// A state that reads every character beyond ASCII, and what follows it, as `state` does.
     /// States inside of characters are as many as the states in front of them.
     fn before_wide(&self, state: u32) -> u32 {
@@ -113,6 +118,11 @@ impl Recognizers {
     /// Whether the text read so far is a member.
     pub(crate) fn is_accepting(&self, at: Recognized) -> bool {
         at.left == 0 && self.0[at.which as usize].1.is_accepting(at.state)
+    }
+
+    /// About how many bytes a text misses.
+    pub(crate) fn missing(&self, at: Recognized) -> u32 {
+        u32::from(at.left) + self.0[at.which as usize].1.missing(at.state)
     }
 
     /// Whether one of them has more states than are worth keeping.

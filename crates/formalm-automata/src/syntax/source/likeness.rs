@@ -47,4 +47,17 @@ impl Source {
         };
         (Source { lexed, ..Source::new() }, first, anywhere)
     }
+
+    /// About how many characters are missing to a pattern.
+    pub(super) fn missing(&self) -> u32 {
+        let lexed = match &self.lexed {
+            Lexed::Item(_) | Lexed::Repeated | Lexed::Brace { .. } | Lexed::Reference(_) => 0,
+            Lexed::Angle => 3,
+            Lexed::Kind | Lexed::Named(_) => 2,
+            _ => 1,
+        };
+        let groups = self.needed.saturating_sub(self.groups).min(1_000) as u32;
+        let names = self.missing.len() as u32;
+        lexed + self.open.len() as u32 + 2 * groups + 5 * names
+    }
 }

@@ -348,6 +348,10 @@ impl Recognizer for PatternTexts {
         }))
     }
 
+    fn missing(&self, state: u32) -> u32 {
+        self.read(|read| read.list[state as usize].missing())
+    }
+
     fn before_wide(&self, state: u32) -> u32 {
         self.read(|read| {
             let source = read.list[state as usize].before_wide();

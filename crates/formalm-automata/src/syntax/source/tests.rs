@@ -307,3 +307,24 @@ fn wide_characters_are_read_as_all_others() {
         }
     }
 }
+
+#[test]
+fn patterns_of_bounded_length_have_ends_soon() -> Result<(), Error> {
+    let patterns = || Expression::recognized(Arc::new(PatternTexts::default()));
+    let cases = [
+        ("[^]{5,}", "(a[b", true),
+        ("[^]{40,}", "(a[b", true),
+        ("[^]{40,}", "((((\\3", true),
+        ("[^]{0,6}", "(a[b", true),
+        ("[^]{5,}", "a)", false),
+    ];
+    for (length, text, expected) in cases {
+        let length = Expression::pattern(parse(length, Dialect::Ecma, Flags::default())?);
+        let both = Expression::intersection(vec![patterns(), length])?;
+        let machine = Automaton::new(&both, Limits::default())?;
+        let read = machine.walk(machine.start(), text.as_bytes())?;
+        assert_eq!(read.is_ok(), expected, "{text}");
+        assert!(machine.state_count() < 5_000, "{text}");
+    }
+    Ok(())
+}
