@@ -11,7 +11,7 @@ use crate::table::DEAD;
 use crate::term::{Term, TermId, Terms};
 
 /// States that one search looks at where there is no end of them.
-const MAX_SEEN: u64 = 10_000;
+const MAX_SEEN: u64 = 6_000;
 
 /// How deep a guess looks into a term.
 const DEPTH: usize = 8;

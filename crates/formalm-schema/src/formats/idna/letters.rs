@@ -1,8 +1,6 @@
 //! Labels of characters beyond ASCII, as RFC 5891 and 5892 have them: which characters there are,
 //! which need others beside them, and that they are spelled in Unicode's normal form C.
 
-use std::collections::BTreeMap;
-
 use formalm_automata::syntax::{Dialect, Flags, Node, parse};
 use formalm_automata::{CharSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -102,7 +100,8 @@ pub(super) struct Letters {
     greek: CharSet,
     hebrew: CharSet,
     kana: CharSet,
-    orders: BTreeMap<u8, CharSet>,
+    /// Combining classes other than 0, by the characters from one to another; sorted.
+    orders: Vec<(char, char, u8)>,
     /// What marks are one character with.
     composed: FxHashMap<char, CharSet>,
     starters: FxHashSet<char>,
@@ -119,10 +118,12 @@ fn written(source: &str) -> Result<CharSet, Error> {
 
 impl Letters {
     pub(super) fn new(tables: &Tables, beside: Beside) -> Result<Letters, Error> {
-        let mut orders = BTreeMap::new();
+        let mut orders = Vec::new();
         for (order, set) in tables.named("order:") {
-            orders.insert(order.parse().unwrap_or(0), set);
+            let order = order.parse().unwrap_or(0);
+            orders.extend(set.ranges().iter().map(|&(first, last)| (first, last, order)));
         }
+        orders.sort_unstable();
         let mut composed = FxHashMap::default();
         let mut starters = FxHashSet::default();
         for (mark, set) in tables.named("compose:") {
@@ -154,8 +155,9 @@ impl Letters {
     }
 
     fn order(&self, c: char) -> u8 {
-        let found = self.orders.iter().find(|(_, set)| set.contains(c));
-        found.map_or(0, |(&order, _)| order)
+        let after = self.orders.partition_point(|&(first, ..)| first <= c);
+        let found = after.checked_sub(1).map(|at| self.orders[at]);
+        found.filter(|&(_, last, _)| c <= last).map_or(0, |(.., order)| order)
     }
 
     pub(super) fn after(&self, label: Label, c: char) -> Option<Label> {
