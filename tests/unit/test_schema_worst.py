@@ -141,3 +141,23 @@ def test_clauses_are_decided() -> None:
             text = compact({f"x{at}": 1 for at in range(6) if chosen >> at & 1})
             assert language.matches(text) == (chosen in good), (seed, chosen)
     assert len(kinds) == 2
+
+
+def patterns(names: list[str]) -> JsonSchema:
+    """Members whose names match patterns."""
+    rules = {name: {"minLength": at, "minimum": at} for at, name in enumerate(names)}
+    return JsonSchema({"type": "object", "patternProperties": rules}, order="any", blanks=0)
+
+
+def test_patterns_of_names_that_all_overlap_have_a_limit() -> None:
+    language = patterns(list("abcdefg"))
+    assert language.matches('{"bad":"xyz"}')
+    assert not language.matches('{"bad":"xy"}')
+    with pytest.raises(LimitError, match="terms"):
+        patterns(list("abcdefghijklmnop")).is_viable('{"a')
+
+
+def test_many_patterns_of_names_that_do_not_overlap_have_none() -> None:
+    language = patterns([f"^{name}_" for name in "abcdefghijklmnopqrst"])
+    assert language.matches('{"t_1":"nineteen characters"}')
+    assert not language.matches('{"t_1":"fewer"}')

@@ -17,8 +17,9 @@ const MAX_STEPS: usize = 2_000;
 /// States whose beginnings are counted.
 const MAX_COUNTED: usize = 1_000;
 
-/// Classes of names that one formula may tell apart.
-const MAX_CLASSES: usize = 4_096;
+/// Classes of names that one formula may tell apart: at most so many, and so many for all tests and
+/// for each. Tests that overlap have twice as many classes with each, and each class has a machine.
+const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
 
 impl Core {
     /// A member of a language that is not excluded.
@@ -59,6 +60,8 @@ impl Core {
         if let Some(known) = self.answers.classes.get(tests) {
             return Ok(known.clone());
         }
+        let [most, all, each] = MAX_CLASSES;
+        let most = most.min(all + each * tests.len());
         let mut classes = vec![TRUE];
         for &test in tests {
             let outside = self.formulas.not(test);
@@ -72,8 +75,8 @@ impl Core {
                 }
             }
             classes = finer;
-            if classes.len() > MAX_CLASSES {
-                let (needed, allowed) = (classes.len() as u64, MAX_CLASSES as u64);
+            if classes.len() > most {
+                let (needed, allowed) = (classes.len() as u64, most as u64);
                 let resource = formalm_automata::Resource::Terms;
                 return Err(Error::Limit { resource, needed, allowed });
             }
