@@ -55,7 +55,8 @@ def check(
     json: Json = False,
 ) -> None:
     """Tell what a grammar reads: how members begin, some of them and how many, ambiguity, useless
-    rules."""
+    rules.
+    """
     with reported(json):
         read = options.read(file)
         if json:
