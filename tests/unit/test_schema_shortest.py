@@ -1,9 +1,11 @@
 """Short completions of schemas: found where much is owed, and nothing is used up by looking."""
 
+import json
 import os
 import signal
 import threading
 import time
+from itertools import product
 
 import pytest
 
@@ -124,3 +126,61 @@ def test_searches_are_interrupted() -> None:
         [language.shortest() for _ in range(1000)]
     assert time.monotonic() - started < 5
     timer.join()
+
+
+LETTERS = "abc"
+WORDS = ["".join(some) for length in range(1, 5) for some in product(LETTERS, repeat=length)]
+STRINGS = [json.dumps(text) for text in ["", *(chr(c) for c in range(0x20, 0x7F))]]
+INTEGERS = [str(number) for number in range(-99, 200)]
+
+
+@pytest.mark.parametrize(
+    ("items", "texts"),
+    [
+        ({"type": "string"}, STRINGS),
+        ({"type": "string", "pattern": "^[abc]+$"}, [json.dumps(word) for word in WORDS]),
+        ({"type": "string", "pattern": "^[abc]{2}$"}, [f'"{w}"' for w in WORDS if len(w) == 2]),
+        ({"type": "integer"}, INTEGERS),
+        ({"type": "integer", "minimum": 0}, [one for one in INTEGERS if one[0] != "-"]),
+        ({"type": "integer", "minimum": 5, "maximum": 40}, [str(one) for one in range(5, 41)]),
+        ({"type": "integer", "multipleOf": 7}, [one for one in INTEGERS if int(one) % 7 == 0]),
+        ({"type": ["string", "integer", "null"]}, [*STRINGS, *INTEGERS, "null"]),
+        ({"enum": ["a", "bb", 1, 2, None, True]}, ['"a"', '"bb"', "1", "2", "null", "true"]),
+    ],
+    ids=lambda one: str(one) if isinstance(one, dict) else "",
+)
+@pytest.mark.parametrize("count", [2, 3, 6, 9])
+def test_distinct_items_are_the_shortest(
+    items: dict[str, object], texts: list[str], count: int
+) -> None:
+    if count > len(texts):
+        return
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": count}
+    language = JsonSchema(schema, order="any", blanks=0)
+    least = sum(sorted(map(len, texts))[:count]) + count + 1
+    found = language.shortest()
+    assert language.matches(found)
+    assert len(found) == least
+    # Those that came are not had again.
+    first = sorted(texts, key=len)[:2]
+    begun = "[" + ",".join(first)
+    if count > 2:
+        assert len(language.shortest(begun)) == least
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ({"patternProperties": {"^[abc]{3}$": {}}, "additionalProperties": False}, 3),
+        ({"propertyNames": {"pattern": "^[abc]{2,}$"}}, 2),
+        ({"propertyNames": {"minLength": 4}}, 4),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_names_of_a_pattern_are_the_shortest(
+    statement: dict[str, object], names: int, count: int
+) -> None:
+    schema = {"type": "object", **statement, "minProperties": count}
+    found = JsonSchema(schema, order="any", blanks=0).shortest()
+    assert len(found) == count * (names + len('"":0,')) + 1

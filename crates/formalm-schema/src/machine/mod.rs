@@ -6,6 +6,7 @@ mod automaton;
 mod bounds;
 mod containers;
 mod derive;
+mod distinct;
 mod exponents;
 mod forgetful;
 mod forgetting;

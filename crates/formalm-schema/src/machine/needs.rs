@@ -3,6 +3,7 @@
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
+use super::distinct::Counts;
 use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
@@ -18,6 +19,8 @@ use crate::formula::F;
 pub(super) struct Learnt {
     /// By its machine's state what a text needs.
     pub(super) texts: FxHashMap<(TextId, u32), Rest>,
+    /// By their machine how many texts of each length there are at most.
+    pub(super) counts: FxHashMap<TextId, Counts>,
     /// Bytes that more members and items need at least.
     pub(super) rests: FxHashMap<F, usize>,
     /// By what they owe and what was read what numbers need.
@@ -27,7 +30,7 @@ pub(super) struct Learnt {
 impl Learnt {
     /// Forgets everything if it is much.
     pub(super) fn limit(&mut self) {
-        if self.texts.len() + self.rests.len() + self.numbers.len() > LEARNT {
+        if self.texts.len() + self.rests.len() + self.numbers.len() + self.counts.len() > LEARNT {
             *self = Learnt::default();
         }
     }
@@ -35,7 +38,7 @@ impl Learnt {
     pub(super) fn bytes(&self) -> usize {
         let (texts, rests, numbers) =
             (self.texts.capacity(), self.rests.capacity(), self.numbers.capacity());
-        80 * texts + 16 * rests + 64 * numbers
+        80 * texts + 16 * rests + 64 * numbers + 128 * self.counts.capacity()
     }
 }
 

@@ -168,10 +168,13 @@ impl Grown {
         // Names that are not owed have other texts, of which one at most is empty.
         let others = members.saturating_sub(names_owed as u64);
         if others > 0 {
-            let name = self.least_name(parts)?;
-            let spared = usize::from(name == 0);
-            let each = MEMBER + comma + colon + name.max(1);
-            named = named.saturating_add(times(others, each) - spared);
+            let names = self.names_that_may_come(parts)?;
+            let texts = match names {
+                TRUE => times(others - 1, 1),
+                _ => self.least_texts(names, others)?,
+            };
+            let each = times(others, MEMBER + comma + colon);
+            named = named.saturating_add(each).saturating_add(texts);
         }
         Ok(least.max(named))
     }
@@ -223,6 +226,10 @@ impl Grown {
     ) -> Result<usize, Error> {
         let mut lists = Vec::new();
         let mut last = 0;
+        let taken = parts.iter().find_map(|&part| match self.core.formulas.get(part) {
+            Form::Atom(Atom::Unique(taken) | Atom::UniqueWith(taken)) => Some(taken.to_vec()),
+            _ => None,
+        });
         for &part in parts {
             if let Form::Atom(Atom::Items(ranges, read)) = self.core.formulas.get(part).clone() {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
@@ -245,7 +252,14 @@ impl Grown {
                         value.push(self.core.ranges_at(ranges, u64::from(*read) + at));
                     }
                     let value = self.core.formulas.and(value);
-                    ITEM - 1 + comma + self.least_value(value, search)
+                    let least = self.least_value(value, search);
+                    if let Some(taken) = taken.as_ref().filter(|_| alike > 1 || last == 0) {
+                        let values = self.least_distinct(value, taken, alike, least)?;
+                        all = all.saturating_add(values);
+                        ITEM - 1 + comma
+                    } else {
+                        ITEM - 1 + comma + least
+                    }
                 }
             };
             all = all.saturating_add(times(alike, each));
@@ -301,19 +315,8 @@ impl Grown {
         if other == FALSE { NEVER } else { self.least_value(other, search) }
     }
 
-    /// Bytes of the shortest name that may come.
-    fn least_name(&mut self, parts: &[F]) -> Result<usize, Error> {
-        let mut least = 0;
-        for &part in parts {
-            if let Form::Atom(Atom::NamesIn(names)) = *self.core.formulas.get(part) {
-                least = least.max(self.least_text(names)?);
-            }
-        }
-        Ok(least)
-    }
-
     /// Bytes of the shortest text of which a formula holds, before it is spelled.
-    fn least_text(&mut self, texts: F) -> Result<usize, Error> {
+    pub(super) fn least_text(&mut self, texts: F) -> Result<usize, Error> {
         let Some(language) = self.core.language(texts)? else { return Ok(NEVER) };
         let machine = self.core.text(language);
         Ok(machine.shortest(machine.start())?.len())

@@ -167,8 +167,7 @@ impl Grown {
             };
             search.step()?;
             let Some(next) = self.read_fresh(here, byte)? else { continue };
-            let before = Some((here.frame, left));
-            let refused = self.needs(next.frame, before, search)? >= left
+            let refused = self.needs(next.frame, None, search)? >= left
                 || few.get(&self.alike(next)).is_some_and(|&few| few >= left - 1);
             if !refused {
                 text.push(byte);

@@ -161,7 +161,7 @@ impl Grown {
 
 /// Bytes that a byte of a text is spelled in; the first of a character counts for all of one that
 /// is escaped.
-fn cost(byte: u8, escapes: Escapes) -> usize {
+pub(super) fn cost(byte: u8, escapes: Escapes) -> usize {
     match byte {
         b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
         0..0x20 => 6,
