@@ -116,7 +116,8 @@ def _catalogue(path: Path) -> Iterator[str]:
     try:
         with path.open("rb") as file:
             entries = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
-    except (OSError, ValueError):
+    except (OSError, ValueError, IndexError):
+        # Not all catalogues are as the module has them.
         return
     texts = [text for text in entries.values() if isinstance(text, str)]
     yield "\n".join(texts)[:MOST_BYTES]
