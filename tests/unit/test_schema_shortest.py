@@ -174,6 +174,7 @@ def test_distinct_items_are_the_shortest(
         ({"patternProperties": {"^[abc]{3}$": {}}, "additionalProperties": False}, 3),
         ({"propertyNames": {"pattern": "^[abc]{2,}$"}}, 2),
         ({"propertyNames": {"minLength": 4}}, 4),
+        ({"propertyNames": {"pattern": '^"[abc]{2}$'}}, 4),
     ],
     ids=str,
 )

@@ -57,7 +57,7 @@ impl Grown {
                 }
                 Type::String => {
                     texts = formula;
-                    let spelled = self.texts_by_length(formula)?;
+                    let spelled = self.texts_by_length(formula, true)?;
                     for (all, more) in counts.iter_mut().skip(2).zip(spelled.iter()) {
                         *all = all.saturating_add(*more);
                     }
@@ -105,9 +105,9 @@ impl Grown {
         self.core.formulas.holds(numbers, &mut |atom| holds_for(atom, &value, true))
     }
 
-    /// Bytes that so many texts take at least as strings spell them, without their quotes.
+    /// Bytes that so many texts take at least, before they are spelled.
     pub(super) fn least_texts(&mut self, texts: F, count: u64) -> Result<usize, Error> {
-        let (counts, least) = (self.texts_by_length(texts)?, self.least_text(texts)?);
+        let (counts, least) = (self.texts_by_length(texts, false)?, self.least_text(texts)?);
         Ok(sum_of_least(&counts[..], count, least))
     }
 
@@ -144,24 +144,25 @@ impl Grown {
         formulas.or(any)
     }
 
-    /// How many texts of which a formula holds have so many spelled bytes, without their quotes.
-    fn texts_by_length(&mut self, texts: F) -> Result<Counts, Error> {
+    /// How many texts of which a formula holds have so many bytes, spelled or not, without quotes.
+    fn texts_by_length(&mut self, texts: F, spelled: bool) -> Result<Counts, Error> {
         if texts == TRUE {
             let mut counts = [MANY; LENGTHS];
             (counts[0], counts[1]) = (1, PLAIN);
             return Ok(Arc::new(counts));
         }
         let Some(language) = self.core.language(texts)? else { return Ok(Arc::new([0; LENGTHS])) };
-        if let Some(known) = self.learnt.counts.get(&language) {
+        if let Some(known) = self.learnt.counts.get(&(language, spelled)) {
             return Ok(Arc::clone(known));
         }
-        let counts = Arc::new(self.counted_texts(language)?);
-        self.learnt.counts.insert(language, Arc::clone(&counts));
+        let counts = Arc::new(self.counted_texts(language, spelled)?);
+        self.learnt.counts.insert((language, spelled), Arc::clone(&counts));
         Ok(counts)
     }
 
-    fn counted_texts(&self, language: TextId) -> Result<[u64; LENGTHS], Error> {
+    fn counted_texts(&self, language: TextId, spelled: bool) -> Result<[u64; LENGTHS], Error> {
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
+        let spent = |byte: u8| if spelled { spent(byte, escapes) } else { 1 };
         let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); LENGTHS];
         layers[0].insert(machine.start().number(), 1);
         let mut counts = [MANY; LENGTHS];
@@ -178,7 +179,7 @@ impl Grown {
                     counts[at] = counts[at].saturating_add(count).min(MANY);
                 }
                 for byte in machine.live_bytes(state)?.iter() {
-                    let Some(later) = layers.get_mut(at + spent(byte, escapes)) else {
+                    let Some(later) = layers.get_mut(at + spent(byte)) else {
                         continue;
                     };
                     if let Some(next) = machine.step(state, byte)? {

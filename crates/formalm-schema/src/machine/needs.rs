@@ -19,8 +19,8 @@ use crate::formula::F;
 pub(super) struct Learnt {
     /// By its machine's state what a text needs.
     pub(super) texts: FxHashMap<(TextId, u32), Rest>,
-    /// By their machine how many texts of each length there are at most.
-    pub(super) counts: FxHashMap<TextId, Counts>,
+    /// By their machine how many texts of each length, spelled or not, there are at most.
+    pub(super) counts: FxHashMap<(TextId, bool), Counts>,
     /// Bytes that more members and items need at least.
     pub(super) rests: FxHashMap<F, usize>,
     /// By what they owe and what was read what numbers need.
