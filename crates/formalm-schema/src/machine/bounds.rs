@@ -1,8 +1,10 @@
-//! Numbers that are only compared, whole or not: what most schemas ask of numbers. The numbers that
-//! will do are a few pieces, whose ends are integers of the processor; no search is needed, and
-//! numbers that go on alike are one state.
+//! Numbers that are only compared, perhaps among the multiples of a unit: what most schemas ask of
+//! numbers. The numbers that will do are a few pieces, whose ends are integers of the processor; no
+//! search is needed, and numbers that go on alike are one state.
 
-use num_traits::ToPrimitive;
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::{One, ToPrimitive};
 
 use super::frame::{Digits, Part};
 use crate::decimal::Decimal;
@@ -15,21 +17,25 @@ const MOST: i128 = 10i128.pow(26);
 /// With more ends of pieces the search is left to decide.
 const MAX_ENDS: usize = 4_096;
 
+/// Larger multiples, in ones, are left to the search.
+const MOST_STEP: i128 = 1_000_000;
+
 /// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
-/// Of whole numbers the ends are whole, and belong to them.
+/// Among multiples the ends are multiples, and belong to them.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     low: (i128, bool),
     high: Option<(i128, bool)>,
 }
 
-/// Which numbers satisfy a formula that compares them, perhaps among whole numbers only.
+/// Which numbers satisfy a formula that compares them, perhaps among multiples only.
 #[derive(Debug)]
 pub(super) struct Bounds {
     /// Places of a unit: one more than any number compared with has.
     places: u32,
     one: i128,
-    integer: bool,
+    /// All of them are multiples of it.
+    step: Option<i128>,
     /// Written without a point.
     whole: bool,
     /// By sign, ascending magnitudes that do not touch.
@@ -40,8 +46,9 @@ pub(super) struct Bounds {
 /// What all numbers that begin so have in common: equal shapes, equal futures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
-    /// Which numbers of digits more are within the bounds, all others being outside.
-    Whole(Vec<bool>),
+    /// Which numbers of digits more are within the bounds, all others being outside, and what is
+    /// left by the steps.
+    Whole(Vec<bool>, i128),
     /// Any more digits will do.
     Fraction,
 }
@@ -49,12 +56,15 @@ pub(super) enum Shape {
 impl Bounds {
     /// The numbers that satisfy a formula, if it does nothing but compare.
     pub(super) fn new(formulas: &Formulas, id: F, places: u32) -> Option<Bounds> {
-        let (mut integer, mut whole, mut rest) = (false, false, Vec::new());
+        let (mut steps, mut whole, mut rest) = (Vec::new(), false, Vec::new());
         let mut listed: Option<Vec<Decimal>> = None;
         for part in formulas.conjuncts(id) {
             match formulas.get(part) {
-                Form::Atom(Atom::Multiple(unit)) if *unit == Decimal::integer(1) => integer = true,
-                Form::Atom(Atom::Whole) => whole = true,
+                Form::Atom(Atom::Multiple(unit)) => steps.push(unit.clone()),
+                Form::Atom(Atom::Whole) => {
+                    steps.push(Decimal::integer(1));
+                    whole = true;
+                }
                 _ => match values(formulas, part) {
                     Some(list) if listed.is_none() => listed = Some(list),
                     _ => rest.push(part),
@@ -67,6 +77,15 @@ impl Bounds {
             rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
         };
         let units = |at: &Decimal| at.scaled(places).to_i128().filter(|at| at.abs() <= MOST);
+        let one = 10i128.checked_pow(places)?;
+        let step = match steps.is_empty() {
+            true => None,
+            false => {
+                let all = steps.iter().map(|step| step.scaled(places));
+                let step = all.fold(BigInt::one(), |all, step| all.lcm(&step)).to_i128()?;
+                Some(Some(step.abs()).filter(|&step| step / one <= MOST_STEP)?)
+            }
+        };
         let mut pieces = Vec::new();
         match listed {
             Some(list) => {
@@ -96,7 +115,6 @@ impl Bounds {
                         _ => (end(at / 2), end(at / 2), false),
                     });
                 }
-                let one = 10i128.checked_pow(places)?;
                 let (positive, negative) = (
                     found.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(),
                     found
@@ -107,18 +125,9 @@ impl Bounds {
                         })
                         .collect(),
                 );
-                return Bounds {
-                    places,
-                    one,
-                    integer: integer || whole,
-                    whole,
-                    positive,
-                    negative,
-                }
-                .joined();
+                return Bounds { places, one, step, whole, positive, negative }.joined();
             }
         }
-        let one = 10i128.checked_pow(places)?;
         let below = |piece: &&Piece| piece.low.0 <= 0;
         let turned = |piece: &Piece| {
             let at = (-piece.low.0, false);
@@ -126,22 +135,23 @@ impl Bounds {
         };
         let negative = pieces.iter().filter(below).rev().map(turned).collect();
         pieces.retain(|piece| piece.low.0 >= 0);
-        Bounds { places, one, integer: integer || whole, whole, positive: pieces, negative }
-            .joined()
+        Bounds { places, one, step, whole, positive: pieces, negative }.joined()
     }
 
-    /// The same with pieces that touch made one, and ends made whole where numbers are.
+    /// The same with pieces that touch made one, and ends made multiples where numbers are.
     fn joined(mut self) -> Option<Bounds> {
         if self.places >= 20 {
             return None;
         }
-        let (one, integer) = (self.one, self.integer);
+        let multiples = self.step;
         for side in [&mut self.positive, &mut self.negative] {
             let mut joined: Vec<Piece> = Vec::new();
             for piece in side.drain(..) {
-                let piece = if integer { piece.whole(one) } else { Some(piece) };
-                let Some(piece) = piece else { continue };
-                let step = if integer { one } else { 0 };
+                let Some(piece) = multiples.map_or(Some(piece), |step| piece.multiples(step))
+                else {
+                    continue;
+                };
+                let step = multiples.unwrap_or(0);
                 let touches = |last: &Piece| {
                     last.high.is_some_and(|(high, open)| {
                         high + step >= piece.low.0 && !(open && piece.low.1)
@@ -163,24 +173,34 @@ impl Bounds {
 
     /// Whether some number of `[first, end)` is within.
     fn has_any(&self, side: &[Piece], first: i128, end: i128) -> bool {
-        let (first, end) = if self.integer { (self.up(first), self.up(end)) } else { (first, end) };
+        let (first, end) = match self.step {
+            Some(step) => (up(first, step), up(end, step)),
+            None => (first, end),
+        };
         let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
         side[from..].iter().take(2).any(|piece| piece.meets(first, end))
     }
 
     /// Whether every number of `[first, end)` is within, and there is one.
     fn has_all(&self, side: &[Piece], first: i128, end: i128) -> bool {
-        let (first, last) = match self.integer {
-            true => (self.up(first), (self.up(end) - self.one, false)),
-            false => (first, (end, true)),
+        let (first, last) = match self.step {
+            Some(step) => (up(first, step), (up(end, step) - step, false)),
+            None => (first, (end, true)),
         };
         let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
         first <= last.0 && side[from..].iter().take(2).any(|piece| piece.covers(first, last))
     }
 
-    /// The least whole number that is no less, in units.
-    fn up(&self, at: i128) -> i128 {
-        (at.div_euclid(self.one) + i128::from(at.rem_euclid(self.one) != 0)) * self.one
+    /// Whether all numbers of so many digits or more that begin so are alike: all within, or none.
+    fn is_past(&self, side: &[Piece], first: i128, end: i128) -> bool {
+        match side.last() {
+            Some(Piece { high: Some((high, _)), .. }) => first > *high,
+            // There is a multiple among them.
+            Some(Piece { low: (low, _), .. }) => {
+                first > *low && self.step.is_none_or(|step| end - first >= step)
+            }
+            None => true,
+        }
     }
 
     /// The numbers `[first, end)` that begin like a number that has a fraction.
@@ -204,7 +224,7 @@ impl Bounds {
                     // Beyond the last place that matters all numbers between two are alike.
                     true => {
                         let at = first + (end - first) / 2;
-                        !self.integer && self.has_any(side, at, at + 1)
+                        self.step.is_none() && self.has_any(side, at, at + 1)
                     }
                     false => self.has_any(side, first, end),
                 })
@@ -216,7 +236,7 @@ impl Bounds {
                     if self.has_any(side, first, end) {
                         return Some(true);
                     }
-                    if is_past(side, first) {
+                    if self.is_past(side, first, end) {
                         return Some(false);
                     }
                     (first, end) = (first * 10, end * 10);
@@ -243,7 +263,7 @@ impl Bounds {
         }
         // Beyond the last place that matters all numbers between two are alike.
         let at = if digits.more { first + (end - first) / 2 } else { first };
-        if self.integer && (digits.more || at.rem_euclid(self.one) != 0) {
+        if self.step.is_some_and(|step| digits.more || at.rem_euclid(step) != 0) {
             return Some(false);
         }
         let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < at));
@@ -257,6 +277,7 @@ impl Bounds {
             Part::Whole => {
                 let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
                 let (mut first, mut end) = (whole * self.one, (whole + 1) * self.one);
+                let left = self.step.map_or(0, |step| first.rem_euclid(step));
                 let mut within = Vec::new();
                 loop {
                     let all = self.has_all(side, first, end);
@@ -264,13 +285,13 @@ impl Bounds {
                         return None;
                     }
                     within.push(all);
-                    if is_past(side, first) {
-                        return Some(Shape::Whole(within));
+                    if self.is_past(side, first, end) {
+                        return Some(Shape::Whole(within, left));
                     }
                     (first, end) = (first * 10, end * 10);
                 }
             }
-            Part::Fraction if !self.integer => {
+            Part::Fraction if self.step.is_none() => {
                 let (first, end) = self.span(digits)?;
                 self.has_all(side, first, end).then_some(Shape::Fraction)
             }
@@ -280,13 +301,13 @@ impl Bounds {
 }
 
 impl Piece {
-    /// Whole numbers of it.
-    fn whole(self, one: i128) -> Option<Piece> {
+    /// Multiples in it.
+    fn multiples(self, step: i128) -> Option<Piece> {
         let (low, open) = self.low;
-        let low = (low.div_euclid(one) + i128::from(low.rem_euclid(one) != 0 || open)) * one;
+        let low = (low.div_euclid(step) + i128::from(low.rem_euclid(step) != 0 || open)) * step;
         let high = self.high.map(|(high, open)| {
-            let first = i128::from(high.rem_euclid(one) == 0 && open);
-            ((high.div_euclid(one) - first) * one, false)
+            let first = i128::from(high.rem_euclid(step) == 0 && open);
+            ((high.div_euclid(step) - first) * step, false)
         });
         let some = high.is_none_or(|high| low <= high.0);
         some.then_some(Piece { low: (low, false), high })
@@ -309,13 +330,9 @@ impl Piece {
     }
 }
 
-/// Whether all numbers from here on are alike: all within, or none.
-fn is_past(side: &[Piece], first: i128) -> bool {
-    match side.last() {
-        Some(Piece { high: Some((high, _)), .. }) => first > *high,
-        Some(Piece { low: (low, _), .. }) => first > *low,
-        None => true,
-    }
+/// The least multiple that is no less.
+fn up(at: i128, step: i128) -> i128 {
+    (at.div_euclid(step) + i128::from(at.rem_euclid(step) != 0)) * step
 }
 
 /// The magnitudes of a piece that are not negative.

@@ -302,7 +302,9 @@ mod tests {
         for low in ends {
             for high in ends {
                 for open in 0..4 {
-                    for (integer, whole) in [(false, false), (true, false), (true, true)] {
+                    let units = [None, Some("1"), Some("0.5"), Some("0.1"), Some("4"), Some("30")];
+                    let ways = units.map(|unit| [(unit, false), (unit, true)]);
+                    for (unit, whole) in ways.into_iter().flatten() {
                         for more in 0..4 {
                             let mut all = Vec::new();
                             let pair = [low.map(decimal), high.map(decimal)];
@@ -317,8 +319,8 @@ mod tests {
                                 let atom = core.formulas.atom(atom);
                                 all.push(core.formulas.not(atom));
                             }
-                            if integer {
-                                all.push(core.formulas.atom(Atom::Multiple(Decimal::integer(1))));
+                            if let Some(unit) = unit {
+                                all.push(core.formulas.atom(Atom::Multiple(decimal(unit))));
                             }
                             if whole {
                                 all.push(core.formulas.atom(Atom::Whole));

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Solving;
 use crate::core::{Core, TextId};
-use crate::formula::{F, TRUE};
+use crate::formula::TRUE;
 
 /// So many values count as enough: none of our tokens reads so many, and no schema that asks for
 /// half of them is taken to have them.
@@ -16,10 +16,6 @@ const MAX_STEPS: usize = 2_000;
 
 /// States whose beginnings are counted.
 const MAX_COUNTED: usize = 1_000;
-
-/// Classes of names that one formula may tell apart: at most so many, and so many for all tests and
-/// for each. Tests that overlap have twice as many classes with each, and each class has a machine.
-const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
 
 impl Core {
     /// A member of a language that is not excluded.
@@ -52,41 +48,6 @@ impl Core {
         let plenty = has_many_beginnings(machine)? || has_loop(machine)?;
         self.answers.plenty.insert(language, plenty);
         Ok(plenty)
-    }
-
-    /// The classes of names that formulas over names tell apart, those that have members.
-    pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
-        let _solving = Solving::begin();
-        if let Some(known) = self.answers.classes.get(tests) {
-            return Ok(known.clone());
-        }
-        let [most, all, each] = MAX_CLASSES;
-        let most = most.min(all + each * tests.len());
-        let mut classes = vec![TRUE];
-        for &test in tests {
-            let outside = self.formulas.not(test);
-            let mut finer = Vec::with_capacity(classes.len());
-            for class in classes {
-                for side in [test, outside] {
-                    let part = self.formulas.both(class, side);
-                    if self.language(part)?.is_some() {
-                        finer.push(part);
-                    }
-                }
-            }
-            classes = finer;
-            if classes.len() > most {
-                let (needed, allowed) = (classes.len() as u64, most as u64);
-                let resource = formalm_automata::Resource::Terms;
-                return Err(Error::Limit { resource, needed, allowed });
-            }
-        }
-        let mut list = Vec::with_capacity(classes.len());
-        for class in classes {
-            list.extend(self.language(class)?);
-        }
-        self.answers.classes.insert(tests.to_vec(), list.clone());
-        Ok(list)
     }
 }
 

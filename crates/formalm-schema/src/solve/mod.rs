@@ -8,6 +8,7 @@
 mod apart;
 mod arrays;
 mod cells;
+mod classes;
 mod clock;
 mod distinct;
 mod fresh;

@@ -1,0 +1,250 @@
+//! Classes of texts that languages tell apart.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, Error, Machine, Resource, StateId};
+use rustc_hash::FxHashSet;
+
+use super::Solving;
+use crate::core::{Core, TextId, any_text};
+use crate::formula::{F, TRUE};
+
+/// Classes of names that one formula may tell apart: at most so many, and so many for all tests and
+/// for each. Tests that overlap have twice as many classes with each, and each class has a machine.
+const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
+
+/// With fewer tests each class is split by each test.
+const FEW: usize = 4;
+
+/// Steps of machines in which all tests are read at once, for all of them and for each.
+const MAX_STEPS: [usize; 2] = [4_000, 1_000];
+
+/// The tests that the texts of a class satisfy.
+type Class = BTreeSet<usize>;
+
+/// The machines that go on, by their tests.
+type States = Vec<(usize, StateId)>;
+
+impl Core {
+    /// The classes of names that formulas over names tell apart, those that have members.
+    pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
+        let _solving = Solving::begin();
+        if let Some(known) = self.answers.classes.get(tests) {
+            return Ok(known.clone());
+        }
+        let classes = match self.read_at_once(tests)? {
+            Some(classes) => self.formulas_of(tests, &classes),
+            None => self.split_classes(tests)?,
+        };
+        let mut list = Vec::with_capacity(classes.len());
+        for class in classes {
+            list.extend(self.language(class)?);
+        }
+        self.answers.classes.insert(tests.to_vec(), list.clone());
+        Ok(list)
+    }
+
+    /// The classes, each split by each test.
+    fn split_classes(&mut self, tests: &[F]) -> Result<Vec<F>, Error> {
+        let mut classes = vec![TRUE];
+        for &test in tests {
+            let outside = self.formulas.not(test);
+            let mut finer = Vec::with_capacity(classes.len());
+            for class in classes {
+                for side in [test, outside] {
+                    let part = self.formulas.both(class, side);
+                    if self.language(part)?.is_some() {
+                        finer.push(part);
+                    }
+                }
+            }
+            classes = finer;
+            check(classes.len(), tests)?;
+        }
+        Ok(classes)
+    }
+
+    /// The classes, found by machines that read the same texts; `None` where that takes long.
+    fn read_at_once(&mut self, tests: &[F]) -> Result<Option<Vec<Class>>, Error> {
+        if tests.len() < FEW {
+            return Ok(None);
+        }
+        let mut machines = Vec::with_capacity(tests.len() + 1);
+        let mut start = States::new();
+        for (at, &test) in tests.iter().enumerate() {
+            let machine = match self.language(test)? {
+                Some(language) if self.is_unbounded(language) => return Ok(None),
+                Some(language) => Arc::clone(self.text(language)),
+                None => continue,
+            };
+            start.push((at, machine.start()));
+            machines.push((at, machine));
+        }
+        let [all, each] = MAX_STEPS;
+        let mut reading = Reading {
+            machines,
+            texts: any_text()?,
+            classes: FxHashSet::default(),
+            seen: FxHashSet::default(),
+            open: Vec::new(),
+            steps: all + each * tests.len(),
+        };
+        let texts = reading.texts.start();
+        reading.meet(start, texts);
+        while let Some((states, texts)) = reading.open.pop() {
+            if !reading.read(&states, texts)? {
+                return Ok(None);
+            }
+            check(reading.classes.len(), tests)?;
+        }
+        let mut classes: Vec<Class> = reading.classes.into_iter().collect();
+        // Those that satisfy the first test come first, and so on.
+        classes.sort_unstable_by(|one, other| {
+            let is_in = |class: &Class| (0..tests.len()).map(|at| !class.contains(&at)).collect();
+            let keys: [Vec<bool>; 2] = [is_in(one), is_in(other)];
+            keys[0].cmp(&keys[1])
+        });
+        Ok(Some(classes))
+    }
+
+    /// Formulas of classes that are all there are.
+    fn formulas_of(&mut self, tests: &[F], classes: &[Class]) -> Vec<F> {
+        let mut formulas = Vec::with_capacity(classes.len());
+        for class in classes {
+            // What satisfies all of its tests, and none that others satisfy which do so too.
+            let larger = classes.iter().filter(|one| one.is_superset(class));
+            let others: Class =
+                larger.flatten().filter(|at| !class.contains(at)).copied().collect();
+            let mut all: Vec<F> = class.iter().map(|&at| tests[at]).collect();
+            for at in others {
+                all.push(self.formulas.not(tests[at]));
+            }
+            formulas.push(self.formulas.and(all));
+        }
+        formulas
+    }
+}
+
+/// Machines that read the same texts.
+struct Reading {
+    machines: Vec<(usize, Arc<Automaton>)>,
+    /// Reads all texts: a class has texts, not bytes.
+    texts: Arc<Automaton>,
+    classes: FxHashSet<Class>,
+    seen: FxHashSet<(States, StateId)>,
+    open: Vec<(States, StateId)>,
+    steps: usize,
+}
+
+impl Reading {
+    /// Notes a place that texts come to.
+    fn meet(&mut self, states: States, texts: StateId) {
+        match states[..] {
+            // Every state that goes on has a member ahead.
+            [] => {
+                self.classes.insert(Class::new());
+                return;
+            }
+            [(at, _)] => {
+                self.classes.insert(Class::from([at]));
+                if self.classes.contains(&Class::new()) {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        let place = (states, texts);
+        if !self.seen.contains(&place) {
+            self.seen.insert(place.clone());
+            self.open.push(place);
+        }
+    }
+
+    fn machine(&self, test: usize) -> &Automaton {
+        let at = self.machines.partition_point(|&(at, _)| at < test);
+        &self.machines[at].1
+    }
+
+    /// Notes the class of the text that ends at a place, and the places behind it; whether there
+    /// were steps left to do so.
+    fn read(&mut self, states: &States, texts: StateId) -> Result<bool, Error> {
+        if self.texts.is_accepting(texts) {
+            let accepts = |&(at, state): &(usize, StateId)| {
+                self.machine(at).is_accepting(state).then_some(at)
+            };
+            let class = states.iter().filter_map(accepts).collect();
+            self.classes.insert(class);
+        }
+        let mut starts = [false; 256];
+        let machines = states.iter().map(|&(at, _)| self.machine(at));
+        for machine in machines.chain([&*self.texts]) {
+            machine.class_starts().iter().for_each(|&byte| starts[usize::from(byte)] = true);
+        }
+        for byte in (0..=255u8).filter(|&byte| starts[usize::from(byte)]) {
+            let Some(next) = self.texts.step(texts, byte)? else { continue };
+            let Some(left) = self.steps.checked_sub(states.len()) else { return Ok(false) };
+            self.steps = left;
+            let mut after = States::new();
+            for &(at, state) in states {
+                after.extend(self.machine(at).step(state, byte)?.map(|state| (at, state)));
+            }
+            self.meet(after, next);
+        }
+        Ok(true)
+    }
+}
+
+fn check(classes: usize, tests: &[F]) -> Result<(), Error> {
+    let [most, all, each] = MAX_CLASSES;
+    let most = most.min(all + each * tests.len());
+    let (needed, allowed) = (classes as u64, most as u64);
+    let resource = Resource::Terms;
+    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::anything;
+    use crate::document::Document;
+    use crate::formula::Atom;
+    use crate::options::{Limits, Options};
+    use crate::pattern::search;
+    use crate::read;
+
+    /// Both ways find classes of the same languages, in the same order.
+    #[test]
+    fn classes_are_those_that_splitting_finds() {
+        let document = Document::read("true").unwrap();
+        let schema = read::read(&document, &[], Options::default()).unwrap();
+        let mut core = Core::new(schema, Options::default(), Limits::default());
+        let lists: [&[&str]; 6] = [
+            &["^a", "^b", "^c", "^d$"],
+            &["^x-", "a$", "^[0-9]+$", "é", "^x-.*é"],
+            &["^(a|b)*$", "^(a|c)*$", "^a", "^$", "^[^a]*$"],
+            &[".", "^aa*$", "^a{2,4}$", "^a{3,9}$", "^(aa)*$"],
+            &["^ab$", "^abc$", "^abd$", "^b", "^ü$", "^日本$"],
+            &["", "^", "a", "^.$", "\\S"],
+        ];
+        for list in lists {
+            let tests = list.iter().map(|&source| {
+                let make = || search(source).unwrap().texts.unwrap_or_else(anything);
+                let regex = core.schema.regex(source.to_owned(), make);
+                core.formulas.atom(Atom::In(regex))
+            });
+            let tests: Vec<F> = tests.collect();
+            let split = core.split_classes(&tests).unwrap();
+            let read = core.read_at_once(&tests).unwrap().expect(list[0]);
+            let read = core.formulas_of(&tests, &read);
+            assert_eq!(split.len(), read.len(), "{list:?}");
+            for (one, other) in split.into_iter().zip(read) {
+                for (one, other) in [(one, other), (other, one)] {
+                    let other = core.formulas.not(other);
+                    let rest = core.formulas.both(one, other);
+                    assert!(core.language(rest).unwrap().is_none(), "{list:?}");
+                }
+            }
+        }
+    }
+}
