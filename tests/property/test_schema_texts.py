@@ -19,6 +19,7 @@ PATTERNS = [
     "^(?!ab)[a-c]*$",
     "^[à-ü€😀]{2,}$",
     "^\\S{3,30}$",
+    "^([!-~]+|\\S+@.*|é)$",
 ]
 TEXTS = ["0f3a-b1", "https://a.b/é\u2028", "a:b", "a b-é_€", "/a/b//", "abc", "é\n", 'xa"b\\']
 TEXTS += ["\u0001", "abca", "éè€😀", "ab\tc\u0000"]
@@ -90,6 +91,45 @@ def test_names_of_one_class_beside_others() -> None:
         matcher.advance_bytes(text)
         mask = matcher.mask()
         assert np.array_equal(mask, naive_mask(language, VOCABULARY, matcher.text)), matcher.text
+
+
+COUNTED = [
+    {"pattern": "^[a-z]{0,40}$"},
+    {"pattern": "^[a-z]+$", "maxLength": 30},
+    {"pattern": "^\\w[\\w-]{0,20}(/[a-z]{1,35})?$", "maxLength": 50},
+    {"pattern": "^(ab?){1,25}$"},
+    {"pattern": "b$", "maxLength": 33, "minLength": 20},
+    {"anyOf": [{"pattern": "^a{3,30}$"}, {"pattern": "^[ab]+é$", "maxLength": 45}]},
+    {"format": "email", "maxLength": 40},
+]
+
+
+@pytest.mark.parametrize("schema", COUNTED)
+def test_counts_that_long_tokens_reach(schema: dict[str, object]) -> None:
+    """Tokens that cannot come to the end of a count are those of a text without it."""
+    tokens = [bytes([byte]) for byte in {*b'"abz/-_@.', *"é".encode()}]
+    for part in (b"a", b"ab", "é".encode(), b"b/a"):
+        for count in (*range(2, 50, 5), 40, 41):
+            tokens += [part * count, part * count + b'"', b'"' + part * count]
+    ids: list[bytes | None] = [*dict.fromkeys(tokens), None]
+    vocabulary = Vocabulary.from_tokens(ids, end_token_ids=[len(ids) - 1])
+    language = JsonSchema({"type": "string", **schema}, blanks=0, approximate=True)
+    constraint = Constraint(language, vocabulary)
+    for seed in range(6):
+        walk(language, constraint.matcher(), seed, vocabulary)
+
+
+def test_texts_beside_those_that_must_not_be() -> None:
+    """That all texts are asked for keeps a part of a character from being one, alone."""
+    for schema in (
+        {"allOf": [{"pattern": ""}, {"not": {"pattern": "^a+$"}}]},
+        {"anyOf": [{"pattern": ""}, {"pattern": "^é"}], "not": {"enum": ["", "é", "ab"]}},
+        {"pattern": "^(?!a)", "not": {"pattern": "é$"}},
+    ):
+        language = JsonSchema({"type": "string", **schema})
+        assert not any(language.accepts(b'"%c"' % byte) for byte in range(0x80, 0x100))
+        for seed in range(4):
+            walk(language, Constraint(language, VOCABULARY).matcher(), seed, VOCABULARY)
 
 
 def test_more_machines_than_are_kept() -> None:

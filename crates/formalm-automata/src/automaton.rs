@@ -65,6 +65,8 @@ impl Limits {
 const STEPS_PER_STATE: u64 = 400;
 
 const ACCEPTING: u32 = 1;
+/// Marks a successor that is known to lead to a member.
+const SURE: u32 = 1 << 31;
 pub(crate) const LIVE: u32 = 2;
 pub(crate) const BARREN: u32 = 4;
 
@@ -237,13 +239,15 @@ impl Automaton {
     ) -> Result<u32, Error> {
         let known = self.rows.get(&self.classes, state, class);
         if known != UNKNOWN {
-            return Ok(known);
+            return Ok(known & !SURE);
         }
         let term = core.index.term(state);
         let byte = self.classes.representatives()[class];
         let next = core.derive(term, byte)?;
         let next = self.intern(core, next)?;
-        self.rows.set(&self.classes, state, core.terms.span(term, byte), next);
+        let is_live = next != DEAD && self.flags.get(next as usize) & LIVE != 0;
+        let known = if is_live { next | SURE } else { next };
+        self.rows.set(&self.classes, state, core.terms.span(term, byte), known);
         Ok(next)
     }
 
@@ -265,6 +269,22 @@ impl Automaton {
         Ok(state)
     }
 
+    /// A step that is not in the table yet, or of which it is not known whether it leads to a
+    /// member.
+    #[cold]
+    fn first_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        let next = self.fill(state.0, class)?;
+        let live = next != DEAD && self.is_live(next)?;
+        if self.rows.get(&self.classes, state.0, class) == next {
+            let known = if live { next | SURE } else { DEAD };
+            let core = &self.lock();
+            let span = core.terms.span(core.index.term(state.0), byte);
+            self.rows.set(&self.classes, state.0, span, known);
+        }
+        Ok(live.then_some(StateId(next)))
+    }
+
     fn is_live(&self, state: u32) -> Result<bool, Error> {
         let flags = self.flags.get(state as usize);
         if flags & (LIVE | BARREN) != 0 {
@@ -282,12 +302,11 @@ impl Machine for Automaton {
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        let next = match self.rows.get(&self.classes, state.0, class) {
-            UNKNOWN => self.fill(state.0, class)?,
-            next => next,
-        };
-        let live = next != DEAD && (self.pure || self.is_live(next)?);
-        Ok(live.then_some(StateId(next)))
+        match self.rows.get(&self.classes, state.0, class) {
+            DEAD => Ok(None),
+            next if next & SURE != 0 => Ok(Some(StateId(next & !SURE))),
+            _ => self.first_step(state, byte),
+        }
     }
 
     #[inline]

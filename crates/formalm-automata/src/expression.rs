@@ -289,6 +289,7 @@ impl Expression {
                 lower::repeat(terms, body, *min, *max)
             }
             Node::Intersection(list) => {
+                lower::any_text(terms);
                 let list = lower_all(list, terms, work)?;
                 terms.and(list)
             }

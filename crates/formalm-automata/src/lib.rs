@@ -3,6 +3,7 @@
 //! Nothing here knows of tokens. A pattern is parsed ([`syntax`]) into a tree, the tree becomes
 //! a term, and terms are determinised lazily into a machine over bytes.
 
+mod alternatives;
 mod atomic;
 mod automaton;
 mod bytes;
@@ -57,6 +58,7 @@ pub use in_text::{InText, spell};
 pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
 pub use loops::loops_of;
 pub use machine::{Aside, Doubts, EndPurpose, EndSteps, Keys, Machine, Purpose, alike, exact_only};
+pub use near::Near;
 pub use partition::{Partition, Reading};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recent::Recent;

@@ -16,6 +16,44 @@ const MAX_SEEN: u64 = 6_000;
 /// How deep a guess looks into a term.
 const DEPTH: usize = 8;
 
+/// What a state misses, with what orders those that miss as much.
+type Rank = (u32, i64);
+
+/// States of a search that have successors to look at, each with its next class.
+enum Open {
+    /// The deepest one is the last.
+    Deep(Vec<(u32, usize)>),
+    /// Those that seem to miss the least come first.
+    Near(BinaryHeap<Reverse<(Rank, u32, usize)>>),
+}
+
+impl Open {
+    /// The next state and its next class; the class behind that is the next one then.
+    fn next(&mut self, classes: usize) -> Option<(u32, usize)> {
+        loop {
+            let (state, at) = match self {
+                Open::Deep(list) => {
+                    let (state, next) = list.last_mut()?;
+                    *next += 1;
+                    (*state, *next - 1)
+                }
+                Open::Near(list) => {
+                    let Reverse((_, state, next)) = &mut *list.peek_mut()?;
+                    *next += 1;
+                    (*state, *next - 1)
+                }
+            };
+            if at < classes {
+                return Some((state, at));
+            }
+            match self {
+                Open::Deep(list) => drop(list.pop()),
+                Open::Near(list) => drop(list.pop()),
+            }
+        }
+    }
+}
+
 impl Automaton {
     /// Looks for an accepting state from `root` and marks every state it learns about.
     ///
@@ -25,17 +63,13 @@ impl Automaton {
     /// than some are looked at.
     pub(crate) fn decide(&self, root: u32) -> Result<bool, Error> {
         let core = &mut self.lock();
-        let missing =
-            |terms: &Terms, term| if self.endless { terms.missing(term, DEPTH) } else { 0 };
-        // What a state misses, its turn, itself and its next class.
-        let mut open = BinaryHeap::from([Reverse((0, 0, root, 0))]);
+        let mut open = match self.endless {
+            true => Open::Near(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
+            false => Open::Deep(vec![(root, 0)]),
+        };
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        while let Some(Reverse((misses, turn, state, at))) = open.pop() {
-            if at == self.classes.len() {
-                continue;
-            }
-            open.push(Reverse((misses, turn, state, at + 1)));
+        while let Some((state, at)) = open.next(self.classes.len()) {
             let next = self.fill_locked(core, state, at)?;
             let flags = self.flags.get(next as usize);
             if next == DEAD || flags & BARREN != 0 {
@@ -46,14 +80,18 @@ impl Automaton {
                 self.mark_live(next, &mut edges);
                 return Ok(true);
             }
-            if seen.insert(next) {
-                if self.endless {
+            if !seen.insert(next) {
+                continue;
+            }
+            match &mut open {
+                Open::Deep(list) => list.push((next, 0)),
+                Open::Near(list) => {
                     check(Resource::States, seen.len() as u64, MAX_SEEN)?;
+                    let misses = core.terms.missing(self.term(core, StateId(next)), DEPTH);
+                    let count = seen.len() as i64;
+                    let rank = (misses, if misses > 0 { count } else { -count });
+                    list.push(Reverse((rank, next, 0)));
                 }
-                let misses = missing(&core.terms, self.term(core, StateId(next)));
-                let count = seen.len() as i64;
-                let turn = if misses > 0 { count } else { -count };
-                open.push(Reverse((misses, turn, next, 0)));
             }
         }
         let mut seen: Vec<u32> = seen.into_iter().collect();

@@ -15,7 +15,18 @@ use crate::error::Error;
 use crate::term::{Term, TermId, Terms, UNBOUNDED};
 
 /// Counts that fewer characters may reach are kept.
-const FAR: u64 = 17;
+const FAR: u64 = 12;
+
+/// A state that allows what another one does, and longer texts perhaps.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<S> {
+    /// The state.
+    pub state: S,
+    /// Both allow the same texts of so many characters.
+    pub same: u64,
+    /// The other one allows none of more characters.
+    pub most: u64,
+}
 
 impl Automaton {
     /// The state that allows the same texts of at most `horizon` bytes, without the counts that
@@ -25,29 +36,34 @@ impl Automaton {
     ///
     /// [`Error::Limit`].
     pub fn near(&self, state: StateId, horizon: usize) -> Result<StateId, Error> {
-        let near = self.uncounted(state)?.filter(|&(_, most)| most >= horizon as u64);
-        Ok(near.map_or(state, |(near, _)| near))
+        let mut near = state;
+        while let Some(next) = self.uncounted(near)?
+            && next.same >= horizon as u64
+        {
+            near = next.state;
+        }
+        Ok(near)
     }
 
-    /// The state without its counts, and up to how many characters both allow the same texts;
-    /// beyond that this one allows no more than the other.
+    /// The state without a count of all characters, or else without those of its repetitions.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn uncounted(&self, state: StateId) -> Result<Option<(StateId, u64)>, Error> {
+    pub fn uncounted(&self, state: StateId) -> Result<Option<Near<StateId>>, Error> {
         let core = &mut self.lock();
         let term = self.term(core, state);
-        let Some((near, most)) = core.terms.uncounted(term) else { return Ok(None) };
-        Ok(Some((StateId::from_number(self.intern(core, near)?), most)))
+        let Some(Near { state, same, most }) = core.terms.uncounted(term) else { return Ok(None) };
+        let state = StateId::from_number(self.intern(core, state)?);
+        Ok(Some(Near { state, same, most }))
     }
 }
 
 impl Terms {
-    fn uncounted(&mut self, term: TermId) -> Option<(TermId, u64)> {
+    fn uncounted(&mut self, term: TermId) -> Option<Near<TermId>> {
         let Term::And(list) = self.get(term) else {
-            let (near, most) = self.unbounded(term);
-            return (near != term).then_some((near, most));
+            let (state, same) = self.unbounded(term);
+            return (state != term).then_some(Near { state, same, most: u64::MAX });
         };
         let list = list.clone();
         let counts: Vec<(TermId, u32)> =
@@ -58,8 +74,7 @@ impl Terms {
         let [other] = kept[..] else { return None };
         let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
         let far = self.farthest(other, &mut FxHashMap::default())?;
-        let (near, within) = self.unbounded(other);
-        Some((near, most.checked_sub(far)?.min(within)))
+        Some(Near { state: other, same: most.checked_sub(far)?, most })
     }
 
     /// A pure term whose repetitions have no most count where that is far, and how many characters

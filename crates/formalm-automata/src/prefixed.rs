@@ -310,11 +310,6 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
         Ok(self.steps.reference(inner)?.map(|reference| self.outer(reference)))
     }
 
-    fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
-        let Some(inner) = self.inner(key) else { return Ok(None) };
-        Ok(self.steps.nearly(inner)?.map(|(other, most)| (self.outer(other), most)))
-    }
-
     fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.in_open_string(inner))
     }

@@ -88,16 +88,6 @@ pub trait Steps {
         Ok(most.filter(|&(_, count)| count >= LETTERS).map(|(next, _)| next))
     }
 
-    /// A key that lasts and allows the same texts of at most so many characters, and no fewer of
-    /// longer ones: what a count that is not reached soon adds.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn nearly(&self, _key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
-        Ok(None)
-    }
-
     /// How strings are spelled, if the key is inside of a string of JSON, between two characters,
     /// and nothing is refused before its end: only tokens that end it have to be read.
     ///

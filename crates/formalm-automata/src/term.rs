@@ -245,7 +245,7 @@ impl Terms {
         if self.excludes_texts(&flat) {
             return EMPTY;
         }
-        if flat.iter().any(|&id| self.is_text(id)) {
+        if flat.iter().any(|&id| Some(id) != self.any_text && self.is_text(id)) {
             flat.retain(|&id| Some(id) != self.any_text);
         }
         flat.sort_unstable();
@@ -273,8 +273,10 @@ impl Terms {
     }
 
     /// Whether a term certainly has only texts, between two characters.
-    fn is_text(&self, id: TermId) -> bool {
-        matches!(self.get(id), Term::Recognized(at) if at.is_between())
+    pub(crate) fn is_text(&self, id: TermId) -> bool {
+        let Facts { pure, alphabet, .. } = self.facts(id);
+        let is_spelled = pure && !alphabet.inside && !alphabet.stray;
+        is_spelled || matches!(self.get(id), Term::Recognized(at) if at.is_between())
     }
 
     fn has_opposites(&self, list: &[TermId]) -> bool {

@@ -30,6 +30,9 @@ impl Terms {
         if list.binary_search(&FULL).is_ok() {
             return FULL;
         }
+        if let Some(any) = self.any_text.filter(|any| list.binary_search(any).is_ok()) {
+            list.retain(|&id| id == any || !self.is_text(id));
+        }
         self.join_counts(&mut list);
         self.join_images(&mut list);
         match list[..] {

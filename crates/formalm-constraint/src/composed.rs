@@ -186,7 +186,7 @@ impl<K: Keys> ComposedKeys<K> {
         let mut ids = Vec::new();
         let mut walk = Walk::new(steps, self.vocabulary.trie());
         walk.tokens(key, 0..=255, &mut |tokens| ids.extend_from_slice(tokens))?;
-        Ok(Mask::from_ids(ids, self.vocabulary.len().div_ceil(32)))
+        Ok(Mask::from_ids(&ids, self.vocabulary.len().div_ceil(32)))
     }
 }
 

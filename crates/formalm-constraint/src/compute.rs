@@ -43,45 +43,11 @@ impl Purpose for MaskOf<'_> {
         {
             return Ok(mask);
         }
-        if let Some((other, most)) = steps.nearly(self.key)?
-            && let Some(mask) = self.counted(steps, other, most)?
-        {
-            return Ok(mask);
-        }
         self.mask(steps, self.key)
     }
 }
 
 impl MaskOf<'_> {
-    /// The mask of a key that lasts, less the tokens of more characters than it answers for that
-    /// this key does not allow; `None` if these are too many.
-    fn counted(&self, keys: &impl Steps, other: KeyId, most: u32) -> Result<Option<Mask>, Error> {
-        let classes = self.vocabulary.classes();
-        if classes.at_most(most as usize).is_some() {
-            return Ok(None);
-        }
-        let known = self.memo.with(other.number(), Mask::clone);
-        let mask = match known {
-            Some(known) => known,
-            None => {
-                let mask = self.mask(keys, other)?;
-                self.memo.insert(other.number(), mask.clone());
-                mask
-            }
-        };
-        let mut remove = Vec::new();
-        for &(_, token) in classes.longer().iter().take_while(|&&(count, _)| count > most) {
-            let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
-            if mask.contains(token) && !repetition::reads(keys, self.key, bytes)? {
-                remove.push(token);
-            }
-        }
-        let mut words = vec![0; self.vocabulary.len().div_ceil(32)];
-        mask.fill(&mut words);
-        patch(&mut words, &[], &remove);
-        Ok(Some(if remove.is_empty() { mask } else { Mask::from_words(words) }))
-    }
-
     fn mask(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
         if let Some(mask) = self.tabulated(keys, key)? {
             return Ok(mask);
@@ -131,7 +97,7 @@ impl MaskOf<'_> {
         let words = vocabulary.len().div_ceil(32);
         if let Some(texts) = keys.texts(key, None)? {
             let ids = self.along_texts(keys, key, &texts)?;
-            return Ok(Mask::from_ids(ids, words));
+            return Ok(Mask::from_ids(&ids, words));
         }
         let quoted = match keys.few(key)? {
             Some(few) => few.contains(b'"'),

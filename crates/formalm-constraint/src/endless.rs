@@ -17,6 +17,7 @@ use crate::compute::MaskOf;
 use crate::lexical::Lexical;
 use crate::mask::{Words, patch};
 use crate::memo::Memo;
+use crate::ordered::read_in_order;
 use crate::strings::Rests;
 use crate::walk::Walk;
 use crate::within::spelled;
@@ -105,24 +106,13 @@ fn read_others(
             Walk::new(&keys, trie).subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
         }
     }
+    let having = kept.having(vocabulary, like.anywhere);
+    let step = |state: StateId, byte: u8| machine.step(state, byte);
+    let having = having.iter().copied();
+    read_in_order(vocabulary, having, text.state, &step, &mut |token, is_viable| {
+        set(words, token, is_viable);
+    })?;
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
-    // The state behind each byte that a token has in common with the one before.
-    let (mut before, mut states): (&[u8], Vec<StateId>) = (&[], vec![text.state]);
-    for &token in &*kept.having(vocabulary, like.anywhere) {
-        let bytes = bytes(token);
-        let common = before.iter().zip(bytes).take_while(|(one, other)| one == other).count();
-        states.truncate(common + 1);
-        before = bytes;
-        while let Some(&byte) = bytes.get(states.len() - 1) {
-            // Fewer states than bytes in common: the token before ended there.
-            let refused = states.len() <= common;
-            match if refused { None } else { machine.step(states[states.len() - 1], byte)? } {
-                Some(next) => states.push(next),
-                None => break,
-            }
-        }
-        set(words, token, states.len() > bytes.len());
-    }
     for &(_, token) in vocabulary.strings(text.escapes).longer(like.most) {
         set(words, token, machine.walk(text.state, bytes(token))?.is_ok());
     }

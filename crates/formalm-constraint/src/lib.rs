@@ -15,6 +15,7 @@ mod lexical;
 mod mask;
 mod matcher;
 mod memo;
+mod ordered;
 pub mod reference;
 mod repetition;
 mod strings;

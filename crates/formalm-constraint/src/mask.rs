@@ -61,7 +61,7 @@ impl Mask {
             }
             Mask::Sparse(ids) => {
                 let words = ids.iter().chain(&more).max().map_or(0, |&last| last as usize / 32 + 1);
-                Mask::from_ids([&ids[..], &more[..]].concat(), words)
+                Mask::from_ids(&[&ids[..], &more[..]].concat(), words)
             }
         }
     }
@@ -107,13 +107,14 @@ impl Mask {
     }
 
     /// The smallest form of a list of ids, in any order, without repetition.
-    pub(crate) fn from_ids(mut ids: Vec<u32>, words: usize) -> Mask {
+    pub(crate) fn from_ids(ids: &[u32], words: usize) -> Mask {
         if ids.len() <= SPARSE {
+            let mut ids: Box<[u32]> = ids.into();
             ids.sort_unstable();
-            return Mask::Sparse(ids.into_boxed_slice());
+            return Mask::Sparse(ids);
         }
         let mut dense = vec![0; words];
-        patch(&mut dense, &ids, &[]);
+        patch(&mut dense, ids, &[]);
         Mask::Dense(dense.into_boxed_slice())
     }
 
@@ -252,7 +253,7 @@ mod tests {
         let base: Arc<Words> = words.clone().into();
         let forms = [
             Mask::from_words(words.clone()),
-            Mask::from_ids(ids.clone(), 32),
+            Mask::from_ids(&ids, 32),
             Mask::patched(&base, vec![], vec![]),
         ];
         for form in forms {

@@ -161,13 +161,15 @@ mod tests {
     use super::*;
 
     fn mask(id: u32) -> Mask {
-        Mask::from_ids((0..300).map(|at| at + id).collect(), 64)
+        Mask::from_ids(&(0..300).map(|at| at + id).collect::<Vec<u32>>(), 64)
     }
 
     #[test]
     fn masks_that_are_alike_share_their_words() {
         let memo = Memo::new(60_000);
-        let alike = |id: u32| Mask::from_ids((0..1000).filter(|&one| one != id).collect(), 1000);
+        let alike = |id: u32| {
+            Mask::from_ids(&(0..1000).filter(|&one| one != id).collect::<Vec<u32>>(), 1000)
+        };
         memo.insert(0, alike(0));
         let (_, one) = memo.size();
         for key in 1..100 {
@@ -180,7 +182,7 @@ mod tests {
         // Others take their place, and what they shared with it.
         let others = (100..1_000).map(|key| (key, (0..1000).filter(move |id| id % 11 != key % 11)));
         for (key, ids) in others {
-            memo.insert(key, Mask::from_ids(ids.collect(), 1000 + key as usize));
+            memo.insert(key, Mask::from_ids(&ids.collect::<Vec<u32>>(), 1000 + key as usize));
         }
         let (_, bytes) = memo.size();
         let slots = 64 * 31 * size_of::<Slot>();

@@ -167,11 +167,6 @@ impl<K: Steps> Making<'_, K> {
     }
 
     fn reads(&self, bytes: &[u8]) -> Result<bool, Error> {
-        reads(self.keys, self.key, bytes)
+        Ok(words::read(self.keys, self.key, bytes)?.is_some())
     }
-}
-
-/// Whether bytes are viable from a key.
-pub(crate) fn reads(keys: &impl Steps, key: KeyId, bytes: &[u8]) -> Result<bool, Error> {
-    Ok(words::read(keys, key, bytes)?.is_some())
 }

@@ -4,6 +4,7 @@
 //! are listed once, and the nodes at which it has ended. From there on tokens belong to what is
 //! around the value, which may be a part of a value again.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formalm_automata::{Ended, Error, KeyId, Steps};
@@ -17,6 +18,14 @@ use crate::words;
 
 /// Lists of tokens that are kept; with more they are found anew.
 const LISTS: usize = 1024;
+
+/// Tokens that a list has room for between one mask and the next.
+const SPARE: usize = 1 << 18;
+
+thread_local! {
+    /// The list that masks are found with.
+    static FOUND: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+}
 
 /// The prefix tree that is walked, and what is listed.
 #[derive(Clone, Copy)]
@@ -86,10 +95,10 @@ impl Values {
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
         let Some(inner) = keys.apart(key)? else {
-            let mut all = Inner::default();
-            self.read(keys, table, (node, key), &mut all, false)?;
-            found.append(&mut all.found);
-            return Ok(());
+            let mut all = Inner { found: std::mem::take(found), ..Inner::default() };
+            let read = self.read(keys, table, (node, key), &mut all, false);
+            *found = all.found;
+            return read;
         };
         let inner = self.inner(keys, table, (node, inner))?;
         found.extend_from_slice(&inner.found);
@@ -103,21 +112,38 @@ impl Values {
         table: Table<'_>,
         (key, words): (KeyId, usize),
     ) -> Result<Mask, Error> {
-        let mut found = Vec::new();
+        // What most masks are found with is much, and memory that is not touched yet costs as much
+        // as the walk.
+        let mut found = FOUND.take();
+        found.clear();
+        let mask = self.mask_of(keys, table, (key, words), &mut found);
+        if found.capacity() <= SPARE {
+            FOUND.set(found);
+        }
+        mask
+    }
+
+    fn mask_of(
+        &self,
+        keys: &impl Steps,
+        table: Table<'_>,
+        (key, words): (KeyId, usize),
+        found: &mut Vec<u32>,
+    ) -> Result<Mask, Error> {
         if let Some(apart) = keys.apart(key)? {
             let inner = self.inner(keys, table, (None, apart))?;
-            self.around(keys, table, (None, key), &inner, &mut found)?;
+            self.around(keys, table, (None, key), &inner, found)?;
             if inner.found.len() > SPARSE && keys.common(apart).is_some() {
                 let base = inner.words.get_or_init(|| {
                     let mut all = vec![0; words];
                     patch(&mut all, &inner.found, &[]);
                     all.into()
                 });
-                return Ok(Mask::patched(base, found, Vec::new()));
+                return Ok(Mask::patched(base, found.clone(), Vec::new()));
             }
             found.extend_from_slice(&inner.found);
         } else {
-            self.below(keys, table, (None, key), &mut found)?;
+            self.below(keys, table, (None, key), found)?;
         }
         Ok(Mask::from_ids(found, words))
     }

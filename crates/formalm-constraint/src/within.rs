@@ -10,24 +10,30 @@
 //! * tokens that end the string: those whose text is a member, by what is behind the quote. Which
 //!   of these rests are viable is what the string's surroundings decide ([`Rests`]).
 
+mod inside;
+mod spelled;
+mod ways;
+
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::spelling::Escapes;
 use formalm_automata::{
-    Automaton, ByteSet, Error, InText, KeyId, Keys, Machine, Purpose, Recent, StateId, Steps,
-    Viability, spell,
+    Automaton, Error, InText, KeyId, Keys, Machine, Recent, StateId, Steps, Viability,
 };
-use formalm_vocabulary::{Beside, Node, Strings, Vocabulary};
+use formalm_vocabulary::{Beside, Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::compute::MaskOf;
 use crate::endless::{self, Endless};
 use crate::lexical::Lexical;
-use crate::mask::{Mask, Words, has, patch};
+use crate::mask::Mask;
 use crate::memo::Memo;
+use crate::ordered::Long;
 use crate::strings::Rests;
 use crate::values::Lists;
+use inside::Inside;
+pub(crate) use spelled::spelled;
+use spelled::walked;
 
 /// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 128;
@@ -41,8 +47,8 @@ const MACHINE_BYTES: usize = 1 << 20;
 /// With more bytes that may come the machine's own mask is quicker than a walk.
 const FEW: usize = 8;
 
-/// Steps of such a walk; a longer one is given up.
-const STEPS: usize = 1000;
+/// What masks that others are changed from may take of each machine.
+const REFERENCES: usize = 1 << 17;
 
 /// Machines of texts by what they are.
 #[derive(Debug, Default)]
@@ -51,6 +57,7 @@ pub(crate) struct Kept {
     /// What tokens do in values that machines have in common.
     pub(crate) values: Lists,
     endless: Endless,
+    long: Long,
 }
 
 /// A machine, by its place in memory: it lives as long as it is listed.
@@ -67,7 +74,7 @@ struct Machines {
 #[derive(Debug)]
 struct Within {
     keys: Viability,
-    /// Nothing is kept here: it is what finding a mask takes.
+    /// What finding a mask takes; nothing is kept here but masks that others are changed from.
     own: (Lexical, Memo, Rests),
     tables: Mutex<Tables>,
     /// What the tables of all machines take.
@@ -80,13 +87,6 @@ struct Tables {
     inside: FxHashMap<StateId, Inside>,
     ends: FxHashMap<StateId, Arc<Ends>>,
     bytes: usize,
-}
-
-/// Tokens after which a text goes on.
-#[derive(Clone, Debug)]
-enum Inside {
-    Few(Arc<[u32]>),
-    Many(Arc<Words>),
 }
 
 /// Tokens that end a text.
@@ -136,7 +136,7 @@ pub(crate) fn mask(
     }
     let words = vocabulary.len().div_ceil(32);
     Ok(Some(match inside {
-        Inside::Few(few) => Mask::from_ids([&few[..], &ended[..]].concat(), words),
+        Inside::Few(few) => Mask::from_ids(&[&few[..], &ended[..]].concat(), words),
         Inside::Many(base) => Mask::patched(&base, ended, Vec::new()),
     }))
 }
@@ -173,7 +173,10 @@ impl Kept {
 impl Beside for Kept {
     fn memory_bytes(&self) -> usize {
         let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
-        machines + self.values.memory_bytes() + self.endless.memory_bytes()
+        machines
+            + self.values.memory_bytes()
+            + self.endless.memory_bytes()
+            + self.long.memory_bytes()
     }
 }
 
@@ -185,7 +188,7 @@ impl Drop for Within {
 
 impl Within {
     fn new(machine: Arc<Automaton>, horizon: usize, total: Arc<AtomicUsize>) -> Within {
-        let own = (Lexical::default(), Memo::new(0), Rests::default());
+        let own = (Lexical::default(), Memo::new(REFERENCES), Rests::default());
         Within { keys: Viability::new(machine, horizon), own, tables: Mutex::default(), total }
     }
 
@@ -237,30 +240,9 @@ impl Within {
         if let Some(known) = self.tables().by_key.get(&key) {
             return Ok(known.clone());
         }
-        let (lexical, memo, rests) = (&self.own.0, &self.own.1, &self.own.2);
-        let mask = MaskOf { key, vocabulary, lexical, memo, rests }.read(&self.keys)?;
-        let mut escaped = Vec::new();
-        let step = |key: KeyId, byte: u8| self.keys.step(key, byte);
-        spelled(strings.escaped(), (key, text.escapes), &step, &mut |_, spelling, _| {
-            escaped.extend_from_slice(strings.escaped_tokens(spelling));
-        })?;
-        let plain = strings.plain();
-        let mask = match mask {
-            Mask::Sparse(ids) => {
-                let ids = ids.iter().copied().filter(|&id| has(plain, id)).chain(escaped).collect();
-                Mask::from_ids(ids, plain.len())
-            }
-            mask => {
-                let mut words = vec![0; plain.len()];
-                mask.fill(&mut words);
-                words.iter_mut().zip(&**plain).for_each(|(word, plain)| *word &= plain);
-                patch(&mut words, &escaped, &[]);
-                Mask::from_words(words)
-            }
-        };
-        let inside = Inside::of(mask);
+        let (inside, is_shared) = self.find(vocabulary, strings, text)?;
         let mut tables = self.tables();
-        self.count(&mut tables, inside.bytes());
+        self.count(&mut tables, if is_shared { 0 } else { inside.bytes() });
         tables.by_key.insert(key, inside.clone());
         Ok(inside)
     }
@@ -300,79 +282,4 @@ impl Ends {
         })?;
         Ok(ends)
     }
-}
-
-impl Inside {
-    fn of(mask: Mask) -> Inside {
-        match mask {
-            Mask::Sparse(ids) => Inside::Few(ids.into()),
-            Mask::Dense(words) => Inside::Many(words.into()),
-            Mask::Patched { base, .. } => Inside::Many(base),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        4 * match self {
-            Inside::Few(ids) => ids.len(),
-            Inside::Many(words) => words.len(),
-        }
-    }
-}
-
-/// Tokens after which a text goes on, where few bytes may come.
-/// `None` if the walk is a long one.
-fn walked(vocabulary: &Vocabulary, text: &InText, live: ByteSet) -> Result<Option<Inside>, Error> {
-    let (trie, mut ids, mut left) = (vocabulary.trie(), Vec::new(), STEPS);
-    let step = |state: StateId, byte: u8| text.machine.step(state, byte);
-    let roots = live.iter().filter(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-    for root in roots.chain([b'\\']).filter_map(|byte| trie.root_child(byte)) {
-        let nodes = &trie.nodes()[root as usize..trie.nodes()[root as usize].end() as usize];
-        let start = (text.state, text.escapes);
-        left = spelled_within(left, (nodes, root), start, &step, &mut |node, _, _| {
-            ids.extend_from_slice(trie.tokens_at(node));
-        })?;
-    }
-    let words = vocabulary.len().div_ceil(32);
-    Ok((left > 0).then(|| Inside::of(Mask::from_ids(ids, words))))
-}
-
-/// Hands out the words of a prefix tree that spell texts which a machine reads: the node, the word
-/// and the machine's state behind it.
-pub(crate) fn spelled<S: Copy>(
-    nodes: &[Node],
-    from: (S, Escapes),
-    step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
-    emit: &mut impl FnMut(u32, u32, S),
-) -> Result<(), Error> {
-    spelled_within(usize::MAX, (nodes, 0), from, step, emit).map(|_| ())
-}
-
-/// The same of nodes the first of which has a number, in at most `left` steps: how many are left,
-/// none if they were too few.
-fn spelled_within<S: Copy>(
-    left: usize,
-    (nodes, first): (&[Node], u32),
-    (start, policy): (S, Escapes),
-    step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
-    emit: &mut impl FnMut(u32, u32, S),
-) -> Result<usize, Error> {
-    let mut stack = vec![(start, Escape::None)];
-    let (mut at, mut left) = (first, left);
-    while let Some(&here) = nodes.get((at - first) as usize) {
-        if left == 0 {
-            break;
-        }
-        left -= 1;
-        let Some(next) = spell(stack[here.depth() - 1], here.byte(), policy, step)? else {
-            at = here.end();
-            continue;
-        };
-        if let Some(word) = here.word() {
-            emit(at, word, next.0);
-        }
-        stack.truncate(here.depth());
-        stack.push(next);
-        at += 1;
-    }
-    Ok(left)
 }

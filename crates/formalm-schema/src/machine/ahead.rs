@@ -189,6 +189,10 @@ impl Looking<'_> {
             },
             Frame::Array { mode: Mode::First, .. } => b" \n\r\t\"[]{-0123456789tfn",
             Frame::Array { .. } => b" \n\r\t,]",
+            // To ask for the bytes of a state that is met once costs more than to read it.
+            Frame::Text { escape: Escape::None, .. } if self.is_unbounded(place) => {
+                return Ok(None);
+            }
             Frame::Text { escape: Escape::None, .. } => return self.few_of_text(place.frame),
             Frame::Name { escape: Escape::None, reach, .. } => {
                 let only_known = reach.classes == NOT_ASKED;
@@ -342,10 +346,6 @@ impl Steps for Ahead<'_> {
             }
             _ => None,
         }
-    }
-
-    fn nearly(&self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
-        self.looking.borrow_mut().nearly(key)
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {

@@ -37,28 +37,6 @@ impl Looking<'_> {
         self.runs.key(&self.grown, place).unwrap_or(key)
     }
 
-    /// The key without the count of characters that are left, and how many it may read.
-    pub(super) fn nearly(&mut self, key: KeyId) -> Result<Option<(KeyId, u32)>, Error> {
-        let place = self.place(key);
-        let Frame::Text { language, state, asked, escape: Escape::None, below } = place.frame
-        else {
-            return Ok(None);
-        };
-        if place.record != UNRECORDED
-            || self.is_unbounded(place)
-            || !self.grown.is_settled(asked)
-            || self.grown.count(language, state)?.is_some()
-        {
-            return Ok(None);
-        }
-        let near = self.grown.core.text(language).uncounted(state)?;
-        Ok(near.map(|(state, most)| {
-            let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
-            let key = self.grown.keys.intern(Place { frame, ..place });
-            (KeyId::from_number(key), u32::try_from(most).unwrap_or(u32::MAX))
-        }))
-    }
-
     /// How strings are spelled, where a string refuses nothing before its end.
     pub(super) fn in_open_string(&mut self, key: KeyId) -> Result<Option<Escapes>, Error> {
         let key = self.within(key);

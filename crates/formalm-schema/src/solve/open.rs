@@ -24,6 +24,10 @@ impl Core {
         if self.is_unbounded(language) || self.excludes(self.class_formula(language)) {
             return Ok(false);
         }
+        // Where characters are counted some text is too long.
+        if self.text(language).uncounted(state)?.is_some_and(|near| near.most < u64::MAX) {
+            return Ok(false);
+        }
         let states = match reached(self.text(language), state) {
             Err(Error::Limit { .. }) => None,
             states => states?,
