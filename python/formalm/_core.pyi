@@ -402,6 +402,10 @@ class Constraint:
     @property
     def undecided_count(self) -> int:
         """Questions about canonical tokens that a bounded search left open, answered by yes."""
+    @property
+    def given_up_count(self) -> int:
+        """States whose shortest completion was not found in time: tokens that lead there are left
+        out of completion masks."""
     def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
         """The mask without tokens after which no member fits into ``budget`` tokens, that token
         among them and end tokens aside."""

@@ -152,6 +152,13 @@ class Constraint:
                 f"{undecided} {what} in canonical tokens: a search for members that go on from"
                 " there was cut short, and they are allowed; a dead end is possible behind them"
             )
+        given_up = self.core.given_up_count
+        if given_up:
+            what = "place" if given_up == 1 else "places"
+            inexact.append(
+                f"{given_up} {what} of which no shortest completion was found in time: where a text"
+                " had to end within a budget, tokens that lead there were left out"
+            )
         return Report(not inexact, tuple(inexact), notes, paths)
 
     @property

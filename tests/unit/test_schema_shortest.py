@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from formalm import CallFormat, JsonSchema, LimitError, ToolCalls, generate
+from formalm import CallFormat, Constraint, JsonSchema, LimitError, ToolCalls, Vocabulary, generate
 from formalm.models.canary import canary
 
 KINDS = [
@@ -185,3 +185,17 @@ def test_names_of_a_pattern_are_the_shortest(
     schema = {"type": "object", **statement, "minProperties": count}
     found = JsonSchema(schema, order="any", blanks=0).shortest()
     assert len(found) == count * (names + len('"":0,')) + 1
+
+
+def test_places_without_a_shortest_completion_are_told_of() -> None:
+    many = {"type": "array", "uniqueItems": True, "minItems": 120, "items": {"type": "string"}}
+    language = JsonSchema({"anyOf": [{"type": "integer"}, many]})
+    vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(32, 127)])
+    constraint = Constraint(language, vocabulary)
+    matcher = constraint.matcher()
+    assert constraint.report.exact
+    allowed = matcher.mask().nonzero()[0].tolist()
+    fitting = constraint.core.completion_mask(matcher.core, 3000).nonzero()[0].tolist()
+    assert {vocabulary.token_bytes(token) for token in {*allowed} - {*fitting}} == {b"["}
+    (told,) = constraint.report.approximations
+    assert told.startswith("1 place of which no shortest completion was found in time")

@@ -38,6 +38,9 @@ pub(crate) struct Completions {
     /// Tokens that are read from the state itself.
     unsure: OnceLock<Vec<u32>>,
     has_all_bytes: OnceLock<bool>,
+    /// States that tokens are left out for leading to, as no text was found in time that completes
+    /// them.
+    given_up: Mutex<FxHashSet<u32>>,
 }
 
 /// A shortest text.
@@ -83,6 +86,11 @@ impl Completions {
         }
     }
 
+    /// How many states were given up: tokens that lead there are left out of what fits a budget.
+    pub(crate) fn given_up_count(&self) -> usize {
+        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Whether a state has a completion of at most `limit` tokens, by [`Completions::shortest`].
     pub(crate) fn fits(
         &self,
@@ -120,6 +128,12 @@ impl Completions {
         let mut parts = parts.find()?;
         self.look_further(machine, vocabulary, (state, left), &mut parts)?;
         for part in parts.iter().filter(|part| !part.fits) {
+            if matches!(self.known(part.state), Some(None))
+                && part.tokens.iter().any(|&token| has(words, token))
+            {
+                let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+                given_up.insert(part.state.number());
+            }
             patch(words, &[], &part.tokens);
         }
         let mut fitting = parts.iter().filter(|part| part.fits).flat_map(|part| &part.tokens);

@@ -1,5 +1,6 @@
 //! A language lifted to a vocabulary.
 
+mod completing;
 mod reading;
 
 use std::sync::Arc;
@@ -332,64 +333,6 @@ impl<K: Keys> Constraint<K> {
         match &self.canonical {
             Some(canonical) => canonical.mask_count(),
             None => self.memo.size().0,
-        }
-    }
-
-    /// A shortest token sequence, end token aside, that makes the text a member; `None` if it
-    /// takes more than `limit` tokens or if no token sequence does. Where a search for it takes
-    /// long, the shortest text counts, in the fewest tokens that spell it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Constraint::fill`]; where tokens must be canonical the search is not there yet.
-    pub fn shortest_tokens(
-        &self,
-        position: Position,
-        limit: u32,
-    ) -> Result<Option<Vec<u32>>, Error> {
-        let state = self.any_tokens(position)?;
-        self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
-    }
-
-    /// Whether [`Constraint::shortest_tokens`] finds any.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn completes_within(&self, position: Position, limit: u32) -> Result<bool, Error> {
-        let state = self.any_tokens(position)?;
-        self.completions.fits(&**self.machine(), &self.vocabulary, state, limit)
-    }
-
-    /// Writes the mask of a position over `out`, less the tokens after which no member can be
-    /// completed within `budget` tokens, that token among them and end tokens aside.
-    ///
-    /// # Errors
-    ///
-    /// As [`Constraint::shortest_tokens`].
-    pub fn fill_within(
-        &self,
-        position: Position,
-        budget: u32,
-        out: &mut Words,
-    ) -> Result<(), Error> {
-        let state = self.any_tokens(position)?;
-        self.fill(position, out)?;
-        self.completions.restrict(&**self.machine(), &self.vocabulary, state, budget, out)
-    }
-
-    /// The state of a position where any tokens will do.
-    fn any_tokens(&self, position: Position) -> Result<StateId, Error> {
-        let hint = "give more tokens, and look whether the text is a member";
-        exact_only(&**self.machine(), "the fewest tokens to a member", hint)?;
-        match self.canonical {
-            None => Ok(position.state),
-            Some(_) => Err(Error::Language {
-                message: "the fewest tokens to a member are not known for canonical tokens"
-                    .to_owned(),
-                span: None,
-                hint: Some("use tokenization=\"all\", or give more tokens".to_owned()),
-            }),
         }
     }
 }

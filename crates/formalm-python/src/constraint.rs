@@ -120,6 +120,13 @@ impl Constraint {
         self.inner.undecided_count()
     }
 
+    /// Number of states that tokens were left out for leading to where a text has to end within a
+    /// budget.
+    #[getter]
+    fn given_up_count(&self) -> usize {
+        self.inner.given_up_count()
+    }
+
     #[getter]
     fn mask_count(&self) -> usize {
         self.inner.mask_count()

@@ -17,7 +17,8 @@ class Report:
     """How faithfully a constraint keeps the meaning of what was written.
 
     For a grammar in canonical tokens this is about the masks so far: whether some member can be
-    completed in canonical tokens is then a search, which may be cut short.
+    completed in canonical tokens is then a search, which may be cut short. So may be the search for
+    shortest completions, which only generation within a budget (``finish=True``) asks for.
 
     As text, it has the approximations, one a line, and how many paths of schemas are exact.
 
