@@ -101,6 +101,8 @@ COUNTED = [
     {"pattern": "b$", "maxLength": 33, "minLength": 20},
     {"anyOf": [{"pattern": "^a{3,30}$"}, {"pattern": "^[ab]+é$", "maxLength": 45}]},
     {"format": "email", "maxLength": 40},
+    {"format": "hostname", "maxLength": 9},
+    {"format": "idn-hostname", "maxLength": 14, "minLength": 5},
 ]
 
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashSet;
 
-use crate::automaton::{Automaton, BARREN, LIVE, StateId, check};
+use crate::automaton::{Automaton, BARREN, Core, LIVE, StateId, check};
 use crate::error::{Error, Resource};
 use crate::table::DEAD;
 use crate::term::{Term, TermId, Terms};
@@ -63,6 +63,9 @@ impl Automaton {
     /// than some are looked at.
     pub(crate) fn decide(&self, root: u32) -> Result<bool, Error> {
         let core = &mut self.lock();
+        if let Some(live) = self.decided(core, root) {
+            return Ok(live);
+        }
         let mut open = match self.endless {
             true => Open::Near(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
             false => Open::Deep(vec![(root, 0)]),
@@ -87,6 +90,14 @@ impl Automaton {
                 Open::Deep(list) => list.push((next, 0)),
                 Open::Near(list) => {
                     check(Resource::States, seen.len() as u64, MAX_SEEN)?;
+                    match self.decided(core, next) {
+                        Some(true) => {
+                            self.mark_live(next, &mut edges);
+                            return Ok(true);
+                        }
+                        Some(false) => continue,
+                        None => {}
+                    }
                     let misses = core.terms.missing(self.term(core, StateId(next)), DEPTH);
                     let count = seen.len() as i64;
                     let rank = (misses, if misses > 0 { count } else { -count });
@@ -101,6 +112,14 @@ impl Automaton {
             self.flags.set(state as usize, flags | BARREN);
         }
         Ok(false)
+    }
+
+    /// Whether a state is live where its term tells; it is marked then.
+    fn decided(&self, core: &Core, state: u32) -> Option<bool> {
+        let live = core.terms.decided(self.term(core, StateId(state)))?;
+        let flags = self.flags.get(state as usize);
+        self.flags.set(state as usize, flags | if live { LIVE } else { BARREN });
+        Some(live)
     }
 
     /// Marks all states that reach `state` by the given (successor, state) edges.

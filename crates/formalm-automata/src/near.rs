@@ -123,10 +123,15 @@ impl Terms {
 
     /// `n` of Σ{0,n}, Σ all characters.
     pub(crate) fn most_characters(&self, id: TermId) -> Option<u32> {
-        let (body, 0, max) = self.repetition(id)? else { return None };
+        self.characters(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
+    }
+
+    /// `m` and `n` of Σ{m,n}, Σ all characters.
+    pub(crate) fn characters(&self, id: TermId) -> Option<(u32, u32)> {
+        let (body, least, most) = self.repetition(id)?;
         let Term::Dag(dag) = self.get(body) else { return None };
         let facts = self.dags.class_facts(*dag)?;
-        (facts.ascii == !0 && facts.wide == [Cover::Full; WIDE_PARTS]).then_some(max)
+        (facts.ascii == !0 && facts.wide == [Cover::Full; WIDE_PARTS]).then_some((least, most))
     }
 
     /// Bytes that suffice to complete a text from anywhere within a term.

@@ -63,6 +63,17 @@ pub trait Recognizer: Debug + Send + Sync {
         None
     }
 
+    /// Whether a member has so many characters more, at least and at most; `None` where a search
+    /// has to tell.
+    fn goes_on(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+        None
+    }
+
+    /// The same behind any character beyond ASCII that may come.
+    fn goes_on_behind_wide(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+        None
+    }
+
     /// About how many characters a text misses to be a member: a guess that guides searches.
     fn missing(&self, _state: u32) -> u32 {
         0
@@ -95,13 +106,13 @@ pub(crate) struct Recognizers(Vec<(Arc<dyn Recognizer>, Arc<dyn Recognizer>)>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Recognized {
     which: u32,
-    state: u32,
+    pub(crate) state: u32,
     /// Bytes of the present character that are still to come, and its bits so far; where these do
     /// not matter any more, [`ANY`], and the state is the one behind the character.
-    left: u8,
-    bits: u32,
+    pub(crate) left: u8,
+    pub(crate) bits: u32,
     /// The least character that needs as many bytes.
-    least: u32,
+    pub(crate) least: u32,
 }
 
 impl Recognized {
@@ -112,9 +123,13 @@ impl Recognized {
 }
 
 /// Stands for the bits of characters that all lead to one state.
-const ANY: u32 = u32::MAX;
+pub(crate) const ANY: u32 = u32::MAX;
 
 impl Recognizers {
+    pub(crate) fn of(&self, at: Recognized) -> &dyn Recognizer {
+        &*self.0[at.which as usize].1
+    }
+
     /// Whether the text read so far is a member.
     pub(crate) fn is_accepting(&self, at: Recognized) -> bool {
         at.left == 0 && self.0[at.which as usize].1.is_accepting(at.state)

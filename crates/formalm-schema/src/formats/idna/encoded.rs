@@ -11,6 +11,9 @@ use super::punycode::{Decoder, encode};
 /// one that takes more is left out.
 const STEPS: u32 = 100_000;
 
+/// Digits of ends that are looked for before longer ones.
+const SHORT: usize = 3;
+
 /// What stands behind `xn--`, in lower case, for labels of other characters.
 #[derive(Debug)]
 pub(super) struct Encoded {
@@ -74,13 +77,27 @@ impl Encoded {
     fn goes_on(&self, code: &str, room: usize) -> bool {
         let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
         let mut decoder = Decoder::new(basic);
-        if !digits.chars().all(|digit| decoder.read(digit).is_some()) {
+        if !digits.chars().all(|digit| self.read(&mut decoder, digit)) {
             return false;
         }
-        self.search(&decoder, code, room, &mut 0)
+        // Most ends are short: those with the fewest digits are looked at first. Of the longer ones
+        // there are many where there are any.
+        let mut code = code.to_owned();
+        let mut tries = (0..=room.min(SHORT)).chain([room]);
+        tries.any(|room| self.search(&decoder, &mut code, room, &mut 0))
     }
 
-    fn search(&self, decoder: &Decoder, code: &str, room: usize, steps: &mut u32) -> bool {
+    /// Reads a digit; whether that can be: a character that no label has stays in it.
+    fn read(&self, decoder: &mut Decoder, digit: char) -> bool {
+        match decoder.read(digit) {
+            None => false,
+            Some(Some(character)) => self.letters.valid.contains(character),
+            Some(None) => true,
+        }
+    }
+
+    /// Whether at most so many digits more end a label.
+    fn search(&self, decoder: &Decoder, code: &mut String, room: usize, steps: &mut u32) -> bool {
         *steps += 1;
         if decoder.is_between() && self.is_member(code) {
             return true;
@@ -90,13 +107,10 @@ impl Encoded {
         }
         ('a'..='z').chain('0'..='9').any(|digit| {
             let mut next = decoder.clone();
-            let read = match next.read(digit) {
-                None => false,
-                // A character that no label has stays in it.
-                Some(Some(character)) => self.letters.valid.contains(character),
-                Some(None) => true,
-            };
-            read && self.search(&next, &format!("{code}{digit}"), room - 1, steps)
+            code.push(digit);
+            let found = self.read(&mut next, digit) && self.search(&next, code, room - 1, steps);
+            code.pop();
+            found
         })
     }
 }

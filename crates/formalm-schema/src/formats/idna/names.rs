@@ -78,6 +78,18 @@ fn octets(label: &str) -> usize {
     MARK.len() + encode(&text).len()
 }
 
+/// Octets that the label behind so many may have.
+fn room(before: usize) -> usize {
+    LABEL.min(NAME.saturating_sub(before))
+}
+
+/// Whether a name that ends within `most` characters may have at least so many: labels of a letter
+/// can be added.
+fn may_be_longer(name: &Name, least: u32, most: u32) -> Option<bool> {
+    let octets = name.before + LABEL + least as usize + 2;
+    (most > least && octets <= NAME).then_some(true)
+}
+
 /// Whether a label is encoded or may yet be.
 fn may_be_encoded(label: &str) -> bool {
     let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
@@ -147,18 +159,31 @@ impl Names {
         let letters = &self.letters[kind];
         let Some(read) = letters.read(label.chars()) else { return Progress::default() };
         let length = octets(label);
-        let has_end = || {
-            ENDS.iter().any(|end| {
-                let read = end.chars().try_fold(read, |label, c| letters.after(label, c));
-                read.is_some_and(Label::is_complete) && octets(&format!("{label}{end}")) <= room
-            })
-        };
+        let has_end = || self.has_end(label, kind, room, u32::MAX);
         let goes_on = length <= room && (length + END <= room || has_end());
         Progress { goes_on, is_complete: read.is_complete() }
     }
 
+    /// Whether a label of other characters ends with so many more.
+    fn has_end(&self, label: &str, kind: usize, room: usize, characters: u32) -> bool {
+        let letters = &self.letters[kind];
+        let Some(read) = letters.read(label.chars()) else { return false };
+        ENDS.iter().filter(|end| end.chars().count() <= characters as usize).any(|end| {
+            let read = end.chars().try_fold(read, |label, c| letters.after(label, c));
+            read.is_some_and(Label::is_complete) && octets(&format!("{label}{end}")) <= room
+        })
+    }
+
+    /// Whether a label that is begun ends with so many characters more.
+    fn ends_within(&self, label: &str, kind: usize, room: usize, characters: u32) -> bool {
+        let room_here = room.min(label.len() + characters as usize);
+        let progress = self.progress(label, kind, if label.is_ascii() { room_here } else { room });
+        progress.is_complete
+            || label.is_ascii() && progress.goes_on
+            || self.is_wide && self.has_end(label, kind, room, characters)
+    }
+
     fn after(&self, name: &Name, c: char) -> Option<Name> {
-        let room = |before: usize| LABEL.min(NAME.saturating_sub(before));
         if self.is_dot(c) {
             let fits = self.complete(name);
             let before = name.before + octets(&name.label) + 1;
@@ -223,6 +248,29 @@ impl Recognizer for Names {
         }
     }
 
+    fn goes_on(&self, state: u32, least: u32, most: u32) -> Option<bool> {
+        let name = self.places.get(state);
+        let ends = match name.label.as_str() {
+            "" => most > 0,
+            label => [0, 1].iter().any(|&kind| {
+                name.fits[kind] && self.ends_within(label, kind, room(name.before), most)
+            }),
+        };
+        match ends {
+            true if least > 0 => may_be_longer(&name, least, most),
+            ends => Some(ends),
+        }
+    }
+
+    fn goes_on_behind_wide(&self, state: u32, least: u32, most: u32) -> Option<bool> {
+        let far = ENDS.iter().map(|end| end.chars().count()).max()? as u32;
+        match most >= far {
+            true if least > 0 => may_be_longer(&self.places.get(state), least, most),
+            true => Some(true),
+            false => None,
+        }
+    }
+
     fn like(&self, state: u32) -> Option<Resemblance<u32>> {
         let name = self.places.get(state);
         if self.is_wide || name.label.len() >= MARK.len() && may_be_encoded(&name.label) {
@@ -257,6 +305,48 @@ mod tests {
 
     fn read(names: &Names, start: u32, text: &str) -> Option<u32> {
         text.chars().try_fold(start, |state, c| names.step(state, c))
+    }
+
+    /// Whether a member has so many characters more, by trying all that labels may have.
+    fn goes_on(names: &Names, state: u32, least: u32, most: u32) -> bool {
+        let valid = || names.letters[1].valid_within('-', char::MAX).chain('-'..='z');
+        let after = |c: char| names.step(state, c);
+        least == 0 && names.is_accepting(state)
+            || most > 0
+                && valid()
+                    .filter_map(after)
+                    .any(|next| goes_on(names, next, least.saturating_sub(1), most - 1))
+    }
+
+    #[test]
+    fn how_far_members_are_is_what_trying_finds() {
+        let letters = super::super::letters().unwrap();
+        let names = Names::new(letters, true);
+        let short =
+            ["", "a-", "é", "l·", "α͵", "ア・", "・", "a.l·", "ב-", "xn--td", "xn--", "é.-"];
+        let long = |label: &str| format!("{}{label}", "a".repeat(62 - label.len()));
+        let long = [long("-"), long(""), format!("{}l·", "a".repeat(53))];
+        let mut told = [0; 3];
+        for beginning in short.into_iter().map(str::to_owned).chain(long) {
+            let Some(state) = read(&names, names.start(), &beginning) else { continue };
+            for (least, most) in [(0, 0), (0, 1), (1, 1)] {
+                let found = names.goes_on(state, least, most);
+                let tried = goes_on(&names, state, least, most);
+                assert!(found.is_none_or(|found| found == tried), "{beginning:?}");
+                assert!(found.is_some() || least > 0);
+                told[found.map_or(2, usize::from)] += 1;
+            }
+        }
+        assert!(told.iter().all(|&count| count > 5), "{told:?}");
+        let reads = |text: &str, lengths: [(u32, u32); 2]| {
+            let state = read(&names, names.start(), text).unwrap();
+            lengths.map(|(least, most)| names.goes_on(state, least, most))
+        };
+        // Encoded labels end behind a search for their ends.
+        assert_eq!(reads("xn--", [(0, 2), (0, 3)]), [Some(false), Some(true)]);
+        assert_eq!(reads("l·", [(0, 1), (0, 2)]), [Some(true); 2]);
+        assert_eq!(reads("a-", [(100, 101), (187, 188)]), [Some(true), Some(true)]);
+        assert_eq!(reads("a-", [(100, 100), (240, 260)]), [None; 2]);
     }
 
     #[test]
