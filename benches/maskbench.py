@@ -36,8 +36,9 @@ from benches.writing import write
 
 #: Whether an instance is valid, and its tokens.
 Test = tuple[bool, list[int]]
-#: A verdict, and the nanoseconds of first masks and of those between.
-Result = tuple[str, dict[str, list[int]]]
+#: A verdict, the nanoseconds of first masks and of those between, and what an engine that refuses
+#: the schema says.
+Result = tuple[str, dict[str, list[int]], str]
 #: Name, schema and tests.
 Case = tuple[str, str, list[Test]]
 
@@ -100,16 +101,15 @@ def parse() -> argparse.Namespace:
 
 
 def cases(tokenizer: Tokenizer, arguments: argparse.Namespace) -> Iterator[Case]:
-    """Yield name, schema and instances."""
+    """Yield name, schema and instances; some schemas have none, and only a first mask."""
     path = arguments.shared / "maskbench" / "dev.jsonl.xz"
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for at, line in enumerate(lines):
             if at % arguments.every != arguments.first % arguments.every:
                 continue
             case = json.loads(line)
-            if case["tests"]:
-                tests = [(one["valid"], tokens(tokenizer, one["data"])) for one in case["tests"]]
-                yield case["name"], json.dumps(case["schema"]), tests
+            tests = [(one["valid"], tokens(tokenizer, one["data"])) for one in case["tests"]]
+            yield case["name"], json.dumps(case["schema"]), tests
 
 
 def tokens(tokenizer: Tokenizer, data: object) -> list[int]:
@@ -145,10 +145,10 @@ def run(
             results[at][who] = apart(asked, 20 + arguments.limit * len(tests))
     gc.enable()
     for (name, _, _), found in zip(cases, results, strict=True):
-        for who, (verdict, _) in found.items():
+        for who, (verdict, _, reason) in found.items():
             verdicts[who][verdict] += 1
             if verdict != "passing":
-                faults[who].append(f"{name}: {verdict}")
+                faults[who].append(": ".join(filter(None, [name, verdict, reason])))
         for peer in (one for one in peers if one in found):
             compiled = bool(found[peer][1]["first"])
             for who in ("formalm", peer):
@@ -212,9 +212,9 @@ def apart(asked: tuple[Any, str, list[Test], float], seconds: float) -> Result:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         what = "timeout" if os.WTERMSIG(status) == signal.SIGALRM else "crash"
-        return what, {"first": [], "between": []}
-    verdict, times = json.loads(text)
-    return verdict, times
+        return what, {"first": [], "between": []}, ""
+    verdict, times, reason = json.loads(text)
+    return verdict, times, reason
 
 
 def judged(
@@ -230,22 +230,23 @@ def judged(
     try:
         constraint = engine.compile(schema)
         engine.fill(engine.start(constraint))()
-    except Exception:
-        return "compile error", times
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        return "compile error", times, reason
     times["first"].append(thread_time_ns() - start)
     for valid, tokens in tests:
         before = len(times["between"])
         try:
             accepted = walk(engine, constraint, tokens, times["between"], limit)
         except Exception:
-            return "error", times
+            return "error", times, ""
         if accepted is None or sum(times["between"][before:]) > limit * 1e9:
-            return "timeout", times
+            return "timeout", times, ""
         if accepted != valid:
-            return "validation error" if valid else "invalidation error", times
+            return "validation error" if valid else "invalidation error", times, ""
     taken = engine.memory_bytes(constraint)
     memory += [] if taken is None else [taken]
-    return "passing", times
+    return "passing", times, ""
 
 
 def walk(
