@@ -235,3 +235,38 @@ def test_endless_numbers_end_in_a_limit() -> None:
     with pytest.raises(LimitError, match="digits"):
         language.matches("1" * 2100)
     assert JsonSchema({"type": "integer"}).matches("1" * 2100)
+
+
+def test_how_listed_numbers_are_written() -> None:
+    """In draft 4 a number with a point is no integer, whatever its value."""
+    draft = {"$schema": "http://json-schema.org/draft-04/schema#"}
+    language = JsonSchema({**draft, "enum": [3, 4.5], "not": {"type": "integer"}})
+    assert [language.matches(text) for text in ("3", "3.0", "4.5", "4")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert language.is_viable("3")
+    assert language.matches(language.shortest())
+
+
+def test_multiples_that_exclude_each_other() -> None:
+    schema = {
+        "type": "number",
+        "oneOf": [{"multipleOf": 33}, {"multipleOf": 12}, {"multipleOf": 77}],
+        "anyOf": [{"not": {"multipleOf": 11}}, {"multipleOf": 13}],
+        "not": {"multipleOf": 8},
+    }
+    language = JsonSchema(schema)
+
+    def right(value: int) -> bool:
+        units = [value % unit == 0 for unit in (33, 12, 77)]
+        return sum(units) == 1 and (value % 11 != 0 or value % 13 == 0) and value % 8 != 0
+
+    members = [value for value in range(3000) if language.matches(str(value))]
+    assert members == [value for value in range(3000) if right(value)]
+    # What a number has to be comes back only after thousands.
+    for value in range(1000):
+        assert language.is_viable(f"-{value}") == (value > 0), value
+        assert not language.matches(f"{value}.5")

@@ -71,6 +71,10 @@ impl Bounds {
                 },
             }
         }
+        // How a listed number is written is not listed.
+        if listed.is_some() && rest.iter().any(|&part| asks_of_spelling(formulas, part)) {
+            return None;
+        }
         let places = places + 1;
         let holds = |value: &Decimal| {
             let compared = |atom: &Atom| holds_for(atom, value, true);
@@ -342,6 +346,18 @@ fn side(low: Option<i128>, high: Option<i128>, open: bool) -> Option<Piece> {
     }
     let low = low.filter(|&low| low >= 0).map_or((0, false), |low| (low, open));
     Some(Piece { low, high: high.map(|high| (high, open)) })
+}
+
+/// Whether a formula asks how numbers are written.
+fn asks_of_spelling(formulas: &Formulas, id: F) -> bool {
+    match formulas.get(id) {
+        Form::Atom(atom) => *atom == Atom::Whole,
+        Form::Not(inner) => asks_of_spelling(formulas, *inner),
+        Form::And(list) | Form::Or(list) | Form::One(list) => {
+            list.iter().any(|&one| asks_of_spelling(formulas, one))
+        }
+        Form::False | Form::True | Form::Child(_) => false,
+    }
 }
 
 /// The numbers that a formula lists.

@@ -26,6 +26,7 @@ mod number_needs;
 mod numbers;
 mod outlook;
 mod owed;
+mod periods;
 mod repeated;
 mod runs;
 mod scalars;

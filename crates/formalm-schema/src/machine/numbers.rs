@@ -5,8 +5,9 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use num_bigint::BigInt;
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Shape};
 use super::frame::{Digits, DigitsId, Frame, OwesId, Part, Place, TruthsId};
+use super::periods::Periods;
 use super::{Grown, Recorded};
 use crate::core::Core;
 use crate::decimal::Decimal;
@@ -180,8 +181,8 @@ impl Grown {
         let number = self.parts.digits.get(digits.0).clone();
         let owed = self.parts.owes.get(owes.0).clone();
         let plan = self.number_plan(owes);
-        let bounds = plan.bounds.as_ref().filter(|_| !self.core.options.exponents);
-        let within = bounds.and_then(|bounds| bounds.holds(&number));
+        let sets = plan.sets.as_ref().filter(|_| !self.core.options.exponents);
+        let within = sets.and_then(|sets| sets.holds(&number));
         let ends = match within {
             Some(within) => within,
             None => self.core.number_ends(plan.total, &number),
@@ -205,7 +206,45 @@ pub(super) struct Plan {
     /// The number matters for what must hold only.
     alone: bool,
     pub(super) scale: Scale,
-    bounds: Option<Bounds>,
+    sets: Option<Sets>,
+}
+
+/// The numbers that will do, where no search is needed.
+#[derive(Debug)]
+enum Sets {
+    Bounds(Bounds),
+    Periods(Periods),
+}
+
+impl Sets {
+    fn new(core: &Core, total: F, scale: &Scale) -> Option<Sets> {
+        if let Some(bounds) = Bounds::new(&core.formulas, total, scale.places) {
+            return Some(Sets::Bounds(bounds));
+        }
+        let atoms = core.atoms(total);
+        Periods::new(&core.formulas, total, &atoms, scale.places).map(Sets::Periods)
+    }
+
+    fn viable(&self, digits: &Digits) -> Option<bool> {
+        match self {
+            Sets::Bounds(bounds) => bounds.viable(digits),
+            Sets::Periods(periods) => periods.viable(digits),
+        }
+    }
+
+    fn holds(&self, digits: &Digits) -> Option<bool> {
+        match self {
+            Sets::Bounds(bounds) => bounds.holds(digits),
+            Sets::Periods(periods) => periods.holds(digits),
+        }
+    }
+
+    fn shape(&self, digits: &Digits) -> Option<Shape> {
+        match self {
+            Sets::Bounds(bounds) => bounds.shape(digits),
+            Sets::Periods(_) => None,
+        }
+    }
 }
 
 impl Grown {
@@ -219,13 +258,13 @@ impl Grown {
         owed.formulas.iter().for_each(|&id| atoms.extend(self.core.atoms(id)));
         let constant = |id: &F| *id == TRUE || *id == FALSE;
         let scale = Scale::new(&atoms);
-        let bounds = Bounds::new(&self.core.formulas, total, scale.places);
+        let sets = Sets::new(&self.core, total, &scale);
         let plan = Arc::new(Plan {
             total,
             free: owed.formulas.iter().all(constant),
             alone: owed.formulas.iter().skip(1).all(constant),
             scale,
-            bounds,
+            sets,
         });
         self.known.numbers.insert(owes, Arc::clone(&plan));
         plan
@@ -234,8 +273,8 @@ impl Grown {
     /// The number that stands for all that go on alike.
     fn representative(&mut self, owes: OwesId, plan: &Plan, digits: Digits) -> Digits {
         let folds = plan.alone && !plan.free && !self.core.options.exponents;
-        let bounds = plan.bounds.as_ref().filter(|_| folds);
-        match bounds.and_then(|bounds| bounds.shape(&digits)) {
+        let sets = plan.sets.as_ref().filter(|_| folds);
+        match sets.and_then(|sets| sets.shape(&digits)) {
             Some(shape) => {
                 let key = (owes, digits.negative, shape);
                 if let Some(known) = self.known.alike.get(&key) {
@@ -271,7 +310,7 @@ impl Core {
                 }
             }
         };
-        let known = plan.bounds.as_ref().and_then(|bounds| bounds.viable(&digits));
+        let known = plan.sets.as_ref().and_then(|sets| sets.viable(&digits));
         let viable = match known {
             Some(known) if !plan.free && !self.options.exponents => known,
             _ => self.number_goes_on(plan.total, &digits, &plan.scale)?,
@@ -281,123 +320,4 @@ impl Core {
 }
 
 #[cfg(test)]
-mod tests {
-    use rustc_hash::FxHashMap;
-
-    use super::*;
-    use crate::decimal::power;
-    use crate::document::Document;
-    use crate::machine::bounds::Shape;
-    use crate::options::{Limits, Options};
-    use crate::read;
-
-    /// Every text of up to four characters, against the search and against all completions.
-    #[test]
-    fn bounds_decide_as_the_search_does() {
-        let ends = [None, Some("-3"), Some("0.5"), Some("17")];
-        let document = Document::read("true").unwrap();
-        let schema = read::read(&document, &[], Options::default()).unwrap();
-        let mut core = Core::new(schema, Options::default(), Limits::default());
-        let decimal = |text: &str| Decimal::parse(text).unwrap();
-        for low in ends {
-            for high in ends {
-                for open in 0..4 {
-                    let units = [None, Some("1"), Some("0.5"), Some("0.1"), Some("4"), Some("30")];
-                    let ways = units.map(|unit| [(unit, false), (unit, true)]);
-                    for (unit, whole) in ways.into_iter().flatten() {
-                        for more in 0..4 {
-                            let mut all = Vec::new();
-                            let pair = [low.map(decimal), high.map(decimal)];
-                            if let Some(low) = pair[0].clone() {
-                                let above = Atom::Above(low.clone());
-                                let atom = if open & 1 != 0 { above } else { Atom::Least(low) };
-                                all.push(core.formulas.atom(atom));
-                            }
-                            if let Some(high) = pair[1].clone() {
-                                let least = Atom::Least(high.clone());
-                                let atom = if open & 2 != 0 { least } else { Atom::Above(high) };
-                                let atom = core.formulas.atom(atom);
-                                all.push(core.formulas.not(atom));
-                            }
-                            if let Some(unit) = unit {
-                                all.push(core.formulas.atom(Atom::Multiple(decimal(unit))));
-                            }
-                            if whole {
-                                all.push(core.formulas.atom(Atom::Whole));
-                            }
-                            let mut listed = |list: &[&str]| {
-                                let list = list.iter().map(|one| Atom::Equal(decimal(one)));
-                                let list = list.map(|one| core.formulas.atom(one)).collect();
-                                core.formulas.or(list)
-                            };
-                            if more & 1 != 0 {
-                                all.push(listed(&["3", "0.5", "17", "-3"]));
-                            }
-                            if more & 2 != 0 {
-                                let other = listed(&["7", "17", "-1", "0"]);
-                                all.push(core.formulas.not(other));
-                            }
-                            let total = core.formulas.and(all);
-                            agrees(&mut core, total);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn agrees(core: &mut Core, total: F) {
-        let scale = Scale::new(&core.atoms(total));
-        if total == FALSE {
-            return;
-        }
-        let bounds = Bounds::new(&core.formulas, total, scale.places).unwrap();
-        let free = total == TRUE;
-        let mut shapes: FxHashMap<(bool, Shape), Vec<bool>> = FxHashMap::default();
-        let mut open: Vec<(Digits, u32)> =
-            b"-0173".iter().map(|&one| (Digits::first(one), 1)).collect();
-        while let Some((digits, length)) = open.pop() {
-            core.steps = 0;
-            let found = core.number_viable(total, &digits).unwrap();
-            assert_eq!(bounds.viable(&digits), Some(found), "{digits:?} {bounds:?}");
-            if !found || length == 3 {
-                continue;
-            }
-            let ends = core.number_ends(total, &digits);
-            assert!(
-                bounds.holds(&digits).is_none_or(|holds| holds == ends),
-                "{digits:?} {bounds:?}"
-            );
-            let mut futures = vec![ends];
-            for byte in *b"0123456789." {
-                let next = digits
-                    .part_after(byte, free)
-                    .map(|part| digits.clone().after(part, byte, &scale));
-                let viable = match &next {
-                    Some(next) => core.number_viable(total, next).unwrap(),
-                    None => false,
-                };
-                futures.push(viable);
-                open.extend(next.filter(|_| viable).map(|next| (next, length + 1)));
-            }
-            if let Some(shape) = bounds.shape(&digits) {
-                let known =
-                    shapes.entry((digits.negative, shape)).or_insert_with(|| futures.clone());
-                assert_eq!(*known, futures, "{digits:?} {bounds:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn whole_parts_fold_above_every_bound() {
-        let bound = Decimal::integer(100);
-        let unit = Decimal::integer(7);
-        let scale = Scale::new(&[Atom::Least(bound), Atom::Multiple(unit)]);
-        for whole in 0..2000u32 {
-            let folded = scale.fold(BigInt::from(whole));
-            assert_eq!(&folded % 7u32, BigInt::from(whole % 7));
-            assert_eq!(folded > BigInt::from(100), whole > 100);
-            assert!(folded < power(3));
-        }
-    }
-}
+mod tests;

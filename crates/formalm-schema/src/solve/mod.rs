@@ -38,7 +38,7 @@ pub use clock::solver_time;
 pub(crate) use distinct::{FEW_VALUES, MAX_LISTED};
 pub(crate) use fresh::{PLENTY, fresh_beginning};
 pub(crate) use listing::Listed;
-pub(crate) use numbers::{Interval, Scale, holds_for};
+pub(crate) use numbers::{Interval, Scale, holds_between, holds_for};
 pub(crate) use project::Rest;
 
 /// Nested questions; a deeper one ends in an error.

@@ -59,7 +59,7 @@ pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
 }
 
 /// The same of the numbers between a bound and the next one, if it is no multiple.
-fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> bool {
+pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> bool {
     match atom {
         Atom::Least(at) | Atom::Above(at) => low.is_some_and(|low| low >= at),
         Atom::Whole => whole,
