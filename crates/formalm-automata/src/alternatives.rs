@@ -27,6 +27,10 @@ impl Automaton {
                 _ => return Ok(None),
             }
         };
+        // Whether others have members alone may take a search.
+        if !list.iter().all(|&term| self.lock().terms.facts(term).pure) {
+            return Ok(None);
+        }
         let (mut narrow, mut broad) = (Vec::new(), Vec::new());
         for &term in &*list {
             let alone = StateId::from_number(self.intern(&mut self.lock(), term)?);

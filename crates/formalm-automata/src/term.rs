@@ -262,14 +262,15 @@ impl Terms {
 
     /// Whether texts are asked for, and none is left: what must not match takes them all.
     fn excludes_texts(&self, list: &[TermId]) -> bool {
-        let Some(any) = self.any_text.filter(|any| list.contains(any)) else { return false };
-        list.iter().any(|&id| match self.get(id) {
+        let Some(any) = self.any_text else { return false };
+        let takes_all = |id: &TermId| match self.get(*id) {
             &Term::Not(inner) => match self.get(inner) {
                 Term::Alt(list) => list.contains(&any),
                 _ => inner == any,
             },
             _ => false,
-        })
+        };
+        list.iter().any(takes_all) && list.iter().any(|&id| self.is_text(id))
     }
 
     /// Whether a term certainly has only texts, between two characters.
