@@ -2,7 +2,9 @@
 
 import json
 
-from formalm import Constraint, JsonSchema, Literal, PythonType, Vocabulary
+import pytest
+
+from formalm import Constraint, JsonSchema, LanguageError, Literal, PythonType, Vocabulary
 from formalm.languages.schema_check import check_schema
 
 VOCABULARY = Vocabulary.from_tokens([bytes([byte]) for byte in range(128)])
@@ -105,3 +107,29 @@ def test_alternatives_with_a_member_without_end_are_exact() -> None:
     assert not language.is_viable(f"[{first},{first[:-1]}")
     assert not language.is_viable(f'[{first},{second},{{"id":"a"')
     assert language.shortest(f'[{first},{second},{{"id":"') is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        (
+            {"type": "string", "minLength": 2, "maxLength": 1, "title": "t", "pattern": "a"},
+            "all of #/type, #/minLength and #/maxLength",
+        ),
+        (
+            {"properties": {"a": False, "b": {"minimum": 1}}, "required": ["a"], "type": "object"},
+            "all of #/properties/a, #/required and #/type",
+        ),
+        (
+            {"allOf": [{"$ref": "#/$defs/a"}, {"type": "null"}], "$defs": {"a": {"const": 1}}},
+            "all of #/allOf/0/$ref and #/allOf/1/type",
+        ),
+        ({"not": {"maximum": 1, "title": "t"}, "const": 1}, "all of #/not and #/const"),
+        ({"not": {}, "type": "string"}, "#/not"),
+        (False, "#"),
+    ],
+)
+def test_what_excludes_each_other_is_named(schema: dict[str, object] | bool, hint: str) -> None:
+    with pytest.raises(LanguageError, match="no instance") as caught:
+        JsonSchema(schema).automaton()
+    assert caught.value.hint == f"no value satisfies {hint}"

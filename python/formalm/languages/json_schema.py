@@ -241,6 +241,20 @@ class JsonSchema(SchemaQuestions, Language):
     def _described(self) -> _core.JsonSchema:
         return self._schema
 
+    def _made(self, state_limit: int | None) -> _core.Automaton:
+        try:
+            return super()._made(state_limit)
+        except LanguageError as error:
+            from formalm.languages.schema_reasons import contradicting
+
+            places = contradicting(self)
+            if not places:
+                raise
+            *others, last = places
+            all_of = f"all of {', '.join(others)} and {last}" if others else last
+            hint = f"no value satisfies {all_of}"
+            raise LanguageError(error.message, hint=hint) from None
+
     def _build(self) -> NoReturn:
         raise LanguageError(
             "a schema is not regular: it cannot be edited, rewritten, reversed or complemented",

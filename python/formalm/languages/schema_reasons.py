@@ -1,4 +1,4 @@
-"""Which keywords of a schema forbid what stands at a place of a text.
+"""Which keywords of a schema forbid what stands at a place of a text, or any instance.
 
 A keyword is told if the text could go on without it: keywords are taken out of the schema until it
 can, and as few as possible are named. That is a definition, and needs nothing of the machine.
@@ -16,7 +16,7 @@ from formalm.errors import FormalmError
 if TYPE_CHECKING:
     from formalm.languages.json_schema import JsonSchema
 
-__all__ = ["MOST_BYTES", "Path", "forbidding", "inner_schemas", "pointer"]
+__all__ = ["MOST_BYTES", "Path", "contradicting", "forbidding", "inner_schemas", "pointer"]
 
 Path = tuple[str | int, ...]
 
@@ -36,9 +36,11 @@ NAMED = frozenset(
     """properties patternProperties $defs definitions dependentSchemas dependencies""".split()
 )
 JOINING = frozenset(["contains", "not", "if", "anyOf", "oneOf", "$ref", "$dynamicRef"])
+#: Schemas that are only referred to, and those that go with a condition.
+REFERRED = frozenset(["$defs", "definitions", "then", "else"])
 
-#: Bytes of schemas that one question may read.
-MOST_BYTES = 20_000_000
+#: Bytes of schemas that one question may read, and that the hint of an error may.
+MOST_BYTES, HINT_BYTES = 20_000_000, 1_000_000
 
 
 def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tuple[str, ...]:
@@ -84,8 +86,35 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
     return ()
 
 
-def _keywords(schema: object, path: Path) -> Iterator[tuple[Path, bool]]:
-    """The places of keywords, and whether they join schemas."""
+def contradicting(language: JsonSchema) -> tuple[str, ...]:
+    """The keywords, as JSON pointers, that no value satisfies together: as few as possible.
+
+    What stands inside of keywords that join schemas, or is referred to, is not taken apart. Nothing
+    is told of a schema that has instances, nor where it would take too long to find out.
+    """
+    document = json.loads(language.schema, parse_float=Decimal)
+    places = [path for path, _ in _keywords(document, (), REFERRED | JOINING)]
+    budget = [HINT_BYTES]
+
+    def together(paths: Sequence[Path]) -> bool:
+        budget[0] -= len(language.schema)
+        others = set(places) - set(paths)
+        try:
+            one = language.varied(_without(document, others, ()), approximate=True)
+            return budget[0] > 0 and one.is_empty()
+        except FormalmError:
+            return False
+
+    if not together(places):
+        return ()
+    fewest = _fewest(together, [], places)
+    return tuple(map(pointer, fewest)) if together(fewest) else ()
+
+
+def _keywords(
+    schema: object, path: Path, apart: frozenset[str] = frozenset()
+) -> Iterator[tuple[Path, bool]]:
+    """The places of keywords, and whether they join schemas; none within those ``apart``."""
     if schema is False:
         yield path, False
     if not isinstance(schema, dict):
@@ -96,8 +125,9 @@ def _keywords(schema: object, path: Path) -> Iterator[tuple[Path, bool]]:
             yield here, False
         elif key in JOINING:
             yield here, True
-        for inner, place in inner_schemas(key, value, here):
-            yield from _keywords(inner, place)
+        if key not in apart:
+            for inner, place in inner_schemas(key, value, here):
+                yield from _keywords(inner, place, apart)
 
 
 def inner_schemas(key: str, value: object, path: Path) -> Iterator[tuple[object, Path]]:
