@@ -187,8 +187,43 @@ def test_names_of_a_pattern_are_the_shortest(
     assert len(found) == count * (names + len('"":0,')) + 1
 
 
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"type": "integer", "minimum": -2, "maximum": 12},
+        {"type": "string", "pattern": "^[ !a]{0,2}$"},
+        {"enum": ["a", "!", 1, 10, 12, [], {}, None, [0]]},
+        {
+            "type": "object",
+            "properties": {"a": {"enum": [0, 1, 10]}},
+            "additionalProperties": False,
+        },
+        {"type": "array", "items": {"type": "boolean"}, "maxItems": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("layout", [{"blanks": 0}, {"separators": (", ", ": ")}, {"indent": 1}])
+def test_distinct_items_are_the_smallest_too(
+    items: dict[str, object], layout: dict[str, object]
+) -> None:
+    """By all members that are as short."""
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 3}
+    language = JsonSchema(schema, order="any", **layout)
+    found = language.shortest()
+    members = language.to_automaton(max_bytes=len(found))
+    texts = sorted(text.encode() for text in members)
+    assert found == min(texts, key=lambda text: (len(text), text))
+    for begun in {
+        text[:end] for text in texts[:: 1 + len(texts) // 20] for end in range(len(text))
+    }:
+        ways = [text for text in texts if text.startswith(begun)]
+        shorter = min(ways, key=lambda text: (len(text), text))
+        assert language.shortest(begun) == shorter
+
+
 def test_places_without_a_shortest_completion_are_told_of() -> None:
-    many = {"type": "array", "uniqueItems": True, "minItems": 120, "items": {"type": "string"}}
+    item = {"type": "string", "pattern": "^(ab|ba|c)*$"}
+    many = {"type": "array", "uniqueItems": True, "minItems": 400, "items": item}
     language = JsonSchema({"anyOf": [{"type": "integer"}, many]})
     vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(32, 127)])
     constraint = Constraint(language, vocabulary)

@@ -48,7 +48,11 @@ class Members:
         return data is not None and self.automaton().is_viable(data)
 
     def shortest(self, prefix: str | bytes = b"") -> bytes | None:
-        """The shortest, then smallest, member that starts with ``prefix``, or None."""
+        """The shortest, then smallest, member that starts with ``prefix``, or None.
+
+        Of a schema whose items must be distinct, within an item, it may be only the shortest where
+        many are as short.
+        """
         data = text_bytes(prefix)
         return None if data is None else self.automaton().shortest(data)
 

@@ -6,6 +6,7 @@ mod automaton;
 mod bounds;
 mod containers;
 mod derive;
+mod differing;
 mod distinct;
 mod exponents;
 mod forgetful;

@@ -3,8 +3,9 @@
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
+use super::differing::Jump;
 use super::distinct::Counts;
-use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId};
+use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId, Place};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::owed::{Child, NEVER};
@@ -46,12 +47,14 @@ impl Learnt {
 pub(super) struct Search {
     pub(super) steps: u64,
     pub(super) limit: u64,
+    /// By the place what items that must be distinct are completed with at once.
+    pub(super) jumps: FxHashMap<Place, Option<Jump>>,
 }
 
 impl Search {
     /// A search that takes at most so many steps.
     pub(super) fn new(limit: u64) -> Search {
-        Search { steps: 0, limit }
+        Search { steps: 0, limit, jumps: FxHashMap::default() }
     }
 
     pub(super) fn step(&mut self) -> Result<(), Error> {

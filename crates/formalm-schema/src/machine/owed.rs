@@ -354,10 +354,11 @@ impl Grown {
         let limit = search.limit;
         search.limit = limit.min(search.steps + VALUE_STEPS);
         let mut bound = 1;
-        let found = self.least_length(Place { frame, record: UNRECORDED }, &mut bound, search);
+        let place = Place { frame, record: UNRECORDED };
+        let found = self.least_length(place, None, &mut bound, search);
         search.limit = limit;
         let least = match found {
-            Ok(least) => least.unwrap_or(1),
+            Ok(least) => least.map_or(1, |(least, _)| least),
             // Not found in time.
             Err(_) => bound,
         };

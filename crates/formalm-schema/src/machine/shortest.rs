@@ -39,10 +39,24 @@ impl Grown {
         let place = *self.states.get(state);
         let (frames, records) = (self.frames.len(), self.records.len());
         let search = &mut Search::new(MAX_STEPS);
-        let found = self.shortest_from(place, search);
+        let mut found = self.shortest_from(place, search);
+        if let Err(Error::Limit { .. }) = found
+            && let Some(jumped) = self.shortest_within_item(place)?
+        {
+            found = Ok(jumped);
+        }
         self.drop_behind(frames, records);
         self.learnt.limit();
         found
+    }
+
+    /// The same from within an item that must be distinct, if that is told with the items behind it;
+    /// another one of the same length may be smaller.
+    fn shortest_within_item(&mut self, place: Place) -> Result<Option<Vec<u8>>, Error> {
+        let search = &mut Search::new(MAX_STEPS);
+        let Some((text, next)) = self.items_with_this(place, search)? else { return Ok(None) };
+        let rest = self.shortest_from(next, search)?;
+        Ok(Some([&text[..], &rest].concat()))
     }
 
     fn shortest_from(&mut self, place: Place, search: &mut Search) -> Result<Vec<u8>, Error> {
@@ -96,40 +110,87 @@ impl Grown {
             let (needed, allowed) = (least as u64, MAX_BYTES as u64);
             return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
         }
-        match self.least_length(place, &mut 0, search)? {
-            Some(length) => self.smallest(place, length, search),
-            None => {
-                debug_assert!(false, "a state that leads nowhere");
-                Ok(Vec::new())
-            }
+        let found = self.completed(place, None, search)?;
+        debug_assert!(found.is_some(), "a state that leads nowhere");
+        Ok(found.map_or_else(Vec::new, |(text, _)| text))
+    }
+
+    /// The smallest of the shortest continuations, or of those to the end of an item of an array, the
+    /// frame below which is given; and where they lead to.
+    pub(super) fn completed(
+        &mut self,
+        place: Place,
+        array: Option<FrameId>,
+        search: &mut Search,
+    ) -> Result<Option<(Vec<u8>, Place)>, Error> {
+        match self.least_length(place, array, &mut 0, search)? {
+            Some((length, end)) => self.smallest(place, (length, end), array, search).map(Some),
+            None => Ok(None),
         }
     }
 
-    /// How many bytes the shortest continuation has; `None` of a value that there is not. What is
-    /// known at the least as the search goes on is written to `bound`.
+    /// At an end the place that is come to, and how many bytes are behind it at least.
+    fn ended_at(
+        &mut self,
+        place: Place,
+        array: Option<FrameId>,
+        search: &mut Search,
+    ) -> Result<Option<(Place, usize)>, Error> {
+        let Some(array) = array else {
+            return Ok(self.is_end(place.frame).then_some((place, 0)));
+        };
+        match self.behind_item(place, array)? {
+            Some(end) => Ok(Some((end, self.needs(end.frame, None, search)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// How many bytes the shortest continuation has, and where it leads to; `None` of a value that
+    /// there is not. What is known at the least as the search goes on is written to `bound`.
     pub(super) fn least_length(
         &mut self,
         start: Place,
+        array: Option<FrameId>,
         bound: &mut usize,
         search: &mut Search,
-    ) -> Result<Option<usize>, Error> {
+    ) -> Result<Option<(usize, Place)>, Error> {
         let mut read = FxHashMap::from_iter([(self.alike(start), 0)]);
-        let mut open = BTreeMap::from([(0, vec![(start, 0)])]);
+        // With whether it is an end, which may be further away than the place itself seems to be.
+        let mut open = BTreeMap::from([(0, vec![(start, 0, false)])]);
         while let Some(mut least) = open.first_entry() {
             let all = *least.key();
-            let Some((here, length)) = least.get_mut().pop() else {
+            let Some((here, length, is_end)) = least.get_mut().pop() else {
                 least.remove();
                 continue;
             };
             *bound = all;
-            if self.is_end(here.frame) {
-                return Ok(Some(length));
+            if is_end {
+                return Ok(Some((length, here)));
+            }
+            if let Some((end, behind)) = self.ended_at(here, array, search)? {
+                if length + behind <= all {
+                    return Ok(Some((length, end)));
+                }
+                open.entry(length + behind).or_default().push((end, length, true));
             }
             if read.get(&self.alike(here)).is_some_and(|&other| other < length) {
                 continue;
             }
+            if array.is_none()
+                && let Some((text, next)) = self.items_that_differ(here, search)?
+            {
+                let length = length + text.len();
+                let all = all.max(length + self.needs(next.frame, None, search)?);
+                open.entry(all).or_default().push((next, length, false));
+                continue;
+            }
             let least = self.needs(here.frame, None, search)?;
-            for byte in self.tried(here, search)? {
+            if length + least > all {
+                // It was taken for nearer than it is.
+                open.entry(length + least).or_default().push((here, length, false));
+                continue;
+            }
+            for byte in self.tried(here, array, search)? {
                 search.step()?;
                 let Some(next) = self.read_fresh(here, byte)? else { continue };
                 let before = read.entry(self.alike(next)).or_insert(usize::MAX);
@@ -138,51 +199,77 @@ impl Grown {
                     let needed = self.needs(next.frame, Some((here.frame, least)), search)?;
                     // No byte brings the end nearer by more than itself.
                     let all = all.max(length + 1 + needed);
-                    open.entry(all).or_default().push((next, length + 1));
+                    open.entry(all).or_default().push((next, length + 1, false));
                 }
             }
         }
         Ok(None)
     }
 
-    /// The smallest continuation of so many bytes, which is the least number.
+    /// The smallest continuation of so many bytes, which is the least number, and where it leads to.
     fn smallest(
         &mut self,
         start: Place,
-        length: usize,
+        (length, end): (usize, Place),
+        array: Option<FrameId>,
         search: &mut Search,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<(Vec<u8>, Place), Error> {
+        // What comes behind the end.
+        let behind = self.needs(end.frame, None, search)?;
         // How many bytes were too few to end from a place.
         let mut few: FxHashMap<Place, usize> = FxHashMap::default();
         let mut text = Vec::with_capacity(length);
-        let mut way = vec![(start, self.tried(start, search)?)];
-        while text.len() < length || way.last().is_some_and(|one| !self.is_end(one.0.frame)) {
-            let Some((here, bytes)) = way.last_mut() else { break };
-            let (here, left) = (*here, length - text.len());
-            let Some(byte) = bytes.next().filter(|_| left > 0) else {
-                few.insert(self.alike(here), left);
-                way.pop();
-                text.pop();
-                continue;
-            };
-            search.step()?;
-            let Some(next) = self.read_fresh(here, byte)? else { continue };
-            let refused = self.needs(next.frame, None, search)? >= left
-                || few.get(&self.alike(next)).is_some_and(|&few| few >= left - 1);
-            if !refused {
-                text.push(byte);
-                way.push((next, self.tried(next, search)?));
+        // With how much of the text was there before each place.
+        let mut way = Vec::new();
+        let (mut next, mut before) = (start, 0);
+        loop {
+            while array.is_none()
+                && let Some((more, after)) = self.items_that_differ(next, search)?
+            {
+                text.extend_from_slice(&more);
+                next = after;
+            }
+            way.push((next, self.tried(next, array, search)?, before));
+            if text.len() == length
+                && let Some((end, more)) = self.ended_at(next, array, search)?
+                && more <= behind
+            {
+                return Ok((text, end));
+            }
+            loop {
+                let Some((here, bytes, from)) = way.last_mut() else {
+                    debug_assert!(false, "a length that no continuation has");
+                    return Ok((text, start));
+                };
+                let (here, left) = (*here, length.saturating_sub(text.len()));
+                let Some(byte) = bytes.next().filter(|_| left > 0) else {
+                    few.insert(self.alike(here), left);
+                    text.truncate(*from);
+                    way.pop();
+                    continue;
+                };
+                search.step()?;
+                let Some(found) = self.read_fresh(here, byte)? else { continue };
+                let refused = self.needs(found.frame, None, search)? >= left + behind
+                    || few.get(&self.alike(found)).is_some_and(|&few| few >= left - 1);
+                if !refused {
+                    (next, before) = (found, text.len());
+                    text.push(byte);
+                    break;
+                }
             }
         }
-        Ok(text)
     }
 
     fn tried(
         &mut self,
         place: Place,
+        array: Option<FrameId>,
         search: &mut Search,
     ) -> Result<std::vec::IntoIter<u8>, Error> {
-        Ok(self.worth_trying(place, search)?.iter().collect::<Vec<u8>>().into_iter())
+        let bytes = self.worth_trying(place, search)?;
+        let is_in = |&byte: &u8| array.is_none_or(|array| self.is_in_item(place, array, byte));
+        Ok(bytes.iter().filter(is_in).collect::<Vec<u8>>().into_iter())
     }
 
     /// A state that is completed as this one: names that are like no other are alike if members
