@@ -231,7 +231,7 @@ def judged(
         constraint = engine.compile(schema)
         engine.fill(engine.start(constraint))()
     except Exception as error:
-        reason = str(error).partition("\n")[0]
+        reason = "; ".join(line.strip() for line in str(error).splitlines())
         return "compile error", times, reason
     times["first"].append(thread_time_ns() - start)
     for valid, tokens in tests:

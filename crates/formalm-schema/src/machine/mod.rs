@@ -35,6 +35,7 @@ mod shortcuts;
 mod shortest;
 mod spelled;
 mod telling;
+mod trying;
 mod views;
 mod ways;
 

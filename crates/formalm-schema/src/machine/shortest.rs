@@ -8,17 +8,16 @@
 
 use std::collections::BTreeMap;
 
-use formalm_automata::{ByteSet, Error, Resource};
+use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::spelling::Escape;
 
-use super::frame::{DONE, Frame, FrameId, Mode, NamingId, Place, Reach};
-use super::gaps::Gap;
+use super::frame::{DONE, Frame, FrameId, Place};
 use super::known::{NO_TRUTHS, NOT_ASKED};
 use super::needs::Search;
 use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, Form, TRUE};
+use crate::formula::TRUE;
 use crate::table::Map;
 
 /// Steps taken; a completion that is further away is refused.
@@ -302,140 +301,5 @@ impl Grown {
             place.frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
         }
         place
-    }
-
-    /// Bytes that the smallest of the shortest continuations may begin with.
-    fn worth_trying(&mut self, place: Place, search: &mut Search) -> Result<ByteSet, Error> {
-        let Place { frame, record } = place;
-        // Where items must be distinct, what is in them matters.
-        let free = record == UNRECORDED;
-        let only = match frame {
-            Frame::Text { language, state, asked: NOT_ASKED, escape, .. } if free => {
-                let escapes = self.core.options.escapes;
-                self.rest_of_text(language, state, search)?.next(escape, escapes)
-            }
-            Frame::Object {
-                owes, mode: mode @ (Mode::First | Mode::After), blanks, below, ..
-            } => {
-                let ends = free && self.is_plain(owes) && self.ended(owes).is_some();
-                match mode {
-                    Mode::First if self.gap_begun(blanks) => None,
-                    Mode::First => ends.then_some(b'}'),
-                    _ => {
-                        let blank = self.gap_byte(Gap::Close, self.depth(below) + 1, blanks);
-                        ends.then(|| blank.unwrap_or(b'}'))
-                    }
-                }
-            }
-            Frame::Value { blanks, below, .. } if below != DONE => {
-                let (gap, depth) = self.gap_of_value(below);
-                self.gap_byte(gap, depth, blanks)
-            }
-            Frame::Name { naming, text, reach, escape: Escape::None, .. } if free => {
-                let read = self.records.get(text).2 as usize;
-                let owed = self.along_owed(naming, reach, read)?;
-                // Inside a character, bytes of other ones lead nowhere.
-                if owed.is_none() && self.ends_any(reach.classes) {
-                    return Ok(self.along_known(naming, reach, read));
-                }
-                owed
-            }
-            _ => None,
-        };
-        let mut set = ByteSet::default();
-        if let Some(byte) = only {
-            set.insert(byte);
-            return Ok(set);
-        }
-        let laid_out = self.core.options.layout.is_some();
-        match self.may_begin(frame) {
-            None => (0..=255).for_each(|byte| set.insert(byte)),
-            Some(bytes) => {
-                let blanks: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
-                bytes.iter().chain(blanks).for_each(|&byte| set.insert(byte));
-            }
-        }
-        Ok(set)
-    }
-
-    /// Bytes that no other than blanks can take the place of; none where any may come.
-    fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
-        Some(match frame {
-            Frame::Text { escape, .. } | Frame::Name { escape, .. } => match escape {
-                Escape::None => return None,
-                Escape::Slash { .. } => b"\"/\\bfnrtu",
-                Escape::Hex { .. } => b"0123456789ABCDEFabcdef",
-                Escape::Half { .. } => b"\\",
-            },
-            Frame::Object { mode, .. } => match mode {
-                Mode::First => b"\"}",
-                Mode::Next => b"\"",
-                Mode::Colon => b":",
-                Mode::Inside | Mode::After => b",}",
-            },
-            Frame::Array { mode: Mode::After, .. } => b",]",
-            Frame::Array { .. } => b"\"-0123456789[]fnt{",
-            Frame::Value { .. } => b"\"-0123456789[fnt{",
-            Frame::Number { .. } => b"+,-.0123456789E]e}",
-            Frame::Word { rest, .. } => &rest[..1],
-            Frame::Done => b"",
-        })
-    }
-
-    /// The quote, the bytes with which known names go on, and the smallest with which none does:
-    /// behind it names are all alike, and free.
-    fn along_known(&self, naming: NamingId, reach: Reach, read: usize) -> ByteSet {
-        let ascii = self.core.options.escapes == Escapes::Ascii;
-        let mut set = ByteSet::default();
-        set.insert(b'"');
-        for at in reach.from..reach.to {
-            let Some(&byte) = self.known_name(naming, at).as_bytes().get(read) else { continue };
-            let escaped = byte < 0x20 || matches!(byte, b'"' | b'\\') || (byte >= 0x80 && ascii);
-            set.insert(if escaped { b'\\' } else { byte });
-        }
-        let plain = (b' '..0x7F).find(|&byte| byte != b'\\' && !set.contains(byte));
-        match plain {
-            Some(byte) => set.insert(byte),
-            None => (0..=255).for_each(|byte| set.insert(byte)),
-        }
-        set
-    }
-
-    /// The byte with which the smallest name goes on that is owed and begins as the text does.
-    fn along_owed(
-        &mut self,
-        naming: NamingId,
-        reach: Reach,
-        read: usize,
-    ) -> Result<Option<u8>, Error> {
-        if !self.names_of(naming).plain {
-            return Ok(None);
-        }
-        let must = self.parts.owes.get(self.names_of(naming).owes.0).formulas[0];
-        let mut owed = Vec::new();
-        for part in self.core.formulas.conjuncts(must) {
-            if let Form::Atom(Atom::Owed(names)) = self.core.formulas.get(part) {
-                owed.extend(names.iter().copied());
-            }
-        }
-        let mut least: Option<u8> = None;
-        for at in reach.from..reach.to {
-            let name = self.names_of(naming).known[at as usize];
-            if !owed.contains(&name) || !self.known_viable(naming, at)? {
-                continue;
-            }
-            let text = self.known_name(naming, at).as_bytes();
-            let byte = text.get(read).copied().unwrap_or(b'"');
-            let ascii = self.core.options.escapes == Escapes::Ascii;
-            let escaped = byte < 0x20
-                || byte == b'\\'
-                || (byte == b'"' && read < text.len())
-                || (byte >= 0x80 && ascii);
-            if escaped {
-                return Ok(None);
-            }
-            least = Some(least.map_or(byte, |least| least.min(byte)));
-        }
-        Ok(least)
     }
 }
