@@ -23,6 +23,9 @@ const SMALL_POWERS: [i128; 19] = {
     powers
 };
 
+/// Ten to the power of 16.
+const MANY_ZEROS: u64 = 10_000_000_000_000_000;
+
 /// `digits · 10^exponent`; no trailing zeros in `digits`, so equal numbers are equal values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Decimal {
@@ -36,6 +39,11 @@ impl Decimal {
             return Decimal { digits, exponent: 0 };
         }
         let (mut digits, mut exponent) = (digits, exponent);
+        // Many at a time where there may be many.
+        while digits.bits() > 64 && (&digits % MANY_ZEROS).is_zero() {
+            digits /= MANY_ZEROS;
+            exponent += 16;
+        }
         while (&digits % 10u32).is_zero() {
             digits /= 10u32;
             exponent += 1;
@@ -107,6 +115,17 @@ impl Decimal {
         SMALL_POWERS.get(shift).map(|&power| i128::from(digits) * power)
     }
 
+    /// The binary logarithm, but for less than 2; none of zero, and of exponents out of the ordinary.
+    fn size(&self) -> Option<i64> {
+        /// How many bits a digit is worth, in millionths.
+        const BITS_MILLIONTHS: i64 = 3_321_928;
+        if self.is_zero() || self.exponent.unsigned_abs() > 100_000 {
+            return None;
+        }
+        let bits = i64::try_from(self.digits.bits()).ok()?;
+        Some(bits + (self.exponent * BITS_MILLIONTHS).div_euclid(1_000_000))
+    }
+
     /// Whether the number is a whole multiple of `unit`, which is not zero.
     pub(crate) fn is_multiple_of(&self, unit: &Decimal) -> bool {
         let places = self.places().max(unit.places());
@@ -118,6 +137,12 @@ impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         if let (Some(one), Some(two)) = (self.small(), other.small()) {
             return one.cmp(&two);
+        }
+        if let (Some(one), Some(two)) = (self.size(), other.size())
+            && (self.is_negative() == other.is_negative())
+            && one.abs_diff(two) > 2
+        {
+            return if self.is_negative() { two.cmp(&one) } else { one.cmp(&two) };
         }
         let places = self.places().max(other.places());
         self.scaled(places).cmp(&other.scaled(places))
@@ -180,6 +205,23 @@ mod tests {
         for (at, one) in sorted.iter().enumerate() {
             for (to, other) in sorted.iter().enumerate() {
                 assert_eq!(read(one).cmp(&read(other)), at.cmp(&to), "{one} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_do_not_mislead() {
+        let digits = ["1", "1024", "1025", "2", "3", "7.99999", "8", "9.999999999999999999999"];
+        let all: Vec<Decimal> = (-700..700)
+            .step_by(61)
+            .flat_map(|exponent| digits.map(|digits| read(&format!("{digits}e{exponent}"))))
+            .collect();
+        for one in &all {
+            for other in &all {
+                let places = one.places().max(other.places());
+                let exact = one.scaled(places).cmp(&other.scaled(places));
+                assert_eq!(one.cmp(other), exact, "{one:?} {other:?}");
+                assert_eq!(one.negated().cmp(&other.negated()), exact.reverse());
             }
         }
     }

@@ -14,6 +14,9 @@ use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::solve::{Interval, Scale, holds_for};
 
+/// Digits of a whole part that are tried one after the other.
+const FEW_DIGITS: u32 = 8;
+
 impl Digits {
     fn value(&self) -> Decimal {
         let (digits, places) = match self.more {
@@ -101,7 +104,7 @@ impl Core {
                 let scale = Scale::new(&atoms);
                 let written_whole = atoms.contains(&Atom::Whole);
                 let above = &digits.digits + 1u32;
-                for reach in 0..=scale.reach {
+                for reach in self.reaches(id, digits, &scale) {
                     let within = between(&digits.digits, &above, -i64::from(reach));
                     if self.number_written(id, &within, false)?.is_some()
                         || (written_whole && self.number_written(id, &within, true)?.is_some())
@@ -121,6 +124,19 @@ impl Core {
             }
             Part::Exponent | Part::Sign | Part::Power => Ok(false),
         }
+    }
+}
+
+impl Core {
+    /// How many more digits the whole part can have.
+    fn reaches(&self, id: F, digits: &Digits, scale: &Scale) -> Vec<u32> {
+        if scale.reach <= FEW_DIGITS {
+            return (0..=scale.reach).collect();
+        }
+        let read = Decimal::new(digits.digits.clone(), 0).whole_digits();
+        let counts = self.digit_counts(id, digits.negative, read + scale.reach as usize);
+        let can = |reach: &u32| counts.get(read + *reach as usize).is_some_and(|&can| can);
+        (0..=scale.reach).filter(can).collect()
     }
 }
 

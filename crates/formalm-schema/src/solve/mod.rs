@@ -10,6 +10,7 @@ mod arrays;
 mod cells;
 mod classes;
 mod clock;
+mod digits;
 mod distinct;
 mod fresh;
 mod implicants;

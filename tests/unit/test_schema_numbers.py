@@ -1,0 +1,42 @@
+"""Numbers of schemas that are far beyond what a processor counts in."""
+
+import pytest
+
+from formalm import JsonSchema
+
+LARGE = [10**308, -(10**120) - 7, 3 * 10**40, 12]
+
+
+@pytest.mark.parametrize("extra", [{}, {"type": "integer"}, {"minimum": -(10**200)}])
+def test_listed_numbers_are_spelled_out(extra: dict[str, object]) -> None:
+    language = JsonSchema({"enum": LARGE, **extra}, order="any")
+    for number in LARGE:
+        text = str(number)
+        begun = [text[:end] for end in range(1, len(text) + 1, 7)]
+        assert all(language.is_viable(part) for part in begun)
+        assert language.matches(text)
+        assert not language.is_viable(text + "0")
+        assert not language.is_viable(text[:-1] + "5")
+    assert language.shortest() == b"12"
+    assert language.shortest("1000") == str(LARGE[0]).encode()
+    assert language.shortest("-1") == str(LARGE[1]).encode()
+
+
+@pytest.mark.parametrize(
+    ("schema", "viable", "refused"),
+    [
+        ({"minimum": 10**60, "exclusiveMaximum": 10**61}, ["1", "9" * 61], ["9" * 62, "-1", "0."]),
+        ({"minimum": -(10**60), "maximum": -(10**59)}, ["-1", "-9"], ["1", "-0", "-1" + "0" * 61]),
+        (
+            {"multipleOf": 7, "maximum": 10**50, "minimum": 10**49},
+            ["1", "5"],
+            ["-7", "1" + "0" * 51],
+        ),
+        ({"anyOf": [{"const": 5}, {"minimum": 10**70}]}, ["5", "4", "6"], ["-", "5.1"]),
+        ({"not": {"multipleOf": 10}, "minimum": 10**45}, ["1", "1" + "0" * 80], ["-1"]),
+    ],
+)
+def test_ends_of_ranges_count_digits(schema, viable, refused) -> None:
+    language = JsonSchema({"type": "number", **schema}, order="any")
+    assert [text for text in viable if not language.is_viable(text)] == []
+    assert [text for text in refused if language.is_viable(text)] == []
