@@ -14,6 +14,9 @@ pub(crate) const PLENTY: u64 = 1 << 20;
 /// Steps of the search for a loop.
 const MAX_STEPS: usize = 2_000;
 
+/// Steps after which counting beginnings is tried first.
+const FEW_STEPS: usize = 24;
+
 /// States whose beginnings are counted.
 const MAX_COUNTED: usize = 1_000;
 
@@ -45,7 +48,9 @@ impl Core {
             return Ok(true);
         }
         let machine = &**self.text(language);
-        let plenty = has_many_beginnings(machine)? || has_loop(machine)?;
+        let plenty = has_loop(machine, FEW_STEPS)?
+            || has_many_beginnings(machine)?
+            || has_loop(machine, MAX_STEPS)?;
         self.answers.plenty.insert(language, plenty);
         Ok(plenty)
     }
@@ -80,11 +85,11 @@ fn has_many_beginnings<M: Machine>(machine: &M) -> Result<bool, Error> {
 }
 
 /// Whether a search soon meets a loop, so that there is no end of members.
-fn has_loop<M: Machine>(machine: &M) -> Result<bool, Error> {
+fn has_loop<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
     let mut way: Vec<(StateId, Vec<u8>)> = Vec::new();
     let mut done = FxHashSet::default();
     let mut open = Some(machine.start());
-    for _ in 0..MAX_STEPS {
+    for _ in 0..steps {
         if let Some(state) = open.take() {
             // Where most bytes lead the loops are, and these are among the last.
             way.push((state, machine.live_bytes(state)?.iter().collect()));
