@@ -7,7 +7,12 @@ use super::Grown;
 use super::frame::{Digits, DigitsId, OwesId, Part};
 use super::owed::{Child, NEVER};
 use crate::core::Core;
-use crate::formula::{Atom, F, Form, TRUE};
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::solve::{Interval, Scale};
+
+/// Spans that are looked through for a number at most.
+const MAX_TRIES: usize = 200;
 
 impl Grown {
     /// What a number needs that was begun.
@@ -15,24 +20,79 @@ impl Grown {
         if let Some(known) = self.learnt.numbers.get(&(owes, digits)) {
             return Ok(known.clone());
         }
-        let formulas = self.parts.owes.get(owes.0).formulas.clone();
+        let owed = self.parts.owes.get(owes.0).clone();
         let number = self.parts.digits.get(digits.0).clone();
         let ends = self.number_end(owes, digits).is_some();
-        let mut least = [TRUE].into_iter().chain(formulas[1..].iter().copied()).map(|wanted| {
+        let plan = self.number_plan(owes);
+        let total = self.core.total(&owed);
+        let more = owed.formulas[1..].iter().copied();
+        let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
             if !self.core.number_viable(wanted, &number)? {
                 return Ok(NEVER);
             }
             if ends && self.core.number_ends(wanted, &number) {
                 return Ok(0);
             }
-            let written = self.core.least_digits(wanted).max(self.core.least_digits(formulas[0]));
-            Ok(missing(written, &number).max(1))
+            let wanted = self.core.formulas.both(wanted, total);
+            let least = missing(self.core.least_digits(wanted), &number).max(1);
+            self.core.bytes_missing(wanted, &number, &plan.scale, least)
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = Child { must, truths: least.collect::<Result<Vec<_>, Error>>()? };
         self.learnt.numbers.insert((owes, digits), found.clone());
         Ok(found)
     }
+}
+
+/// Spans of magnitudes that a number can be in with so many more bytes, and its places behind the
+/// point. Places behind the first that are more than a formula tells apart are left out.
+fn spans(number: &Digits, bytes: usize, told: u32) -> Vec<(Decimal, Decimal, u32)> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let span = |low: &BigInt, power: i64, places: u32| {
+        (Decimal::new(low.clone(), power), Decimal::new(low + 1u32, power), places)
+    };
+    let few = |places: u32| places <= told.saturating_add(1);
+    let read = number.places;
+    let digits = &number.digits;
+    let mut all = Vec::new();
+    match number.part {
+        Part::Point | Part::Fraction => {
+            if bytes == 1 || few(read + bytes) {
+                all.push(span(digits, -i64::from(read), read + bytes));
+            }
+        }
+        Part::Zero => {
+            let places = bytes.saturating_sub(1);
+            if places == 1 || (places > 1 && few(places)) {
+                all.push(span(&BigInt::from(0), 0, places));
+            }
+        }
+        Part::Whole => {
+            all.push(span(digits, i64::from(bytes), 0));
+            for places in (1..bytes).take_while(|&places| places == 1 || few(places)) {
+                all.push(span(digits, i64::from(bytes - 1 - places), places));
+            }
+        }
+        Part::Minus => {
+            let zero = Digits { part: Part::Zero, ..number.clone() };
+            match bytes.checked_sub(1) {
+                None => {}
+                // Of whole numbers with no digit, only zero is less than one.
+                Some(0) => all.push(span(&BigInt::from(0), 0, 0)),
+                Some(rest) => all.extend(spans(&zero, rest as usize, told)),
+            }
+            for first in 1..10u32 {
+                let one = Digits { part: Part::Whole, digits: first.into(), ..number.clone() };
+                match bytes.checked_sub(1) {
+                    None => {}
+                    Some(0) => all.push(span(&one.digits, 0, 0)),
+                    Some(rest) => all.extend(spans(&one, rest as usize, told)),
+                }
+            }
+        }
+        Part::Exponent | Part::Sign | Part::Power => {}
+    }
+    all
 }
 
 /// Characters that are missing to a number of so many in front of its point.
@@ -50,6 +110,55 @@ fn length(digits: &BigInt) -> usize {
 }
 
 impl Core {
+    /// Bytes that are missing at least to a number of which a formula holds, so many or more; exact
+    /// but of exponents, and where it takes long to find out.
+    fn bytes_missing(
+        &mut self,
+        id: F,
+        number: &Digits,
+        scale: &Scale,
+        least: usize,
+    ) -> Result<usize, Error> {
+        if self.options.exponents || number.more || id == TRUE || id == FALSE {
+            return Ok(least);
+        }
+        let mut tries = MAX_TRIES;
+        for bytes in least..least + MAX_TRIES {
+            for (low, high, places) in spans(number, bytes, scale.places) {
+                tries = tries.saturating_sub(1);
+                if tries == 0 {
+                    return Ok(bytes);
+                }
+                match self.has_number(id, number.negative, [low, high], places) {
+                    Ok(false) => {}
+                    Ok(true) | Err(Error::Limit { .. }) => return Ok(bytes),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(least)
+    }
+
+    /// Whether a formula holds of a number from one magnitude to another, written with so many
+    /// places behind its point; with none it has no point.
+    fn has_number(
+        &mut self,
+        id: F,
+        negative: bool,
+        [low, high]: [Decimal; 2],
+        places: u32,
+    ) -> Result<bool, Error> {
+        let within = Interval { low: Some((low, true)), high: Some((high, false)) };
+        let within = if negative { within.mirrored() } else { within };
+        if places == 0 {
+            return Ok(self.number_written(id, &within, true)?.is_some());
+        }
+        let unit = Decimal::new(BigInt::from(1), -i64::from(places));
+        let unit = self.formulas.atom(Atom::Multiple(unit));
+        let id = self.formulas.both(id, unit);
+        Ok(self.number_written(id, &within, false)?.is_some())
+    }
+
     /// Characters in front of the point of a number of which a formula holds.
     fn least_digits(&self, id: F) -> usize {
         if self.options.exponents {

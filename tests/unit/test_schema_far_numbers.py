@@ -1,4 +1,4 @@
-"""Numbers of schemas that are far beyond what a processor counts in."""
+"""Numbers of schemas: far beyond what a processor counts in, and far to look for."""
 
 import pytest
 
@@ -40,3 +40,22 @@ def test_ends_of_ranges_count_digits(schema, viable, refused) -> None:
     language = JsonSchema({"type": "number", **schema}, order="any")
     assert [text for text in viable if not language.is_viable(text)] == []
     assert [text for text in refused if language.is_viable(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"multipleOf": 999983, "exclusiveMinimum": 0}, "999983"),
+        ({"multipleOf": 999983 * 999979, "exclusiveMinimum": 0}, "999962000357"),
+        ({"not": {"multipleOf": 1e-9}}, "0.0000000001"),
+        ({"anyOf": [{"multipleOf": 999983}, {"multipleOf": 999979}], "not": {"multipleOf": 7}},
+         "999979"),
+        ({"allOf": [{"multipleOf": unit} for unit in (1009, 1013, 1019)], "exclusiveMaximum": 0},
+         "-1041537223"),
+        ({"multipleOf": 0.999983, "minimum": 0.5, "maximum": 9}, "0.999983"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_far_numbers_are_found_without_trying_all(schema: dict[str, object], written: str) -> None:
+    language = JsonSchema({"type": "number", **schema}, order="any")
+    assert language.shortest() == written.encode()
