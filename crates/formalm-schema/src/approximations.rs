@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use formalm_automata::Error;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
 use crate::decimal::Decimal;
@@ -15,6 +15,18 @@ use crate::node::{Effect, NodeId, Note, Rule, Type};
 use crate::solve::{FEW_VALUES, Interval, Listed, MAX_LISTED, PLENTY, Scale};
 
 const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
+
+/// Nodes that say more of the same arrays as another one.
+const MAX_HOLDERS: usize = 64;
+
+/// Nodes held in place within each other.
+const MAX_NESTED: u32 = 8;
+
+/// Lists of what must be contained; each may hold of an item or not.
+const MAX_CONTAINED: usize = 3;
+
+/// A node that so many items satisfy at least, and at most.
+type Contained = (NodeId, u64, Option<u64>);
 
 impl Core {
     /// A note for each array of distinct items that is not shown to be exact.
@@ -30,9 +42,9 @@ impl Core {
         if unique.is_empty() {
             return Ok(notes);
         }
-        let mixed = self.mixed_nodes()?;
+        let (mixed, holders) = (self.mixed_nodes()?, self.holders());
         for id in unique {
-            if mixed.contains(&id) || !self.soon_shown(id)? {
+            if !self.is_shown_everywhere(id, &mixed, &holders)? {
                 let place = format!("{}/uniqueItems", self.schema.place(id));
                 let effect = Effect::DeadEnds;
                 notes.push(Note { place, message: MESSAGE.to_owned(), effect });
@@ -41,6 +53,42 @@ impl Core {
         notes.sort_by(|one, other| one.place.cmp(&other.place));
         notes.dedup();
         Ok(notes)
+    }
+
+    /// Whether the items of a node are shown to be exact, and those of all nodes that say more of
+    /// the same arrays.
+    fn is_shown_everywhere(
+        &mut self,
+        id: NodeId,
+        mixed: &FxHashSet<NodeId>,
+        holders: &FxHashMap<NodeId, Vec<NodeId>>,
+    ) -> Result<bool, Error> {
+        let (mut open, mut seen) = (vec![id], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            if seen.len() > MAX_HOLDERS || mixed.contains(&id) || !self.soon_shown(id)? {
+                return Ok(false);
+            }
+            open.extend(holders.get(&id).into_iter().flatten());
+        }
+        Ok(true)
+    }
+
+    /// By the node those that hold it in place with all else they say.
+    fn holders(&self) -> FxHashMap<NodeId, Vec<NodeId>> {
+        let mut holders: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+        for (at, node) in self.schema.nodes.iter().enumerate() {
+            for rule in node.rules.iter() {
+                if let Rule::All(list) = rule {
+                    for &one in list {
+                        holders.entry(one).or_default().push(NodeId(at as u32));
+                    }
+                }
+            }
+        }
+        holders
     }
 
     /// Whether the items of a node are shown to be exact within the limits of a search.
@@ -55,7 +103,8 @@ impl Core {
         }
     }
 
-    /// Nodes beside which other nodes may speak of the same array.
+    /// Nodes of which other nodes decide whether they hold of an array, or that hold of it beside
+    /// alternatives.
     fn mixed_nodes(&mut self) -> Result<FxHashSet<NodeId>, Error> {
         let mut mixed = FxHashSet::default();
         for at in 0..self.schema.nodes.len() {
@@ -63,7 +112,7 @@ impl Core {
             let alone = rules.iter().filter(|rule| speaks_of_arrays(rule)).count() == 1;
             for rule in rules.iter() {
                 let (inside, plain): (Vec<NodeId>, bool) = match rule {
-                    Rule::All(list) | Rule::Any(list) | Rule::One(list) => (list.clone(), alone),
+                    Rule::Any(list) | Rule::One(list) => (list.clone(), alone),
                     Rule::Not(one) => (vec![*one], false),
                     Rule::If { condition, then, other } => {
                         ([Some(*condition), *then, *other].into_iter().flatten().collect(), false)
@@ -99,14 +148,15 @@ impl Core {
 
     /// Whether listing values is enough for the distinct items of a node.
     fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
-        let rules = self.schema.node(id).rules.clone();
-        let (mut least, mut ranges): (u64, &[(u32, u32, NodeId)]) = (1, &[]);
-        for rule in rules.iter() {
+        let (mut least, mut ranges) = (1, None);
+        let mut contained: Vec<Contained> = Vec::new();
+        let Some(rules) = self.rules_in_place(id, MAX_NESTED) else { return Ok(false) };
+        for rule in rules {
             match rule {
-                Rule::Items(all) => ranges = all,
-                Rule::MinItems(min) => least = *min,
-                Rule::Contains { min: 0 | 1, max: None, .. }
-                | Rule::Unique
+                Rule::Items(all) if ranges.is_none() => ranges = Some(all),
+                Rule::MinItems(min) => least = least.max(min),
+                Rule::Contains { node, min, max, .. } => contained.push((node, min, max)),
+                Rule::Unique
                 | Rule::Types { .. }
                 | Rule::MaxItems(_)
                 | Rule::MinMembers(_)
@@ -117,6 +167,10 @@ impl Core {
                 | Rule::Text(_) => {}
                 _ => return Ok(false),
             }
+        }
+        let ranges = ranges.unwrap_or_default();
+        if !self.are_contained_counted(least, &ranges, &contained)? {
+            return Ok(false);
         }
         // Of an item with few values, those are kept to after which the others can be distinct.
         let mut at = 0;
@@ -140,6 +194,58 @@ impl Core {
             }
         }
         Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
+    }
+
+    /// The rules of a node and of what it holds in place; none if these are too many.
+    fn rules_in_place(&self, id: NodeId, levels: u32) -> Option<Vec<Rule>> {
+        let levels = levels.checked_sub(1)?;
+        let mut all = Vec::new();
+        for rule in self.schema.node(id).rules.iter() {
+            match rule {
+                Rule::All(list) => {
+                    for &one in list {
+                        all.extend(self.rules_in_place(one, levels)?);
+                    }
+                }
+                _ => all.push(rule.clone()),
+            }
+        }
+        Some(all)
+    }
+
+    /// Whether it is known how many values items have that count for what must, or must not, be
+    /// contained. That one item is contained which no other one is needs no count.
+    fn are_contained_counted(
+        &mut self,
+        least: u64,
+        ranges: &[(u32, u32, NodeId)],
+        contained: &[Contained],
+    ) -> Result<bool, Error> {
+        if matches!(contained, [] | [(_, 0 | 1, None)]) {
+            return Ok(true);
+        }
+        let all = contained.iter().fold(least, |sum, (_, min, _)| sum.saturating_add(*min));
+        if all > MAX_LISTED as u64 / 2 || contained.len() > MAX_CONTAINED {
+            return Ok(false);
+        }
+        let mut items: Vec<F> = vec![TRUE];
+        items.extend(ranges.iter().map(|&(_, _, node)| self.child(node)));
+        for &(node, _, max) in contained {
+            let counted = self.child(node);
+            let mut more = vec![counted];
+            more.extend(max.map(|_| self.formulas.not(counted)));
+            for at in 0..items.len() {
+                for &part in &more {
+                    items.push(self.formulas.both(items[at], part));
+                }
+            }
+        }
+        for item in items {
+            if matches!(self.list_values(item, MAX_LISTED, &[])?, Listed::Unknown) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether it is known how many values a node has, as far as it matters.

@@ -9,17 +9,37 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use super::frame::{Frame, FrameId, Mode, OwesId, Place};
+use super::frame::{Frame, FrameId, Mode, Owes, OwesId, Place};
 use super::needs::Search;
 use super::numbers::is_part;
 use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, Form, TRUE};
+use crate::formula::{Atom, F, Form, TRUE};
+use crate::node::NodeId;
 
 /// Fewer items are searched with all else.
 const FEW: u64 = 2;
 
 /// The text of items, and the place behind them.
 pub(super) type Jump = (Arc<[u8]>, Place);
+
+/// The texts of items, each with what stands before it, and the place behind them.
+type Items = (Vec<Vec<u8>>, Place);
+
+/// Items that an array owes.
+#[derive(Clone, Copy)]
+struct Owed {
+    count: u64,
+    /// So many of them at least satisfy a node.
+    contained: Option<(u64, NodeId)>,
+    /// Fewer than so many satisfy a node.
+    fewer: Option<(u64, NodeId)>,
+}
+
+impl Owed {
+    fn all(self) -> u64 {
+        self.contained.map_or(self.count, |(least, _)| self.count.max(least))
+    }
+}
 
 impl Grown {
     /// The text of all items that are owed, from a place between items; none if they are few, or
@@ -32,13 +52,19 @@ impl Grown {
         let Frame::Array { owes, mode: Mode::First | Mode::After, below, .. } = place.frame else {
             return Ok(None);
         };
-        if place.record != UNRECORDED || self.owed_distinct(owes).is_none_or(|owed| owed < FEW) {
+        let Some(owed) = self.owed_distinct(owes).filter(|owed| owed.all() >= FEW) else {
+            return Ok(None);
+        };
+        if place.record != UNRECORDED {
             return Ok(None);
         }
         if let Some(known) = search.jumps.get(&place) {
             return Ok(known.clone());
         }
-        let found = self.item_by_item(place, below, search)?;
+        let found = match owed.contained {
+            None => self.item_by_item(place, below, search)?,
+            Some(contained) => self.contained_first(place, owed, contained, search)?,
+        };
         search.jumps.insert(place, found.clone());
         Ok(found)
     }
@@ -54,7 +80,8 @@ impl Grown {
             let below = match frame {
                 Frame::Done => break,
                 Frame::Array { owes, mode: Mode::Inside, from: 0, below, .. } => {
-                    array = self.owed_distinct(owes).map(|_| below).or(array);
+                    let owed = self.owed_distinct(owes).filter(|owed| owed.contained.is_none());
+                    array = owed.map(|_| below).or(array);
                     below
                 }
                 Frame::Name { object, .. } => object,
@@ -73,19 +100,23 @@ impl Grown {
         }
     }
 
-    /// How many more items an array owes that are only to be distinct; none if anything else is
-    /// asked of them or of the array.
-    fn owed_distinct(&self, owes: OwesId) -> Option<u64> {
+    /// How many more items an array owes that are only to be distinct, and of what some of them must
+    /// be; none if anything else is asked of them or of the array.
+    fn owed_distinct(&self, owes: OwesId) -> Option<Owed> {
         let owed = self.parts.owes.get(owes.0);
         if owed.formulas.len() > 1 || owed.goal != TRUE {
             return None;
         }
         let formulas = &self.core.formulas;
-        let (mut count, mut is_distinct) = (0, false);
+        let mut found = Owed { count: 0, contained: None, fewer: None };
+        let mut is_distinct = false;
         for part in formulas.conjuncts(owed.formulas[0]) {
             match formulas.get(part) {
-                Form::Atom(Atom::MoreItems(more)) => count = *more,
+                Form::Atom(Atom::MoreItems(more)) => found.count = *more,
                 Form::Atom(Atom::Unique(_) | Atom::UniqueWith(_)) => is_distinct = true,
+                &Form::Atom(Atom::Contains(count, node)) if found.contained.is_none() => {
+                    found.contained = Some((count, node));
+                }
                 Form::Atom(Atom::Items(ranges, read)) => {
                     let alike = |&(from, to, _): &(u32, u32, _)| {
                         to <= *read || from <= *read && to == u32::MAX
@@ -98,12 +129,94 @@ impl Grown {
                 Form::Child(_) => {}
                 Form::Not(inner) => match formulas.get(*inner) {
                     Form::Atom(Atom::MoreItems(_)) => {}
+                    &Form::Atom(Atom::Contains(count, node)) if found.fewer.is_none() => {
+                        found.fewer = Some((count, node));
+                    }
                     _ => return None,
                 },
                 _ => return None,
             }
         }
-        is_distinct.then_some(count)
+        let same = match (found.contained, found.fewer) {
+            (Some((_, one)), Some((_, other))) => one == other,
+            _ => true,
+        };
+        (is_distinct && same).then_some(found)
+    }
+
+    /// The text of all items that are owed, some of which must be of a node: the shortest of these,
+    /// then the shortest of all that are left.
+    fn contained_first(
+        &mut self,
+        start: Place,
+        owed: Owed,
+        (least, node): (u64, NodeId),
+        search: &mut Search,
+    ) -> Result<Option<Jump>, Error> {
+        let Frame::Array { owes, below, .. } = start.frame else { return Ok(None) };
+        let own = self.core.formulas.conjuncts(self.parts.owes.get(owes.0).formulas[0]);
+        let mut rest = Vec::with_capacity(own.len());
+        for part in own {
+            let kept = match self.core.formulas.get(part) {
+                Form::Atom(atom) => {
+                    !matches!(atom, Atom::Contains(..) | Atom::MoreItems(_) | Atom::Unique(_))
+                }
+                Form::Not(_) => false,
+                _ => true,
+            };
+            if kept {
+                rest.push(part);
+            }
+        }
+        let ranges = [(0, u32::MAX, node)].into();
+        let of_node = self.core.formulas.atom(Atom::Items(ranges, 0));
+        let mut left = Vec::new();
+        if let Some((count, _)) = owed.fewer {
+            let many = self.core.formulas.atom(Atom::Contains(count.saturating_sub(least), node));
+            left.push(self.core.formulas.not(many));
+        }
+        let (mut place, mut texts) = (start, Vec::new());
+        for (count, more) in [(least, vec![of_node]), (owed.all() - least, left)] {
+            if count == 0 {
+                continue;
+            }
+            let Frame::Array { owes, mode, blanks, from, .. } = place.frame else {
+                return Ok(None);
+            };
+            let parts = self.core.formulas.conjuncts(self.parts.owes.get(owes.0).formulas[0]);
+            let is_unique =
+                |part: &F| matches!(self.core.formulas.get(*part), Form::Atom(Atom::Unique(_)));
+            let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
+            let owed = self.core.formulas.atom(Atom::MoreItems(count));
+            let asked = [&rest[..], &more, &[unique, owed]].concat();
+            let asked = self.core.formulas.and(asked);
+            let plain = Owes { formulas: [asked].into(), asked: [].into(), goal: TRUE };
+            let owes = self.parts.owes(plain);
+            place.frame = Frame::Array { owes, mode, blanks, from, below };
+            let Some((more, after)) = self.each_item(place, below, search)? else {
+                return Ok(None);
+            };
+            texts.extend(more);
+            place = after;
+        }
+        // The items themselves do for what was asked of the array.
+        let text = in_order(&texts, false);
+        let mut end = start;
+        for &byte in &text {
+            match self.read_fresh(end, byte)? {
+                Some(next) => end = next,
+                None => return Ok(None),
+            }
+        }
+        // A number ends with what is behind it.
+        let end = self.behind_item(end, below)?;
+        let is_done = |place: &Place| match place.frame {
+            Frame::Array { owes, .. } => {
+                self.owed_distinct(owes).is_some_and(|owed| owed.all() == 0)
+            }
+            _ => false,
+        };
+        Ok(end.filter(is_done).map(|end| (text.into(), end)))
     }
 
     fn item_by_item(
@@ -112,13 +225,24 @@ impl Grown {
         array: FrameId,
         search: &mut Search,
     ) -> Result<Option<Jump>, Error> {
+        // Whether the first one is begun.
+        let is_begun = !matches!(start.frame, Frame::Array { below, .. } if below == array);
+        let found = self.each_item(start, array, search)?;
+        Ok(found.map(|(texts, end)| (in_order(&texts, is_begun).into(), end)))
+    }
+
+    /// The texts of all items that are owed, each with what stands before it, and the place behind.
+    fn each_item(
+        &mut self,
+        start: Place,
+        array: FrameId,
+        search: &mut Search,
+    ) -> Result<Option<Items>, Error> {
         let (mut place, mut texts) = (start, Vec::<Vec<u8>>::new());
         let is_between = |place: Place| match place.frame {
             Frame::Array { mode: Mode::After, below, .. } => below == array,
             _ => false,
         };
-        // Whether the first one is begun.
-        let is_begun = !matches!(start.frame, Frame::Array { below, .. } if below == array);
         loop {
             let mut text = Vec::new();
             if is_between(place) || !texts.is_empty() {
@@ -136,13 +260,13 @@ impl Grown {
                 Frame::Array { owes, .. } => self.owed_distinct(owes),
                 _ => None,
             };
-            match owed {
+            match owed.filter(|owed| owed.contained.is_none()) {
                 None => return Ok(None),
-                Some(0) => break,
+                Some(Owed { count: 0, .. }) => break,
                 Some(_) => {}
             }
         }
-        Ok(Some((in_order(&texts, is_begun).into(), place)))
+        Ok(Some((texts, place)))
     }
 
     /// The place behind an item of an array, the frame below which is given, if it may end here.

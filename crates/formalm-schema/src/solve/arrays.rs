@@ -48,7 +48,7 @@ struct Way {
     budgets: Vec<u64>,
     duties: Vec<bool>,
     twin: Twin,
-    /// What each item satisfies; kept only where items have to be distinct.
+    /// What each item satisfies, sorted; kept only where items have to be distinct.
     items: Vec<F>,
 }
 
@@ -216,7 +216,9 @@ impl Core {
         list: &mut Vec<Way>,
     ) -> Result<(), Error> {
         if plan.distinct.is_some() {
-            next.items.push(item);
+            // In which order they come makes no difference to whether they can be distinct.
+            let place = next.items.partition_point(|&other| other < item);
+            next.items.insert(place, item);
         }
         list.push(next.clone());
         let again = match (before.twin, &plan.repeats) {

@@ -1,0 +1,146 @@
+"""Distinct items some of which must, or must not, be of a kind: by all arrays there are."""
+
+import json
+from collections.abc import Sequence
+from itertools import permutations, product
+
+import jsonschema_rs
+import pytest
+
+from formalm import JsonSchema, LanguageError
+
+VALUES = ["a", "!", "bb", 1, 10, None, [0]]
+#: A schema, and which of the values are of it.
+KINDS = {
+    "texts": ({"type": "string"}, ["a", "!", "bb"]),
+    "numbers": ({"type": "integer"}, [1, 10]),
+    "one": ({"const": [0]}, [[0]]),
+    "long": ({"enum": ["bb", 10, [0]]}, ["bb", 10, [0]]),
+    "none": ({"const": 7}, []),
+}
+
+
+def written(items: Sequence[object]) -> str:
+    return json.dumps(items, separators=(",", ":"))
+
+
+def members(kind: str, counts: dict[str, int], least: int, most: int) -> list[str]:
+    """Return all arrays, the shortest first and the smallest of these."""
+    of_kind = KINDS[kind][1]
+    texts = []
+    for length in range(least, most + 1):
+        for items in permutations(VALUES, length):
+            count = sum(item in of_kind for item in items)
+            if counts.get("minContains", 1) <= count <= counts.get("maxContains", length):
+                texts.append(written(items))
+    return sorted(texts, key=lambda text: (len(text), text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "counts",
+    [{}, {"minContains": 2}, {"minContains": 3}, {"minContains": 1, "maxContains": 1},
+     {"minContains": 0, "maxContains": 2}, {"minContains": 2, "maxContains": 3}],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize(("least", "most"), [(0, 3), (3, 4), (4, 4)])
+def test_contained_items_are_distinct(
+    kind: str, counts: dict[str, int], least: int, most: int
+) -> None:
+    texts = members(kind, counts, least, most)
+    schema = {
+        "items": {"enum": VALUES},
+        "uniqueItems": True,
+        "minItems": least,
+        "maxItems": most,
+        "type": "array",
+        "contains": KINDS[kind][0],
+        **counts,
+    }
+    language = JsonSchema(schema, order="any", blanks=0)
+    if not texts:
+        with pytest.raises(LanguageError, match="no instance"):
+            language.automaton()
+        return
+    assert language.shortest() == texts[0].encode()
+    every = sorted(
+        {written(items) for length in range(4) for items in permutations(VALUES, length)}
+    )
+    known = set(texts)
+    for text in every[:: 1 + len(every) // 40]:
+        assert language.matches(text) == (text in known)
+        begun = text[:-1]
+        fitting = [one for one in texts if one.startswith(begun)]
+        assert language.is_viable(begun) == bool(fitting), begun
+        if fitting:
+            assert language.shortest(begun) == fitting[0].encode(), begun
+
+
+def test_statements_side_by_side_contain_what_each_asks_for() -> None:
+    schema = {
+        "type": "array",
+        "uniqueItems": True,
+        "minItems": 4,
+        "maxItems": 4,
+        "items": {"enum": VALUES},
+        "allOf": [
+            {"contains": KINDS["numbers"][0], "minContains": 2},
+            {"contains": {"const": "bb"}},
+        ],
+    }
+    language = JsonSchema(schema, order="any", blanks=0)
+    texts = [
+        written(items)
+        for items in permutations(VALUES, 4)
+        if all(one in items for one in (1, 10, "bb"))
+    ]
+    assert language.shortest() == min(texts, key=lambda text: (len(text), text)).encode()
+    assert language.is_viable('["bb",1')
+    assert not language.is_viable('["a",1,"bb","!"')
+
+
+FEW = [0, "a", None, [0]]
+UNIQUE = {"uniqueItems": True}
+SPREAD = [
+    {"allOf": [UNIQUE, {"minItems": 3}], "items": {"enum": FEW}, "maxItems": 4},
+    {"allOf": [UNIQUE, {"allOf": [{"items": {"enum": FEW}}, {"minItems": 2}]}], "maxItems": 4},
+    {"$defs": {"list": {"items": {"enum": FEW}, **UNIQUE}}, "$ref": "#/$defs/list", "minItems": 4},
+    {"allOf": [{**UNIQUE, "contains": {"const": 0}}, {"contains": {"type": "string"}}],
+     "items": {"enum": FEW}},
+    {"allOf": [{"prefixItems": [{"enum": [0, "a"]}, {"enum": ["a"]}], "items": {"enum": FEW}},
+               {**UNIQUE, "minItems": 3}]},
+    {"allOf": [{**UNIQUE, "items": {"enum": FEW}}, {"maxContains": 1, "minItems": 4,
+                                                   "contains": {"type": "string"}}]},
+    {"allOf": [{**UNIQUE, "items": {"enum": FEW}}, {"maxContains": 1, "minItems": 4,
+                                                   "contains": {"type": ["string", "null"]}}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", SPREAD, ids=str)
+def test_distinct_items_are_exact_wherever_more_is_said_of_them(schema: dict[str, object]) -> None:
+    oracle = jsonschema_rs.validator_for(schema)
+    arrays = [list(items) for length in range(6) for items in product(FEW, repeat=length)]
+    texts = [written(items) for items in arrays if oracle.is_valid(items)]
+    language = JsonSchema({**schema, "type": "array"}, order="any", blanks=0)
+    if not texts:
+        with pytest.raises(LanguageError, match="no instance"):
+            language.automaton()
+        return
+    for text in {written(items)[:-1] for items in arrays if len(items) < 5}:
+        assert language.is_viable(text) == any(one.startswith(text) for one in texts), text
+    least = min(texts, key=lambda text: (len(text), text))
+    assert language.shortest() == least.encode()
+
+
+@pytest.mark.parametrize("count", [30, 60])
+def test_many_distinct_items_are_found_at_once(count: int) -> None:
+    schema = {"type": "array", "uniqueItems": True, "minItems": count}
+    for more in [
+        {"contains": {"type": "string"}, "minContains": count // 2},
+        {"contains": {"const": "admin"}, "items": {"type": "string"}},
+        {"contains": {"type": "integer"}, "maxContains": 3},
+    ]:
+        language = JsonSchema({**schema, **more}, order="any")
+        found = json.loads(language.shortest())
+        assert len(found) == count
+        assert language.matches(json.dumps(found, separators=(",", ":"), ensure_ascii=False))
