@@ -100,6 +100,8 @@ def test_statements_side_by_side_contain_what_each_asks_for() -> None:
 
 
 FEW = [0, "a", None, [0]]
+TEXT = {"type": "string"}
+OTHER = {"type": ["integer", "null"]}
 UNIQUE = {"uniqueItems": True}
 SPREAD = [
     {"allOf": [UNIQUE, {"minItems": 3}], "items": {"enum": FEW}, "maxItems": 4},
@@ -113,6 +115,15 @@ SPREAD = [
                                                    "contains": {"type": "string"}}]},
     {"allOf": [{**UNIQUE, "items": {"enum": FEW}}, {"maxContains": 1, "minItems": 4,
                                                    "contains": {"type": ["string", "null"]}}]},
+    {"anyOf": [{**UNIQUE, "items": {"enum": [0, "a"]}, "minItems": 2},
+               {"items": {"enum": ["a", None]}, "maxItems": 3}]},
+    {"anyOf": [{**UNIQUE, "items": {"enum": [0, "a"]}}, {**UNIQUE, "items": {"enum": [[0], None]}},
+               {"type": "string"}], "minItems": 2},
+    {"items": {"enum": FEW}, **UNIQUE, "anyOf": [{"contains": TEXT}, {"minItems": 3}]},
+    {"allOf": [{"items": {"enum": FEW}}, {"items": {"type": ["integer", "null", "array"]}}, UNIQUE],
+     "minItems": 3},
+    {"items": {"enum": FEW}, **UNIQUE, "maxItems": 3,
+     "anyOf": [{"contains": OTHER, "minContains": 2}, {"contains": TEXT, "minItems": 3}]},
 ]  # fmt: skip
 
 
@@ -130,6 +141,22 @@ def test_distinct_items_are_exact_wherever_more_is_said_of_them(schema: dict[str
         assert language.is_viable(text) == any(one.startswith(text) for one in texts), text
     least = min(texts, key=lambda text: (len(text), text))
     assert language.shortest() == least.encode()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        # Which text comes first decides whether there is a second one.
+        {"prefixItems": [TEXT, {"type": "string", "pattern": "^x"}], "maxItems": 2, **UNIQUE,
+         "contains": {"enum": ["x", "y"]}, "minContains": 2},
+        {"oneOf": [{"items": {"enum": FEW}, **UNIQUE}, {"items": OTHER}]},
+        {"not": {**UNIQUE, "items": {"enum": FEW}}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_not_counted_is_refused(schema: dict[str, object]) -> None:
+    with pytest.raises(LanguageError, match="not decided"):
+        JsonSchema({**schema, "type": "array"}, order="any").automaton()
 
 
 @pytest.mark.parametrize("count", [30, 60])

@@ -3,6 +3,8 @@
 //! The theory of arrays lists the values of items, and takes those for plenty that it cannot list.
 //! What is shown here to need no more than that is exact; everything else is told.
 
+mod said;
+
 use std::sync::Arc;
 
 use formalm_automata::Error;
@@ -19,14 +21,14 @@ const MESSAGE: &str = "whether values enough are left for distinct items is not 
 /// Nodes that say more of the same arrays as another one.
 const MAX_HOLDERS: usize = 64;
 
-/// Nodes held in place within each other.
-const MAX_NESTED: u32 = 8;
-
-/// Lists of what must be contained; each may hold of an item or not.
-const MAX_CONTAINED: usize = 3;
-
-/// A node that so many items satisfy at least, and at most.
-type Contained = (NodeId, u64, Option<u64>);
+/// How nodes speak of the arrays that other ones speak of.
+#[derive(Default)]
+struct Relations {
+    /// Other nodes decide whether they hold.
+    mixed: FxHashSet<NodeId>,
+    /// By the node those that hold it in place, together with others or as an alternative.
+    holders: FxHashMap<NodeId, Vec<NodeId>>,
+}
 
 impl Core {
     /// A note for each array of distinct items that is not shown to be exact.
@@ -42,9 +44,9 @@ impl Core {
         if unique.is_empty() {
             return Ok(notes);
         }
-        let (mixed, holders) = (self.mixed_nodes()?, self.holders());
+        let relations = self.relations()?;
         for id in unique {
-            if !self.is_shown_everywhere(id, &mixed, &holders)? {
+            if !self.is_shown_everywhere(id, &relations)? {
                 let place = format!("{}/uniqueItems", self.schema.place(id));
                 let effect = Effect::DeadEnds;
                 notes.push(Note { place, message: MESSAGE.to_owned(), effect });
@@ -60,8 +62,7 @@ impl Core {
     fn is_shown_everywhere(
         &mut self,
         id: NodeId,
-        mixed: &FxHashSet<NodeId>,
-        holders: &FxHashMap<NodeId, Vec<NodeId>>,
+        Relations { mixed, holders }: &Relations,
     ) -> Result<bool, Error> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         while let Some(id) = open.pop() {
@@ -76,21 +77,6 @@ impl Core {
         Ok(true)
     }
 
-    /// By the node those that hold it in place with all else they say.
-    fn holders(&self) -> FxHashMap<NodeId, Vec<NodeId>> {
-        let mut holders: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
-        for (at, node) in self.schema.nodes.iter().enumerate() {
-            for rule in node.rules.iter() {
-                if let Rule::All(list) = rule {
-                    for &one in list {
-                        holders.entry(one).or_default().push(NodeId(at as u32));
-                    }
-                }
-            }
-        }
-        holders
-    }
-
     /// Whether the items of a node are shown to be exact within the limits of a search.
     fn soon_shown(&mut self, id: NodeId) -> Result<bool, Error> {
         self.steps = 0;
@@ -103,15 +89,15 @@ impl Core {
         }
     }
 
-    /// Nodes of which other nodes decide whether they hold of an array, or that hold of it beside
-    /// alternatives.
-    fn mixed_nodes(&mut self) -> Result<FxHashSet<NodeId>, Error> {
-        let mut mixed = FxHashSet::default();
+    /// How nodes speak of the arrays that other ones speak of.
+    fn relations(&mut self) -> Result<Relations, Error> {
+        let mut found = Relations::default();
         for at in 0..self.schema.nodes.len() {
             let rules = Arc::clone(&self.schema.nodes[at].rules);
             let alone = rules.iter().filter(|rule| speaks_of_arrays(rule)).count() == 1;
             for rule in rules.iter() {
                 let (inside, plain): (Vec<NodeId>, bool) = match rule {
+                    Rule::All(list) => (list.clone(), false),
                     Rule::Any(list) | Rule::One(list) => (list.clone(), alone),
                     Rule::Not(one) => (vec![*one], false),
                     Rule::If { condition, then, other } => {
@@ -125,12 +111,21 @@ impl Core {
                         of_arrays.push(one);
                     }
                 }
-                if !plain || of_arrays.len() > 1 {
-                    mixed.extend(of_arrays);
+                if plain && of_arrays.len() <= 1 {
+                    continue;
+                }
+                match rule {
+                    Rule::All(_) | Rule::Any(_) => {
+                        for one in of_arrays {
+                            found.holders.entry(one).or_default().push(NodeId(at as u32));
+                        }
+                    }
+                    _ => found.mixed.extend(of_arrays),
                 }
             }
         }
-        Ok(self.spread(mixed))
+        found.mixed = self.spread(found.mixed);
+        Ok(found)
     }
 
     /// What nodes in place hold is mixed where they are.
@@ -148,30 +143,11 @@ impl Core {
 
     /// Whether listing values is enough for the distinct items of a node.
     fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
-        let (mut least, mut ranges) = (1, None);
-        let mut contained: Vec<Contained> = Vec::new();
-        let Some(rules) = self.rules_in_place(id, MAX_NESTED) else { return Ok(false) };
-        for rule in rules {
-            match rule {
-                Rule::Items(all) if ranges.is_none() => ranges = Some(all),
-                Rule::MinItems(min) => least = least.max(min),
-                Rule::Contains { node, min, max, .. } => contained.push((node, min, max)),
-                Rule::Unique
-                | Rule::Types { .. }
-                | Rule::MaxItems(_)
-                | Rule::MinMembers(_)
-                | Rule::MaxMembers(_)
-                | Rule::Members(_)
-                | Rule::Required(_)
-                | Rule::Names(_)
-                | Rule::Text(_) => {}
-                _ => return Ok(false),
-            }
+        let Some(said) = self.said_of_arrays(id)? else { return Ok(false) };
+        if said.has_kinds() {
+            return self.are_kinds_counted(&said);
         }
-        let ranges = ranges.unwrap_or_default();
-        if !self.are_contained_counted(least, &ranges, &contained)? {
-            return Ok(false);
-        }
+        let (least, ranges) = (said.least, said.items());
         // Of an item with few values, those are kept to after which the others can be distinct.
         let mut at = 0;
         while at < ranges.len() {
@@ -194,58 +170,6 @@ impl Core {
             }
         }
         Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
-    }
-
-    /// The rules of a node and of what it holds in place; none if these are too many.
-    fn rules_in_place(&self, id: NodeId, levels: u32) -> Option<Vec<Rule>> {
-        let levels = levels.checked_sub(1)?;
-        let mut all = Vec::new();
-        for rule in self.schema.node(id).rules.iter() {
-            match rule {
-                Rule::All(list) => {
-                    for &one in list {
-                        all.extend(self.rules_in_place(one, levels)?);
-                    }
-                }
-                _ => all.push(rule.clone()),
-            }
-        }
-        Some(all)
-    }
-
-    /// Whether it is known how many values items have that count for what must, or must not, be
-    /// contained. That one item is contained which no other one is needs no count.
-    fn are_contained_counted(
-        &mut self,
-        least: u64,
-        ranges: &[(u32, u32, NodeId)],
-        contained: &[Contained],
-    ) -> Result<bool, Error> {
-        if matches!(contained, [] | [(_, 0 | 1, None)]) {
-            return Ok(true);
-        }
-        let all = contained.iter().fold(least, |sum, (_, min, _)| sum.saturating_add(*min));
-        if all > MAX_LISTED as u64 / 2 || contained.len() > MAX_CONTAINED {
-            return Ok(false);
-        }
-        let mut items: Vec<F> = vec![TRUE];
-        items.extend(ranges.iter().map(|&(_, _, node)| self.child(node)));
-        for &(node, _, max) in contained {
-            let counted = self.child(node);
-            let mut more = vec![counted];
-            more.extend(max.map(|_| self.formulas.not(counted)));
-            for at in 0..items.len() {
-                for &part in &more {
-                    items.push(self.formulas.both(items[at], part));
-                }
-            }
-        }
-        for item in items {
-            if matches!(self.list_values(item, MAX_LISTED, &[])?, Listed::Unknown) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Whether it is known how many values a node has, as far as it matters.
