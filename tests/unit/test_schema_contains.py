@@ -143,6 +143,39 @@ def test_distinct_items_are_exact_wherever_more_is_said_of_them(schema: dict[str
     assert language.shortest() == least.encode()
 
 
+BOOLS = {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True}
+HOLDING = {"properties": {"a": BOOLS}, "required": ["a"], "additionalProperties": False}
+HOLDERS = {"type": "object", **HOLDING}
+IDENTITIES = [
+    {"items": HOLDERS, **UNIQUE, "contains": {"minProperties": 1}, "minContains": 2},
+    {"items": HOLDERS, "allOf": [{"items": {"not": {"const": {"a": [False, True]}}}}]},
+    {"items": HOLDERS, "not": {"enum": [[{"a": [False, True]}]]}, "maxItems": 1, "minItems": 1},
+    {"items": BOOLS, **UNIQUE, "contains": {"const": [True]}},
+    {"items": BOOLS, **UNIQUE, "contains": {"minItems": 1}, "minContains": 0, "maxContains": 2},
+    {"items": {"not": {"const": [False, True]}}, "allOf": [{"items": BOOLS}]},
+    {"items": {"anyOf": [{"type": "string"}, BOOLS]}, "anyOf": [{"items": {"enum": [[True]]}}, {}]},
+    {
+        "prefixItems": [{"enum": [True, False]}, {"const": True}],
+        **UNIQUE,
+        "contains": {"const": None},
+    },
+]
+
+
+@pytest.mark.parametrize("schema", IDENTITIES, ids=str)
+def test_which_value_it_is_is_not_told_by_its_kind(schema: dict[str, object]) -> None:
+    """Where other places speak of the same array, what has begun may be a value that is gone."""
+    with pytest.raises(LanguageError, match="not decided"):
+        JsonSchema({**schema, "type": "array"}, order="any").automaton()
+
+
+def test_other_places_may_say_what_is_counted() -> None:
+    schema = {"properties": {"a": BOOLS}, "allOf": [{"properties": {"a": {"minItems": 2}}}]}
+    language = JsonSchema({**schema, "type": "object"}, order="any", blanks=0)
+    assert language.shortest('{"a":[t') == b'{"a":[true,false]}'
+    assert not language.is_viable('{"a":[true]')
+
+
 @pytest.mark.parametrize(
     "schema",
     [

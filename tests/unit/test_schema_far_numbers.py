@@ -2,7 +2,7 @@
 
 import pytest
 
-from formalm import JsonSchema
+from formalm import JsonSchema, LimitError
 
 LARGE = [10**308, -(10**120) - 7, 3 * 10**40, 12]
 
@@ -59,3 +59,18 @@ def test_ends_of_ranges_count_digits(schema, viable, refused) -> None:
 def test_far_numbers_are_found_without_trying_all(schema: dict[str, object], written: str) -> None:
     language = JsonSchema({"type": "number", **schema}, order="any")
     assert language.shortest() == written.encode()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("numbers", ["plain", "any"])
+@pytest.mark.parametrize("unit", [3e60, 1e300, 2147483649, 9.99e20])
+def test_what_is_too_far_ends_in_a_limit(unit: float, numbers: str) -> None:
+    language = JsonSchema({"type": "number", "multipleOf": unit}, order="any", numbers=numbers)
+    for begun in ["12", "-12.75", "3."]:
+        try:
+            found = language.shortest(begun)
+        except LimitError:
+            continue
+        if found is not None:
+            assert found.startswith(begun.encode())
+            assert language.matches(found)

@@ -4,12 +4,14 @@
 //! What is shown here to need no more than that is exact; everything else is told.
 
 mod said;
+mod together;
 
 use std::sync::Arc;
 
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::together::Together;
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
@@ -28,6 +30,9 @@ struct Relations {
     mixed: FxHashSet<NodeId>,
     /// By the node those that hold it in place, together with others or as an alternative.
     holders: FxHashMap<NodeId, Vec<NodeId>>,
+    /// By the node those that hold it in place, or ask for it there.
+    parents: FxHashMap<NodeId, Vec<NodeId>>,
+    together: Together,
 }
 
 impl Core {
@@ -44,7 +49,7 @@ impl Core {
         if unique.is_empty() {
             return Ok(notes);
         }
-        let relations = self.relations()?;
+        let relations = self.relations(&unique)?;
         for id in unique {
             if !self.is_shown_everywhere(id, &relations)? {
                 let place = format!("{}/uniqueItems", self.schema.place(id));
@@ -62,7 +67,7 @@ impl Core {
     fn is_shown_everywhere(
         &mut self,
         id: NodeId,
-        Relations { mixed, holders }: &Relations,
+        Relations { mixed, holders, parents, together }: &Relations,
     ) -> Result<bool, Error> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         while let Some(id) = open.pop() {
@@ -74,7 +79,35 @@ impl Core {
             }
             open.extend(holders.get(&id).into_iter().flatten());
         }
-        Ok(true)
+        // Values that other nodes speak of too, where these say something of arrays.
+        let mut others: Vec<NodeId> = Vec::new();
+        if upwards(&[id], &together.around).iter().any(|one| together.told_apart.contains(one)) {
+            return Ok(false);
+        }
+        let mut in_place: Vec<NodeId> = upwards(&[id], parents).into_iter().collect();
+        in_place.sort_unstable();
+        for one in in_place {
+            for &other in together.others.get(&one).into_iter().flatten() {
+                let says = self.expand(other, Type::Array)?;
+                if says != TRUE && says != FALSE && !seen.contains(&other) {
+                    others.push(other);
+                }
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        if others.is_empty() {
+            return Ok(true);
+        }
+        others.push(id);
+        self.steps = 0;
+        match self.are_together_exact(&others) {
+            Err(Error::Limit { .. }) => {
+                self.answers.abandon();
+                Ok(false)
+            }
+            shown => shown,
+        }
     }
 
     /// Whether the items of a node are shown to be exact within the limits of a search.
@@ -90,7 +123,7 @@ impl Core {
     }
 
     /// How nodes speak of the arrays that other ones speak of.
-    fn relations(&mut self) -> Result<Relations, Error> {
+    fn relations(&mut self, unique: &[NodeId]) -> Result<Relations, Error> {
         let mut found = Relations::default();
         for at in 0..self.schema.nodes.len() {
             let rules = Arc::clone(&self.schema.nodes[at].rules);
@@ -103,9 +136,17 @@ impl Core {
                     Rule::If { condition, then, other } => {
                         ([Some(*condition), *then, *other].into_iter().flatten().collect(), false)
                     }
+                    // It speaks of objects only.
+                    Rule::SchemaWith(_, one) => {
+                        found.parents.entry(*one).or_default().push(NodeId(at as u32));
+                        continue;
+                    }
                     _ => continue,
                 };
                 let mut of_arrays = Vec::with_capacity(inside.len());
+                for &one in &inside {
+                    found.parents.entry(one).or_default().push(NodeId(at as u32));
+                }
                 for one in inside {
                     if self.expand(one, Type::Array)? != FALSE {
                         of_arrays.push(one);
@@ -125,6 +166,8 @@ impl Core {
             }
         }
         found.mixed = self.spread(found.mixed);
+        let nodes = upwards(unique, &found.parents);
+        found.together = self.together(&nodes, &found.parents);
         Ok(found)
     }
 
@@ -259,6 +302,16 @@ impl Core {
         }
         Ok(false)
     }
+}
+
+/// Nodes and all that hold them in place, or ask for them there.
+fn upwards(nodes: &[NodeId], parents: &FxHashMap<NodeId, Vec<NodeId>>) -> FxHashSet<NodeId> {
+    let mut all: FxHashSet<NodeId> = nodes.iter().copied().collect();
+    let mut open = nodes.to_vec();
+    while let Some(id) = open.pop() {
+        open.extend(parents.get(&id).into_iter().flatten().filter(|&&one| all.insert(one)));
+    }
+    all
 }
 
 /// Whether a rule beside another one says more of an array, its type aside.

@@ -40,7 +40,16 @@ impl Said {
     pub(super) fn has_kinds(&self) -> bool {
         self.alternatives
             || self.items.len() > 1
-            || !matches!(self.contained[..], [] | [(_, 0 | 1, None)])
+            || match self.contained[..] {
+                [] => false,
+                [(_, 0 | 1, None)] => !self.are_alike(),
+                _ => true,
+            }
+    }
+
+    /// Whether the same is asked of all items.
+    fn are_alike(&self) -> bool {
+        self.items.iter().all(|ranges| matches!(ranges[..], [] | [(0, u32::MAX, _)]))
     }
 
     /// What is said of each item where that is said once.
@@ -55,6 +64,18 @@ impl Core {
         let mut said =
             Said { least: 1, sum: 0, items: vec![], contained: vec![], alternatives: false };
         Ok(self.gather(id, &mut said, MAX_LEVELS)?.then_some(said))
+    }
+
+    /// Whether arrays are exact of which all these nodes may hold, or not.
+    pub(super) fn are_together_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
+        let mut said =
+            Said { least: 1, sum: 0, items: vec![], contained: vec![], alternatives: true };
+        for &one in nodes {
+            if !self.gather(one, &mut said, MAX_LEVELS)? {
+                return Ok(false);
+            }
+        }
+        self.are_kinds_counted(&said)
     }
 
     fn gather(&mut self, id: NodeId, said: &mut Said, levels: u32) -> Result<bool, Error> {
@@ -106,17 +127,17 @@ impl Core {
     /// has.
     pub(super) fn are_kinds_counted(&mut self, said: &Said) -> Result<bool, Error> {
         let mut parts = Vec::with_capacity(said.items.len() + said.contained.len());
-        for ranges in &said.items {
-            match ranges[..] {
-                [] => {}
-                [(0, u32::MAX, node)] => parts.push((node, said.alternatives)),
-                _ => return Ok(false),
-            }
+        if !said.are_alike() {
+            return Ok(false);
         }
+        let items = said.items.iter().flat_map(|ranges| ranges.iter());
+        parts.extend(items.map(|&(_, _, node)| (node, said.alternatives)));
         let bounded = |&(node, _, max): &(NodeId, u64, Option<u64>)| {
             (node, said.alternatives || max.is_some())
         };
         parts.extend(said.contained.iter().map(bounded));
+        parts.sort_unstable();
+        parts.dedup();
         if said.sum > MAX_LISTED as u64 / 2 || parts.len() > MAX_PARTS {
             return Ok(false);
         }

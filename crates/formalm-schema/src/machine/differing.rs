@@ -112,7 +112,7 @@ impl Grown {
         let mut is_distinct = false;
         for part in formulas.conjuncts(owed.formulas[0]) {
             match formulas.get(part) {
-                Form::Atom(Atom::MoreItems(more)) => found.count = *more,
+                Form::Atom(Atom::MoreItems(more)) => found.count = found.count.max(*more),
                 Form::Atom(Atom::Unique(_) | Atom::UniqueWith(_)) => is_distinct = true,
                 &Form::Atom(Atom::Contains(count, node)) if found.contained.is_none() => {
                     found.contained = Some((count, node));

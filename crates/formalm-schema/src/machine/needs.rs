@@ -58,7 +58,12 @@ impl Search {
     }
 
     pub(super) fn step(&mut self) -> Result<(), Error> {
-        self.steps += 1;
+        self.steps_of(1)
+    }
+
+    /// Counts what takes the time of several steps.
+    pub(super) fn steps_of(&mut self, count: u64) -> Result<(), Error> {
+        self.steps += count;
         if self.steps > self.limit {
             let (needed, allowed) = (self.steps, self.limit);
             return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
@@ -124,7 +129,7 @@ impl Grown {
             }
             Frame::Word { rest, below, .. } => (rest.len(), Vec::new(), below),
             Frame::Number { owes, digits, below } => {
-                return Ok(Some((self.number_needs(owes, digits)?, below)));
+                return Ok(Some((self.number_needs(owes, digits, search)?, below)));
             }
             Frame::Text { language, state, asked, escape, below } => {
                 let asked = self.parts.asked.get(asked.0).clone();

@@ -2,9 +2,11 @@
 
 use formalm_automata::Error;
 use num_bigint::BigInt;
+use num_traits::Zero;
 
 use super::Grown;
 use super::frame::{Digits, DigitsId, OwesId, Part};
+use super::needs::Search;
 use super::owed::{Child, NEVER};
 use crate::core::Core;
 use crate::decimal::Decimal;
@@ -14,9 +16,17 @@ use crate::solve::{Interval, Scale};
 /// Spans that are looked through for a number at most.
 const MAX_TRIES: usize = 200;
 
+/// Steps of a search that looking through one takes the time of.
+const TRY_STEPS: u64 = 16;
+
 impl Grown {
     /// What a number needs that was begun.
-    pub(super) fn number_needs(&mut self, owes: OwesId, digits: DigitsId) -> Result<Child, Error> {
+    pub(super) fn number_needs(
+        &mut self,
+        owes: OwesId,
+        digits: DigitsId,
+        search: &mut Search,
+    ) -> Result<Child, Error> {
         if let Some(known) = self.learnt.numbers.get(&(owes, digits)) {
             return Ok(known.clone());
         }
@@ -34,8 +44,8 @@ impl Grown {
                 return Ok(0);
             }
             let wanted = self.core.formulas.both(wanted, total);
-            let least = missing(self.core.least_digits(wanted), &number).max(1);
-            self.core.bytes_missing(wanted, &number, &plan.scale, least)
+            let least = missing(self.core.least_digits(wanted, !number.digits.is_zero()), &number);
+            self.core.bytes_missing(wanted, &number, &plan.scale, least.max(1), search)
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = Child { must, truths: least.collect::<Result<Vec<_>, Error>>()? };
@@ -44,13 +54,11 @@ impl Grown {
     }
 }
 
-/// Spans of magnitudes that a number can be in with so many more bytes, and its places behind the
-/// point. Places behind the first that are more than a formula tells apart are left out.
-fn spans(number: &Digits, bytes: usize, told: u32) -> Vec<(Decimal, Decimal, u32)> {
+/// Spans of magnitudes that a number can be in with so many more bytes: from a whole number times a
+/// power of ten to the next one, with the number's places behind the point. Places behind the first that are more than a formula tells apart are left out.
+fn spans(number: &Digits, bytes: usize, told: u32) -> Vec<(i64, BigInt, u32)> {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let span = |low: &BigInt, power: i64, places: u32| {
-        (Decimal::new(low.clone(), power), Decimal::new(low + 1u32, power), places)
-    };
+    let span = |low: &BigInt, power: i64, places: u32| (power, low.clone(), places);
     let few = |places: u32| places <= told.saturating_add(1);
     let read = number.places;
     let digits = &number.digits;
@@ -118,18 +126,37 @@ impl Core {
         number: &Digits,
         scale: &Scale,
         least: usize,
+        search: &mut Search,
     ) -> Result<usize, Error> {
         if self.options.exponents || number.more || id == TRUE || id == FALSE {
             return Ok(least);
         }
         let mut tries = MAX_TRIES;
-        for bytes in least..least + MAX_TRIES {
-            for (low, high, places) in spans(number, bytes, scale.places) {
+        let most = scale.reach as usize + scale.places as usize + 2;
+        let read = length(&number.digits);
+        // Of a whole part only digits are tried that numbers can have.
+        let counts = match number.part {
+            Part::Whole => self.digit_counts(id, number.negative, read + most),
+            _ => Vec::new(),
+        };
+        let can = |more: i64| {
+            let digits = usize::try_from(more).map_or(0, |more| read + more);
+            counts.get(digits).is_none_or(|&can| can)
+        };
+        for bytes in least..least.max(1) + most {
+            // Arithmetic on large numbers takes longer.
+            let cost = TRY_STEPS + (number.digits.bits() + 3 * bytes as u64) / 2;
+            for (power, low, places) in spans(number, bytes, scale.places) {
+                if number.part == Part::Whole && !can(power) {
+                    continue;
+                }
                 tries = tries.saturating_sub(1);
                 if tries == 0 {
                     return Ok(bytes);
                 }
-                match self.has_number(id, number.negative, [low, high], places) {
+                search.steps_of(cost)?;
+                let span = [&low, &(&low + 1u32)].map(|at| Decimal::new(at.clone(), power));
+                match self.has_number(id, number.negative, span, places) {
                     Ok(false) => {}
                     Ok(true) | Err(Error::Limit { .. }) => return Ok(bytes),
                     Err(error) => return Err(error),
@@ -159,19 +186,23 @@ impl Core {
         Ok(self.number_written(id, &within, false)?.is_some())
     }
 
-    /// Characters in front of the point of a number of which a formula holds.
-    fn least_digits(&self, id: F) -> usize {
+    /// Characters in front of the point of a number of which a formula holds, or of one other than
+    /// zero.
+    fn least_digits(&self, id: F, other: bool) -> usize {
         if self.options.exponents {
             return 0;
         }
         match self.formulas.get(id) {
-            Form::And(list) => list.iter().map(|&one| self.least_digits(one)).max().unwrap_or(0),
+            Form::And(list) => {
+                list.iter().map(|&one| self.least_digits(one, other)).max().unwrap_or(0)
+            }
             Form::Or(list) | Form::One(list) => {
-                list.iter().map(|&one| self.least_digits(one)).min().unwrap_or(0)
+                list.iter().map(|&one| self.least_digits(one, other)).min().unwrap_or(0)
             }
             Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if !bound.is_negative() => {
                 bound.whole_digits()
             }
+            Form::Atom(Atom::Multiple(unit)) if other => unit.whole_digits(),
             Form::Atom(Atom::Equal(value)) => {
                 usize::from(value.is_negative()) + value.whole_digits()
             }

@@ -105,6 +105,7 @@ impl Core {
                 let written_whole = atoms.contains(&Atom::Whole);
                 let above = &digits.digits + 1u32;
                 for reach in self.reaches(id, digits, &scale) {
+                    self.steps_of((digits.digits.bits() / 256) as usize)?;
                     let within = between(&digits.digits, &above, -i64::from(reach));
                     if self.number_written(id, &within, false)?.is_some()
                         || (written_whole && self.number_written(id, &within, true)?.is_some())

@@ -23,6 +23,9 @@ use crate::table::Map;
 /// Steps taken; a completion that is further away is refused.
 const MAX_STEPS: u64 = 1_000_000;
 
+/// Steps of a search that one step of reading takes the time of.
+const STEPS_READING: u64 = 4;
+
 /// Bytes of a completion; what needs more would take more steps.
 const MAX_BYTES: usize = 100_000;
 
@@ -190,8 +193,7 @@ impl Grown {
                 continue;
             }
             for byte in self.tried(here, array, search)? {
-                search.step()?;
-                let Some(next) = self.read_fresh(here, byte)? else { continue };
+                let Some(next) = self.read_weighed(here, byte, search)? else { continue };
                 let before = read.entry(self.alike(next)).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
@@ -247,8 +249,7 @@ impl Grown {
                     way.pop();
                     continue;
                 };
-                search.step()?;
-                let Some(found) = self.read_fresh(here, byte)? else { continue };
+                let Some(found) = self.read_weighed(here, byte, search)? else { continue };
                 let refused = self.needs(found.frame, None, search)? >= left + behind
                     || few.get(&self.alike(found)).is_some_and(|&few| few >= left - 1);
                 if !refused {
@@ -258,6 +259,19 @@ impl Grown {
                 }
             }
         }
+    }
+
+    /// The place after a byte; what is searched for that counts too.
+    fn read_weighed(
+        &mut self,
+        here: Place,
+        byte: u8,
+        search: &mut Search,
+    ) -> Result<Option<Place>, Error> {
+        search.step()?;
+        let next = self.read_fresh(here, byte)?;
+        search.steps_of(STEPS_READING * self.core.steps)?;
+        Ok(next)
     }
 
     fn tried(

@@ -9,12 +9,14 @@ use crate::formula::{Atom, F, Form};
 /// Levels of a formula that are looked at.
 const MAX_LEVELS: u32 = 4;
 
-/// A number is at least, at most or exactly another one.
+/// How a number is compared with another one.
 #[derive(Clone, Copy)]
 enum Side {
     Least,
     Most,
     Equal,
+    /// As far from zero, on either side.
+    Farther,
 }
 
 impl Core {
@@ -59,6 +61,7 @@ impl Core {
         match self.formulas.get(id) {
             Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((Side::Least, at)),
             Form::Atom(Atom::Equal(at)) => Some((Side::Equal, at)),
+            Form::Atom(Atom::Multiple(unit)) => Some((Side::Farther, unit)),
             Form::Not(inner) => match self.formulas.get(*inner) {
                 Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((Side::Most, at)),
                 _ => None,
@@ -73,6 +76,7 @@ fn range(side: Side, at: &Decimal, negative: bool) -> Option<RangeInclusive<usiz
     let same = at.is_zero() || at.is_negative() == negative;
     let digits = at.whole_digits();
     match (side, negative) {
+        (Side::Farther, _) => Some(digits..=usize::MAX),
         (Side::Equal, _) => same.then_some(digits..=digits),
         // Towards zero there are fewer digits, away from it more.
         (Side::Least, true) | (Side::Most, false) => same.then_some(0..=digits),
