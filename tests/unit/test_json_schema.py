@@ -241,6 +241,7 @@ def distinct(items: object, **more: object) -> dict[str, object]:
         distinct({"type": "array", "items": {"type": "integer"}, "maxItems": 2, "minItems": 2}),
         {"anyOf": [{"type": "null"}, distinct({"type": "string"})]},
         {"type": "array", "uniqueItems": True},
+        {"allOf": [{"uniqueItems": True}, {"items": CLOSED}], "type": "array"},
     ],
 )
 def test_distinct_items_that_are_exact(schema: dict[str, object]) -> None:
@@ -253,8 +254,8 @@ def test_distinct_items_that_are_exact(schema: dict[str, object]) -> None:
         (distinct(TANGLED), "#/uniqueItems"),
         ({"properties": {"b": distinct(TANGLED)}}, "#/properties/b/uniqueItems"),
         (
-            {"allOf": [{"uniqueItems": True}, {"items": CLOSED}], "type": "array"},
-            "#/allOf/0/uniqueItems",
+            {"oneOf": [{"uniqueItems": True}, {"items": CLOSED}], "type": "array"},
+            "#/oneOf/0/uniqueItems",
         ),
         ({"maxLength": 1 << 40}, "#/maxLength"),
     ],
