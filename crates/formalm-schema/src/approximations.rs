@@ -74,16 +74,19 @@ impl Core {
             if !seen.insert(id) {
                 continue;
             }
-            if seen.len() > MAX_HOLDERS || mixed.contains(&id) || !self.soon_shown(id)? {
+            if seen.len() > MAX_HOLDERS
+                || mixed.contains(&id)
+                || !self.soon_shown(|core| core.always_distinct(id))?
+            {
                 return Ok(false);
             }
             open.extend(holders.get(&id).into_iter().flatten());
         }
-        // Values that other nodes speak of too, where these say something of arrays.
-        let mut others: Vec<NodeId> = Vec::new();
         if upwards(&[id], &together.around).iter().any(|one| together.told_apart.contains(one)) {
             return Ok(false);
         }
+        // Values that other nodes speak of too, where these say something of arrays.
+        let mut others: Vec<NodeId> = Vec::new();
         let mut in_place: Vec<NodeId> = upwards(&[id], parents).into_iter().collect();
         in_place.sort_unstable();
         for one in in_place {
@@ -100,20 +103,16 @@ impl Core {
             return Ok(true);
         }
         others.push(id);
-        self.steps = 0;
-        match self.are_together_exact(&others) {
-            Err(Error::Limit { .. }) => {
-                self.answers.abandon();
-                Ok(false)
-            }
-            shown => shown,
-        }
+        self.soon_shown(|core| core.are_together_exact(&others))
     }
 
-    /// Whether the items of a node are shown to be exact within the limits of a search.
-    fn soon_shown(&mut self, id: NodeId) -> Result<bool, Error> {
+    /// Whether something is shown within the limits of a search.
+    fn soon_shown(
+        &mut self,
+        show: impl FnOnce(&mut Core) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
         self.steps = 0;
-        match self.always_distinct(id) {
+        match show(self) {
             Err(Error::Limit { .. }) => {
                 self.answers.abandon();
                 Ok(false)

@@ -55,8 +55,6 @@ pub(super) struct Together {
 struct Children {
     all: Vec<(At, NodeId)>,
     is_distinct: bool,
-    /// Arrays or objects are listed.
-    are_listed: bool,
 }
 
 impl Core {
@@ -74,11 +72,11 @@ impl Core {
         let lists = upwards(&listed.collect::<Vec<NodeId>>(), parents);
         for at in 0..self.schema.nodes.len() {
             let here = NodeId(at as u32);
-            let Children { all: children, is_distinct, are_listed } = self.children_in_place(here);
+            let Children { all: children, is_distinct } = self.children_in_place(here);
             for &(_, child) in &children {
                 found.around.entry(child).or_default().push(here);
             }
-            if are_listed {
+            if lists.contains(&here) {
                 found.told_apart.extend(children.iter().map(|&(_, child)| child));
             }
             if children.len() > MAX_CHILDREN {
@@ -132,7 +130,6 @@ impl Core {
                         children.push((At::Anywhere, *node));
                     }
                     Rule::Unique => found.is_distinct = true,
-                    Rule::Values(values) => found.are_listed |= self.has_containers(values),
                     _ => {}
                 }
             }

@@ -113,7 +113,8 @@ fn missing(written: usize, number: &Digits) -> usize {
     written.saturating_sub(begun)
 }
 
-fn length(digits: &BigInt) -> usize {
+/// Decimal digits of a number.
+pub(super) fn length(digits: &BigInt) -> usize {
     digits.magnitude().to_string().len()
 }
 

@@ -7,6 +7,7 @@ use num_bigint::BigInt;
 
 use super::bounds::{Bounds, Shape};
 use super::frame::{Digits, DigitsId, Frame, OwesId, Part, Place, TruthsId};
+use super::number_needs::length;
 use super::periods::Periods;
 use super::{Grown, Recorded};
 use crate::core::Core;
@@ -134,7 +135,7 @@ impl Core {
         if scale.reach <= FEW_DIGITS {
             return (0..=scale.reach).collect();
         }
-        let read = Decimal::new(digits.digits.clone(), 0).whole_digits();
+        let read = length(&digits.digits);
         let counts = self.digit_counts(id, digits.negative, read + scale.reach as usize);
         let can = |reach: &u32| counts.get(read + *reach as usize).is_some_and(|&can| can);
         (0..=scale.reach).filter(can).collect()
