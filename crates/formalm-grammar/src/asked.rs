@@ -201,7 +201,7 @@ impl Core {
             }
         }
         if self.checked {
-            plain = self.viable_ones(plain)?;
+            self.keep_viable(&mut plain)?;
         }
         self.join(&mut plain);
         let mut ways = self.ways(plain)?;
@@ -239,6 +239,29 @@ impl GrammarAutomaton {
             let answers = &mut self.lock().core.embedded.answers;
             answers.known.insert((terminal, state.number(), byte), answer);
         }
+    }
+
+    /// The state after a text; if it goes wrong or ends in the midst of what is asked as a whole, how
+    /// many of its bytes can be read and rested behind.
+    pub(crate) fn walk_asking(
+        &self,
+        mut state: StateId,
+        text: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        let mut good = 0;
+        for (at, &byte) in text.iter().enumerate() {
+            match self.next(state, byte)? {
+                Some(next) => state = next,
+                None => return Ok(Err(good)),
+            }
+            if self.rests(state) {
+                good = at + 1;
+            }
+        }
+        if good < text.len() {
+            return Ok(Err(good));
+        }
+        self.flagged(state).map(Ok)
     }
 
     /// The machine of a terminal that is an embedded language.

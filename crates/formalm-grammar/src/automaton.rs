@@ -149,19 +149,20 @@ impl GrammarAutomaton {
     }
 
     fn fill(&self, state: StateId, byte: u8) -> Result<u32, Error> {
-        let next = self.asking(|core| {
-            core.stacks.meter.reset();
-            let next = core.step(state.number() - 1, byte)?;
-            check(Resource::States, core.states.len() as u64, self.limits.states)?;
-            Ok(next)
-        })?;
-        self.rows.set(state.number(), self.classes[usize::from(byte)], next + 1);
-        Ok(next + 1)
+        self.asking(|core| self.fill_in(core, state.number(), byte))
+    }
+
+    fn fill_in(&self, core: &mut Core, state: u32, byte: u8) -> Result<u32, Error> {
+        core.stacks.meter.reset();
+        let next = core.step(state - 1, byte)? + 1;
+        check(Resource::States, core.states.len() as u64, self.limits.states)?;
+        self.rows.set(state, self.classes[usize::from(byte)], next);
+        Ok(next)
     }
 
     /// Finds out whether a state is accepting: where a text stops, not at each byte of it.
     #[inline]
-    fn flagged(&self, state: StateId) -> Result<StateId, Error> {
+    pub(crate) fn flagged(&self, state: StateId) -> Result<StateId, Error> {
         if self.rows.flags(state.number()) == 0 {
             self.flag(state.number())?;
         }
@@ -169,16 +170,39 @@ impl GrammarAutomaton {
     }
 
     fn flag(&self, state: u32) -> Result<(), Error> {
-        let core = &mut self.lock().core;
+        self.flag_in(&mut self.lock().core, state)
+    }
+
+    fn flag_in(&self, core: &mut Core, state: u32) -> Result<(), Error> {
         core.stacks.meter.reset();
         let accepting = core.is_accepting(state - 1)?;
         self.rows.set_flags(state, if accepting { FLAGGED | ACCEPTING } else { FLAGGED });
         Ok(())
     }
 
+    /// The state after a text, or where it cannot go on; the lock is taken once.
+    fn walk_on(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let core = &mut self.lock().core;
+        let mut state = state.number();
+        for (at, &byte) in text.iter().enumerate() {
+            let class = self.classes[usize::from(byte)];
+            state = match self.rows.get(state, class) {
+                UNKNOWN => self.fill_in(core, state, byte)?,
+                next => next,
+            };
+            if state == DEAD {
+                return Ok(Err(at));
+            }
+        }
+        if self.rows.flags(state) == 0 {
+            self.flag_in(core, state)?;
+        }
+        Ok(Ok(StateId::from_number(state)))
+    }
+
     /// The state after a byte, not flagged.
     #[inline]
-    fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+    pub(crate) fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let next = match self.rows.get(state.number(), self.classes[usize::from(byte)]) {
             UNKNOWN => self.fill(state, byte)?,
             next => next,
@@ -192,7 +216,7 @@ impl Core {
     fn start(&mut self) -> Result<u32, Error> {
         let mut readings = self.start_readings()?;
         if self.checked {
-            readings = self.viable_ones(readings)?;
+            self.keep_viable(&mut readings)?;
         }
         Ok(self.state(&readings))
     }
@@ -229,21 +253,21 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let (mut state, mut good) = (state, 0);
-        for (at, &byte) in text.iter().enumerate() {
-            match self.next(state, byte)? {
-                Some(next) => state = next,
-                None if self.asks => return Ok(Err(good)),
-                None => return Ok(Err(at)),
-            }
-            if self.asks && self.rests(state) {
-                good = at + 1;
+        if self.asks {
+            return self.walk_asking(state, text);
+        }
+        let mut at = state;
+        for (good, &byte) in text.iter().enumerate() {
+            match self.rows.get(at.number(), self.classes[usize::from(byte)]) {
+                UNKNOWN => {
+                    let walked = self.walk_on(at, &text[good..])?;
+                    return Ok(walked.map_err(|more| good + more));
+                }
+                DEAD => return Ok(Err(good)),
+                next => at = StateId::from_number(next),
             }
         }
-        if self.asks && good < text.len() {
-            return Ok(Err(good));
-        }
-        self.flagged(state).map(Ok)
+        self.flagged(at).map(Ok)
     }
 
     #[inline]

@@ -91,7 +91,7 @@ impl Core {
             if !tried.insert(left) {
                 continue;
             }
-            let all = self.lexer.lists.share(left);
+            let all = self.lexer.lists.copy(left);
             // What leaves less than another forbids less.
             let within = |one: &u32| all.binary_search(one).is_ok();
             let leaves_less = |left: u32| self.lexer.lists.get(left).iter().all(within);
@@ -144,7 +144,7 @@ impl Core {
         let single = found.clone();
         for at in 0..self.ignored.len().min(TEXTS) {
             let one = self.lexer.start(std::iter::once(self.ignored[at]));
-            let threads = self.lexer.lists.share(one);
+            let threads = self.lexer.lists.copy(one);
             let Some(&thread) = threads.first() else { continue };
             let shortest = self.lexer.completion(thread)?;
             for (byte, _) in single.iter().take(TEXTS).filter(|_| shortest.len() > 1) {
@@ -275,10 +275,10 @@ impl Core {
     /// Whether the certificate shows that nothing stands in the way of a lexeme, on stacks that
     /// are settled; between lexemes, if what must not match [`Core::fits`] there.
     pub(crate) fn is_certified(&mut self, lexeme: u32, forbidden: u32) -> Result<bool, Error> {
-        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
         if let Some(&settles) = self.certificate.settles.get(&(lexeme, forbidden)) {
             return Ok(settles);
         }
+        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
         let settles = match lexeme {
             NOTHING => self.is_harmless(forbidden, &separator)?,
             _ => self.ends((lexeme, forbidden), &separator, None)?,
@@ -378,7 +378,7 @@ impl Core {
         separator: &Separator,
         wanted: Option<u32>,
     ) -> Result<bool, Error> {
-        for &thread in &*self.lexer.lists.share(from.0) {
+        for &thread in &*self.lexer.lists.copy(from.0) {
             let is_other = |wanted| self.lexer.terminal(thread) != wanted;
             if self.lexer.kind(thread) != Kind::Lexeme || wanted.is_some_and(is_other) {
                 continue;

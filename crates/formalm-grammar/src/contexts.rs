@@ -20,7 +20,7 @@ impl Core {
         if let Some(&start) = self.contexts.get(&(allowed, lines)) {
             return Ok(start);
         }
-        let set = self.stacks.tables.sets.share(allowed);
+        let set = self.stacks.tables.sets.copy(allowed);
         let allowed_terminals = members(&set).filter_map(|number| number.checked_sub(1));
         let mut all = union(&allowed_terminals.collect::<Vec<u32>>(), &self.ignored);
         all = union(&all, &self.whole);

@@ -41,6 +41,9 @@ impl Reading {
     }
 }
 
+/// Numbers of a reading in the list of a state.
+const NUMBERS: usize = 3;
+
 /// Rules that are of no use, and why.
 pub(crate) type UselessRules = Vec<(usize, Useless)>;
 
@@ -71,7 +74,7 @@ pub(crate) struct Core {
     pub(crate) limits: Limits,
     /// What can be seen of places from their tops.
     pub(crate) outlines: Lists,
-    /// States of the machine: lists of readings, three numbers each.
+    /// States of the machine: lists of readings, [`NUMBERS`] each.
     pub(crate) states: Lists,
     /// Terminals that may stand anywhere, ascending.
     pub(crate) ignored: Vec<u32>,
@@ -89,6 +92,9 @@ pub(crate) struct Core {
     /// Whether the certificate settles what follows on some stacks, where it was asked.
     pub(crate) settled: FxHashMap<u32, bool>,
     mark: Option<Mark>,
+    /// Memory that steps use.
+    pub(crate) spare: Vec<Reading>,
+    flat: Vec<u32>,
     /// Memory of stacks that were met ahead of texts only.
     seen_bytes: usize,
 }
@@ -166,6 +172,8 @@ impl Core {
             viable: FxHashMap::default(),
             settled: FxHashMap::default(),
             mark: None,
+            spare: Vec::new(),
+            flat: Vec::new(),
             seen_bytes: 0,
         });
         if core.checked {
@@ -186,15 +194,23 @@ impl Core {
 
     /// The number of a list of readings.
     pub(crate) fn state(&mut self, readings: &[Reading]) -> u32 {
-        let flat: Vec<u32> =
-            readings.iter().flat_map(|one| [one.lexeme, one.place, one.forbidden]).collect();
-        self.states.intern(&flat)
+        self.flat.clear();
+        self.flat.extend(readings.iter().flat_map(|one| [one.lexeme, one.place, one.forbidden]));
+        self.states.intern(&self.flat)
+    }
+
+    pub(crate) fn reading_count(&self, state: u32) -> usize {
+        self.states.get(state).len() / NUMBERS
+    }
+
+    pub(crate) fn reading(&self, state: u32, at: usize) -> Reading {
+        let one = &self.states.get(state)[at * NUMBERS..][..NUMBERS];
+        Reading { lexeme: one[0], place: one[1], forbidden: one[2] }
     }
 
     /// The readings of a state.
     pub(crate) fn readings(&self, state: u32) -> Vec<Reading> {
-        let list = self.states.get(state).chunks_exact(3);
-        list.map(|one| Reading { lexeme: one[0], place: one[1], forbidden: one[2] }).collect()
+        (0..self.reading_count(state)).map(|at| self.reading(state, at)).collect()
     }
 
     /// Keeps what a search found out.

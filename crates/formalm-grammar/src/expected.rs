@@ -22,7 +22,7 @@ impl GrammarAutomaton {
             core.stacks.meter.reset();
             if reading.is_between() {
                 let allowed = core.stacks.allowed(core.stacks_of(reading.place))?;
-                let set = core.stacks.tables.sets.share(allowed);
+                let set = core.stacks.tables.sets.copy(allowed);
                 for terminal in members(&set).filter_map(|number| number.checked_sub(1)) {
                     // Levels have no text: they are told by the end of a line.
                     if !core.layout.as_ref().is_some_and(|one| one.is_level(terminal)) {

@@ -248,7 +248,7 @@ impl Lexer {
         let byte = self.representatives[class];
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        for &thread in &*self.lists.share(set) {
+        for &thread in &*self.lists.copy(set) {
             meter.spend(1)?;
             match self.kind(thread) {
                 Kind::Lexeme => self.read_lexeme(thread, byte, &mut found)?,
@@ -316,7 +316,7 @@ impl Lexer {
 
     /// The threads of a set, their columns forgotten.
     pub(crate) fn plain(&mut self, set: u32) -> u32 {
-        let threads = self.lists.share(set);
+        let threads = self.lists.copy(set);
         if threads.iter().all(|&one| self.column(one) == PLAIN) {
             return set;
         }

@@ -1,74 +1,90 @@
 //! Interned lists of integers: equal lists have equal numbers.
 
-use std::sync::Arc;
+use std::hash::Hasher;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
 
-/// Lists by number. Number 0 is the empty list.
+/// Lists by number, one behind the other. Number 0 is the empty list.
 #[derive(Debug)]
 pub(crate) struct Lists {
-    items: Vec<Arc<[u32]>>,
-    ids: FxHashMap<Arc<[u32]>, u32>,
-    bytes: usize,
+    items: Vec<u32>,
+    /// Where each list begins, and where the last one ends.
+    starts: Vec<u32>,
+    ids: HashTable<u32>,
 }
 
 /// The number of the empty list.
 pub(crate) const NOTHING: u32 = 0;
 
+/// Bytes of a list beside its items: where it begins, and its place in the table.
+const FOOTPRINT: usize = 14;
+
 impl Default for Lists {
     fn default() -> Lists {
-        let nothing: Arc<[u32]> = [].into();
-        Lists { bytes: footprint(&nothing), items: vec![nothing], ids: FxHashMap::default() }
+        Lists { items: Vec::new(), starts: vec![0, 0], ids: HashTable::new() }
     }
 }
 
 impl Lists {
     pub(crate) fn intern(&mut self, list: &[u32]) -> u32 {
-        // Looked up, it would be compared at a place without memory, which takes the processor
-        // longer than everything else here.
         if list.is_empty() {
             return NOTHING;
         }
-        if let Some(&id) = self.ids.get(list) {
+        let hash = hash_of(list);
+        let (items, starts) = (&self.items, &self.starts);
+        if let Some(&id) = self.ids.find(hash, |&id| at(items, starts, id) == list) {
             return id;
         }
-        let id = self.items.len() as u32;
-        let list: Arc<[u32]> = list.into();
-        self.bytes += footprint(&list);
-        self.items.push(Arc::clone(&list));
-        self.ids.insert(list, id);
+        let id = self.starts.len() as u32 - 1;
+        self.items.extend_from_slice(list);
+        self.starts.push(self.items.len() as u32);
+        let (items, starts) = (&self.items, &self.starts);
+        self.ids.insert_unique(hash, id, |&id| hash_of(at(items, starts, id)));
         id
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: u32) -> &[u32] {
-        &self.items[id as usize]
+        at(&self.items, &self.starts, id)
     }
 
     /// The list, to be kept while others are interned.
-    pub(crate) fn share(&self, id: u32) -> Arc<[u32]> {
-        Arc::clone(&self.items[id as usize])
+    pub(crate) fn copy(&self, id: u32) -> Box<[u32]> {
+        self.get(id).into()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.starts.len() - 1
     }
 
     /// Forgets all lists from number `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
-        for list in self.items.drain(len..) {
-            self.bytes -= footprint(&list);
-            self.ids.remove(&list);
+        for id in (len..self.len()).rev() {
+            let hash = hash_of(self.get(id as u32));
+            if let Ok(entry) = self.ids.find_entry(hash, |&one| one == id as u32) {
+                entry.remove();
+            }
         }
+        self.starts.truncate(len + 1);
+        self.items.truncate(self.starts[len] as usize);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes
+        4 * self.items.len() + FOOTPRINT * self.len()
     }
 }
 
-/// Bytes of a list with its two references and its place in the map.
-fn footprint(list: &[u32]) -> usize {
-    64 + 4 * list.len()
+#[inline]
+fn at<'a>(items: &'a [u32], starts: &[u32], id: u32) -> &'a [u32] {
+    &items[starts[id as usize] as usize..starts[id as usize + 1] as usize]
+}
+
+#[inline]
+fn hash_of(list: &[u32]) -> u64 {
+    let mut hasher = FxHasher::default();
+    list.iter().for_each(|&one| hasher.write_u32(one));
+    hasher.finish()
 }
 
 /// The sorted union of two sorted lists without repetition.
@@ -77,4 +93,30 @@ pub(crate) fn union(left: &[u32], right: &[u32]) -> Vec<u32> {
     joined.sort_unstable();
     joined.dedup();
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lists_have_equal_numbers_until_they_are_forgotten() {
+        let mut lists = Lists::default();
+        let list = |seed: u32| (0..seed % 5).map(|at| seed * at % 7).collect::<Vec<u32>>();
+        let ids: Vec<u32> = (0..300).map(|seed| lists.intern(&list(seed))).collect();
+        for (seed, &id) in (0..).zip(&ids) {
+            assert_eq!(lists.get(id), list(seed));
+            assert_eq!(*lists.copy(id), list(seed));
+            assert_eq!(lists.intern(&list(seed)), id);
+        }
+        assert_eq!(lists.intern(&[]), NOTHING);
+        let (len, bytes) = (lists.len(), lists.memory_bytes());
+        let more: Vec<u32> = (0..200).map(|one| lists.intern(&[900, one])).collect();
+        lists.truncate(len);
+        assert_eq!((lists.len(), lists.memory_bytes()), (len, bytes));
+        // What was forgotten is not found; what was kept is.
+        assert_eq!(lists.intern(&[900, 199]), more[0]);
+        assert_eq!(lists.intern(&[900, 0]), more[1]);
+        assert!((0..).zip(&ids).all(|(seed, &id)| lists.intern(&list(seed)) == id));
+    }
 }

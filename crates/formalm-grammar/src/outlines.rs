@@ -21,7 +21,7 @@ impl Core {
     /// A place of which nothing is there but an outline. What needs more fails with
     /// [`formalm_automata::BEYOND`].
     pub(crate) fn drawn(&mut self, outline: u32) -> u32 {
-        let list = self.outlines.share(outline);
+        let list = self.outlines.copy(outline);
         let Some(layout) = &mut self.layout else { return self.stacks.drawn(&list, outline) };
         let (front, rest) = layout.taken_apart(&list);
         match self.stacks.drawn(rest, outline) {

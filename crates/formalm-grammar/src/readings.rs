@@ -9,13 +9,19 @@ use crate::lists::NOTHING;
 impl Core {
     /// The readings after a byte, those that no member continues left out.
     pub(crate) fn step(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
-        let readings = self.readings(state);
-        let mut next = self.all_after(&readings, byte)?;
+        // Its memory is used again: this is most of what texts take.
+        let mut next = std::mem::take(&mut self.spare);
+        next.clear();
+        for at in 0..self.reading_count(state) {
+            self.read(self.reading(state, at), byte, &mut next)?;
+        }
         if self.checked {
-            next = self.viable_ones(next)?;
+            self.keep_viable(&mut next)?;
         }
         self.join(&mut next);
-        Ok(self.state(&next))
+        let state = self.state(&next);
+        self.spare = next;
+        Ok(state)
     }
 
     /// The same with readings that may be dead ends, for all that is known without a search.
@@ -65,15 +71,17 @@ impl Core {
         readings.dedup();
     }
 
-    /// Those readings that some member continues.
-    pub(crate) fn viable_ones(&mut self, all: Vec<Reading>) -> Result<Vec<Reading>, Error> {
-        let mut kept = Vec::with_capacity(all.len());
-        for reading in all {
-            if self.is_viable(reading)? {
-                kept.push(reading);
+    /// Leaves out the readings that no member continues.
+    pub(crate) fn keep_viable(&mut self, readings: &mut Vec<Reading>) -> Result<(), Error> {
+        let mut kept = 0;
+        for at in 0..readings.len() {
+            if self.is_viable(readings[at])? {
+                readings[kept] = readings[at];
+                kept += 1;
             }
         }
-        Ok(kept)
+        readings.truncate(kept);
+        Ok(())
     }
 
     /// What one reading becomes.
@@ -116,7 +124,8 @@ impl Core {
         let scan = self.scans.number(lexeme, forbidden);
         let outcome = self.read_scan(scan, byte)?;
         if outcome.endings != NOTHING {
-            for ending in &*self.scans.endings(outcome.endings) {
+            for at in 0..self.scans.ending_count(outcome.endings) {
+                let ending = self.scans.ending_at(outcome.endings, at);
                 let place = self.after(place, ending.terminal)?;
                 if place != NOTHING {
                     next(Reading::between(place, ending.left), Some(ending.terminal));

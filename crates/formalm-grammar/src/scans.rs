@@ -90,6 +90,14 @@ impl Scans {
         Arc::clone(&self.endings[number as usize])
     }
 
+    pub(crate) fn ending_count(&self, number: u32) -> usize {
+        self.endings[number as usize].len()
+    }
+
+    pub(crate) fn ending_at(&self, number: u32, at: usize) -> Ending {
+        self.endings[number as usize][at]
+    }
+
     fn ending(&mut self, list: Vec<Ending>) -> u32 {
         if let Some(&known) = self.ending_ids.get(&*list) {
             return known;
@@ -206,7 +214,7 @@ impl Core {
         let mut seen = FxHashSet::from_iter([scan]);
         let mut at = 0;
         while at < met.len() {
-            let lexeme = self.lexer.lists.share(self.scans.pair(met[at]).0);
+            let lexeme = self.lexer.lists.copy(self.scans.pair(met[at]).0);
             if lexeme.iter().any(|&one| self.lexer.column(one) != PLAIN) {
                 return Ok(false);
             }
@@ -311,7 +319,7 @@ impl Core {
         if set == NOTHING || other == NOTHING {
             return set;
         }
-        let other = self.lexer.lists.share(other);
+        let other = self.lexer.lists.copy(other);
         let mut kept: Vec<u32> = self.lexer.lists.get(set).to_vec();
         kept.retain(|&one| other.binary_search(&self.lexer.plain_thread(one)).is_err());
         self.lexer.lists.intern(&kept)

@@ -34,7 +34,7 @@ impl Core {
         }
         let sound = !self.stacks.is_fragile(stacks);
         let allowed = self.stacks.allowed(stacks)?;
-        let allowed = self.stacks.tables.sets.share(allowed);
+        let allowed = self.stacks.tables.sets.copy(allowed);
         let fragile = |one: &u32| self.certificate.fragile().binary_search(one).is_ok();
         let doubted: Vec<u32> = members(&allowed)
             .filter_map(|number| number.checked_sub(1))

@@ -109,7 +109,7 @@ impl Core {
     fn shortest_way(&mut self, reading: Reading) -> Result<Option<(u32, u32)>, Error> {
         let mut best = None;
         let mut least = NEVER - 1;
-        for &thread in &*self.lexer.lists.share(reading.lexeme) {
+        for &thread in &*self.lexer.lists.copy(reading.lexeme) {
             let terminal = self.lexer.terminal(thread);
             if self.lexer.kind(thread) != Kind::Lexeme || terminal >= self.terminals {
                 continue;
@@ -130,7 +130,7 @@ impl Core {
     /// A terminal that leads down to the end, and the stacks behind it.
     fn next_terminal(&mut self, stacks: u32) -> Result<Option<(u32, u32)>, Error> {
         let allowed = self.stacks.allowed(stacks)?;
-        let allowed = self.stacks.tables.sets.share(allowed);
+        let allowed = self.stacks.tables.sets.copy(allowed);
         let mut best = None;
         let mut least = NEVER - 1;
         for terminal in members(&allowed).filter_map(|number| number.checked_sub(1)) {
@@ -154,7 +154,7 @@ impl Core {
             return machine.some_member(machine.start());
         }
         let start = self.lexer.start(std::iter::once(terminal));
-        match *self.lexer.lists.share(start) {
+        match *self.lexer.lists.copy(start) {
             [thread] => Ok(self.lexer.completion(thread)?.to_vec()),
             _ => Ok(Vec::new()),
         }

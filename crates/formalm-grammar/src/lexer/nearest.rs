@@ -15,7 +15,7 @@ const NEAR: u64 = 20_000;
 impl Lexer {
     /// Terminals of the lexemes of a set, with the bytes each still needs at least.
     pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
-        let threads = self.lists.share(set);
+        let threads = self.lists.copy(set);
         let lexemes = threads.iter().filter(|&&one| self.kind(one) == Kind::Lexeme);
         let lexemes: Vec<u32> = lexemes.copied().collect();
         lexemes.into_iter().map(|one| Ok((self.terminal(one), self.distance(one)?))).collect()

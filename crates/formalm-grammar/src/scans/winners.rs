@@ -97,7 +97,7 @@ impl Core {
     /// what they may become, and those that ask whether they are beaten.
     pub(super) fn cut(&mut self, lexeme: u32, matched: u32) -> u32 {
         let (lexer, replaced) = (&self.lexer, &self.replaced);
-        let threads = lexer.lists.share(lexeme);
+        let threads = lexer.lists.copy(lexeme);
         let read = |at: u32| at < self.terminals && at <= matched;
         let is_read = |at: usize| {
             let mut lexemes = threads.iter().filter(|&&one| lexer.kind(one) == Kind::Lexeme);
@@ -125,7 +125,7 @@ impl Core {
         if self.lexing != Lexing::First {
             return lexeme;
         }
-        let threads = self.lexer.lists.share(lexeme);
+        let threads = self.lexer.lists.copy(lexeme);
         let read = |&one: &u32| {
             self.lexer.terminal(one) < self.terminals && self.lexer.kind(one) == Kind::Lexeme
         };

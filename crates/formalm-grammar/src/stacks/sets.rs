@@ -1,7 +1,6 @@
 //! Interned sets of nodes and of edges. Nearly all have one member, and that is in their number.
 
 use std::ops::Deref;
-use std::sync::Arc;
 
 use crate::lists::Lists;
 
@@ -17,7 +16,7 @@ pub(super) struct Sets {
 /// The members of a set, to be kept while others are made.
 pub(super) enum Members {
     One(u32),
-    Several(Arc<[u32]>),
+    Several(Box<[u32]>),
 }
 
 impl Deref for Members {
@@ -55,7 +54,7 @@ impl Sets {
     pub(super) fn get(&self, set: u32) -> Members {
         match Sets::single(set) {
             Some(one) => Members::One(one),
-            None => Members::Several(self.several.share(set)),
+            None => Members::Several(self.several.copy(set)),
         }
     }
 
