@@ -15,7 +15,7 @@ use crate::rows::{Rows, UNKNOWN};
 const ASKED: &str = "is_viable(text) tells what is not refused";
 
 /// No member continues so. A list of readings is the state of the next number.
-const DEAD: u32 = 1;
+pub(crate) const DEAD: u32 = 1;
 
 const ACCEPTING: u32 = 1;
 /// Whether a state is accepting was found out.
@@ -26,8 +26,8 @@ const FLAGGED: u32 = 2;
 #[derive(Debug)]
 pub struct GrammarAutomaton {
     grown: Mutex<Grown>,
-    classes: [u8; 256],
-    rows: Rows,
+    pub(crate) classes: [u8; 256],
+    pub(crate) rows: Rows,
     start: StateId,
     limits: Limits,
     notes: Vec<Note>,
@@ -148,16 +148,27 @@ impl GrammarAutomaton {
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fill(&self, state: StateId, byte: u8) -> Result<u32, Error> {
-        self.asking(|core| self.fill_in(core, state.number(), byte))
-    }
-
-    fn fill_in(&self, core: &mut Core, state: u32, byte: u8) -> Result<u32, Error> {
+    /// The state after a byte, found out if it is not known.
+    pub(crate) fn next_in(&self, core: &mut Core, state: u32, byte: u8) -> Result<u32, Error> {
+        let class = self.classes[usize::from(byte)];
+        let known = self.rows.get(state, class);
+        let next = if Rows::is_waypoint(known) { self.rows.stands_for(known) } else { known };
+        if next != UNKNOWN {
+            return Ok(next);
+        }
         core.stacks.meter.reset();
         let next = core.step(state - 1, byte)? + 1;
-        check(Resource::States, core.states.len() as u64, self.limits.states)?;
-        self.rows.set(state, self.classes[usize::from(byte)], next);
+        self.check_states(core)?;
+        match known {
+            UNKNOWN => self.rows.set(state, class, next),
+            waypoint => self.rows.set_stands_for(waypoint, next),
+        }
         Ok(next)
+    }
+
+    pub(crate) fn check_states(&self, core: &Core) -> Result<(), Error> {
+        let kept = core.states.len() as u64 + u64::from(self.rows.waypoint_count());
+        check(Resource::States, kept, self.limits.states)
     }
 
     /// Finds out whether a state is accepting: where a text stops, not at each byte of it.
@@ -173,39 +184,19 @@ impl GrammarAutomaton {
         self.flag_in(&mut self.lock().core, state)
     }
 
-    fn flag_in(&self, core: &mut Core, state: u32) -> Result<(), Error> {
+    pub(crate) fn flag_in(&self, core: &mut Core, state: u32) -> Result<(), Error> {
         core.stacks.meter.reset();
         let accepting = core.is_accepting(state - 1)?;
         self.rows.set_flags(state, if accepting { FLAGGED | ACCEPTING } else { FLAGGED });
         Ok(())
     }
 
-    /// The state after a text, or where it cannot go on; the lock is taken once.
-    fn walk_on(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let core = &mut self.lock().core;
-        let mut state = state.number();
-        for (at, &byte) in text.iter().enumerate() {
-            let class = self.classes[usize::from(byte)];
-            state = match self.rows.get(state, class) {
-                UNKNOWN => self.fill_in(core, state, byte)?,
-                next => next,
-            };
-            if state == DEAD {
-                return Ok(Err(at));
-            }
-        }
-        if self.rows.flags(state) == 0 {
-            self.flag_in(core, state)?;
-        }
-        Ok(Ok(StateId::from_number(state)))
-    }
-
     /// The state after a byte, not flagged.
     #[inline]
     pub(crate) fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let next = match self.rows.get(state.number(), self.classes[usize::from(byte)]) {
-            UNKNOWN => self.fill(state, byte)?,
-            next => next,
+            next if next != UNKNOWN && !Rows::is_waypoint(next) => next,
+            _ => self.asking(|core| self.next_in(core, state.number(), byte))?,
         };
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
@@ -253,21 +244,10 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        if self.asks {
-            return self.walk_asking(state, text);
+        match self.asks {
+            true => self.walk_asking(state, text),
+            false => self.walk_along(state, text),
         }
-        let mut at = state;
-        for (good, &byte) in text.iter().enumerate() {
-            match self.rows.get(at.number(), self.classes[usize::from(byte)]) {
-                UNKNOWN => {
-                    let walked = self.walk_on(at, &text[good..])?;
-                    return Ok(walked.map_err(|more| good + more));
-                }
-                DEAD => return Ok(Err(good)),
-                next => at = StateId::from_number(next),
-            }
-        }
-        self.flagged(at).map(Ok)
     }
 
     #[inline]

@@ -39,6 +39,7 @@ mod spelling;
 mod stacks;
 mod tables;
 mod text;
+mod texts;
 mod trees;
 mod units;
 

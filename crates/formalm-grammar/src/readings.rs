@@ -91,7 +91,7 @@ impl Core {
         byte: u8,
         next: &mut Vec<Reading>,
     ) -> Result<(), Error> {
-        self.read_each(reading, byte, |reading, _| next.push(reading))
+        self.read_each(reading, (byte, None), |reading, _| next.push(reading))
     }
 
     /// What one reading becomes, each with the terminal whose lexeme ends there, if one does.
@@ -101,14 +101,24 @@ impl Core {
         byte: u8,
         next: &mut Vec<(Reading, Option<u32>)>,
     ) -> Result<(), Error> {
-        self.read_each(reading, byte, |reading, ended| next.push((reading, ended)))
+        self.read_each(reading, (byte, None), |reading, ended| next.push((reading, ended)))
+    }
+
+    /// What one reading becomes, less what the byte behind makes match although it must not.
+    pub(crate) fn read_before(
+        &mut self,
+        reading: Reading,
+        (byte, behind): (u8, u8),
+        next: &mut Vec<Reading>,
+    ) -> Result<(), Error> {
+        self.read_each(reading, (byte, Some(behind)), |reading, _| next.push(reading))
     }
 
     #[inline]
     fn read_each(
         &mut self,
         reading: Reading,
-        byte: u8,
+        (byte, behind): (u8, Option<u8>),
         mut next: impl FnMut(Reading, Option<u32>),
     ) -> Result<(), Error> {
         let Reading { mut lexeme, place, forbidden } = reading;
@@ -126,6 +136,11 @@ impl Core {
         if outcome.endings != NOTHING {
             for at in 0..self.scans.ending_count(outcome.endings) {
                 let ending = self.scans.ending_at(outcome.endings, at);
+                if let Some(behind) = behind
+                    && self.pending(ending.left, behind)?.is_none()
+                {
+                    continue;
+                }
                 let place = self.after(place, ending.terminal)?;
                 if place != NOTHING {
                     next(Reading::between(place, ending.left), Some(ending.terminal));

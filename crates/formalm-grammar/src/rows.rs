@@ -2,6 +2,10 @@
 //!
 //! Most states are met within one text only and left by one byte, so a state has four slots: a
 //! class of bytes, its successor, the number of a row for all other classes, and flags.
+//!
+//! A text that is read at once comes to a state at its end only. In between are *waypoints*, of
+//! which nothing is known but the ways that lead on, and the state that they stand for once it was
+//! asked for.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,17 +14,23 @@ use formalm_automata::Chunks;
 /// A successor that was not looked for yet.
 pub(crate) const UNKNOWN: u32 = 0;
 
-/// Slots of a state.
+/// Marks the number of a waypoint.
+const WAYPOINT: u32 = 1 << 31;
+
+/// Slots of a state or waypoint.
 const SLOTS: usize = 4;
 const CLASS: usize = 0;
 const NEXT: usize = 1;
 const ROW: usize = 2;
+/// Flags of a state; the state that a waypoint stands for.
 const FLAGS: usize = 3;
 
 /// What is known of the states of a machine.
 #[derive(Debug)]
 pub(crate) struct Rows {
     states: Chunks,
+    waypoints: Chunks,
+    waypoint_count: AtomicU32,
     /// Successors by row and class.
     rows: Chunks,
     count: AtomicU32,
@@ -30,13 +40,52 @@ pub(crate) struct Rows {
 impl Rows {
     /// Nothing known yet, of so many classes of bytes.
     pub(crate) fn new(width: usize) -> Rows {
-        Rows { states: Chunks::default(), rows: Chunks::default(), count: AtomicU32::new(0), width }
+        Rows {
+            states: Chunks::default(),
+            waypoints: Chunks::default(),
+            waypoint_count: AtomicU32::new(0),
+            rows: Chunks::default(),
+            count: AtomicU32::new(0),
+            width,
+        }
     }
 
-    /// The successor of a state, [`UNKNOWN`] if it was not set.
+    /// A new waypoint. Only one thread at a time may ask for one.
+    pub(crate) fn waypoint(&self) -> u32 {
+        WAYPOINT | self.waypoint_count.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn waypoint_count(&self) -> u32 {
+        self.waypoint_count.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_waypoint(number: u32) -> bool {
+        number & WAYPOINT != 0
+    }
+
+    /// The state that a waypoint stands for, [`UNKNOWN`] if it was not set.
     #[inline]
-    pub(crate) fn get(&self, state: u32, class: u8) -> u32 {
-        let [first, next, row, _] = self.states.four(state as usize * SLOTS);
+    pub(crate) fn stands_for(&self, waypoint: u32) -> u32 {
+        self.waypoints.get((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS)
+    }
+
+    pub(crate) fn set_stands_for(&self, waypoint: u32, state: u32) {
+        self.waypoints.set((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS, state);
+    }
+
+    #[inline]
+    fn slots(&self, number: u32) -> (&Chunks, usize) {
+        match Rows::is_waypoint(number) {
+            true => (&self.waypoints, (number & !WAYPOINT) as usize * SLOTS),
+            false => (&self.states, number as usize * SLOTS),
+        }
+    }
+
+    /// The successor of a state or waypoint, [`UNKNOWN`] if it was not set.
+    #[inline]
+    pub(crate) fn get(&self, number: u32, class: u8) -> u32 {
+        let (slots, at) = self.slots(number);
+        let [first, next, row, _] = slots.four(at);
         if first == u32::from(class) + 1 {
             return next;
         }
@@ -46,24 +95,24 @@ impl Rows {
         }
     }
 
-    /// Sets the successor of a state. Only one thread at a time may do so.
-    pub(crate) fn set(&self, state: u32, class: u8, next: u32) {
-        let at = state as usize * SLOTS;
-        let [first, _, row, _] = self.states.four(at);
+    /// Sets the successor of a state or waypoint. Only one thread at a time may do so.
+    pub(crate) fn set(&self, number: u32, class: u8, next: u32) {
+        let (slots, at) = self.slots(number);
+        let [first, _, row, _] = slots.four(at);
         if first == 0 {
-            self.states.set(at + NEXT, next);
+            slots.set(at + NEXT, next);
             // Last: who sees the class sees the successor too.
-            return self.states.set(at + CLASS, u32::from(class) + 1);
+            return slots.set(at + CLASS, u32::from(class) + 1);
         }
         if first == u32::from(class) + 1 {
             return;
         }
-        let number = match row.checked_sub(1) {
+        let row = match row.checked_sub(1) {
             Some(row) => row,
             None => self.count.fetch_add(1, Ordering::Relaxed),
         };
-        self.rows.set(number as usize * self.width + usize::from(class), next);
-        self.states.set(at + ROW, number + 1);
+        self.rows.set(row as usize * self.width + usize::from(class), next);
+        slots.set(at + ROW, row + 1);
     }
 
     #[inline]
@@ -76,7 +125,7 @@ impl Rows {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.states.memory_bytes() + self.rows.memory_bytes()
+        self.states.memory_bytes() + self.waypoints.memory_bytes() + self.rows.memory_bytes()
     }
 }
 
@@ -103,5 +152,25 @@ mod tests {
             assert_eq!(rows.flags(state), state % 2);
         }
         assert_eq!(rows.get(5000, 0), UNKNOWN);
+    }
+
+    #[test]
+    fn waypoints_are_apart_from_states() {
+        let rows = Rows::new(3);
+        rows.set(0, 1, 7);
+        let waypoints: Vec<u32> = (0..300).map(|_| rows.waypoint()).collect();
+        assert_eq!(rows.waypoint_count(), 300);
+        for &one in &waypoints {
+            assert!(Rows::is_waypoint(one));
+            assert_eq!((rows.get(one, 1), rows.stands_for(one)), (UNKNOWN, UNKNOWN));
+            rows.set(one, 2, one);
+            rows.set(one, 1, 5);
+            rows.set_stands_for(one, 9);
+        }
+        for &one in &waypoints {
+            assert_eq!((rows.get(one, 2), rows.get(one, 1), rows.get(one, 0)), (one, 5, UNKNOWN));
+            assert_eq!(rows.stands_for(one), 9);
+        }
+        assert_eq!((rows.get(0, 1), rows.get(0, 2), rows.flags(0)), (7, UNKNOWN, 0));
     }
 }

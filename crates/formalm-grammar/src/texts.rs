@@ -1,0 +1,125 @@
+//! Texts read at once: a state is made of their end only.
+//!
+//! Most bytes of a token are met within that token alone. What is left of a reading in between need
+//! not be known: whether a member continues it is seen at the end, and lexemes that the next byte
+//! makes longer need no place behind them.
+
+use formalm_automata::{Error, StateId};
+
+use crate::automaton::{DEAD, GrammarAutomaton};
+use crate::core::Core;
+use crate::lists::NOTHING;
+use crate::rows::{Rows, UNKNOWN};
+
+impl GrammarAutomaton {
+    /// The state after a text, or how many bytes of it can be read.
+    #[inline]
+    pub(crate) fn walk_along(
+        &self,
+        state: StateId,
+        text: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        let mut at = state.number();
+        let mut last = (at, 0);
+        for (read, &byte) in text.iter().enumerate() {
+            match self.rows.get(at, self.classes[usize::from(byte)]) {
+                UNKNOWN => return self.walk_on(last, text),
+                DEAD => return Ok(Err(read)),
+                next => at = next,
+            }
+            if !Rows::is_waypoint(at) {
+                last = (at, read + 1);
+            }
+        }
+        if Rows::is_waypoint(at) {
+            at = self.rows.stands_for(at);
+            if at == UNKNOWN {
+                return self.walk_on(last, text);
+            }
+        }
+        self.flagged(StateId::from_number(at)).map(Ok)
+    }
+
+    /// The same from a state that is reached after some bytes, where more has to be found out.
+    fn walk_on(
+        &self,
+        (from, read): (u32, usize),
+        text: &[u8],
+    ) -> Result<Result<StateId, usize>, Error> {
+        let core = &mut self.lock().core;
+        let rest = &text[read..];
+        let mut at = match rest.len() {
+            1 => NOTHING,
+            // What is too much at once may not be byte by byte.
+            _ => core.at_once(from - 1, rest).unwrap_or(NOTHING),
+        };
+        if at != NOTHING {
+            at += 1;
+            self.check_states(core)?;
+            self.link(from, rest, at);
+        } else {
+            at = from;
+            for (more, &byte) in rest.iter().enumerate() {
+                at = self.next_in(core, at, byte)?;
+                if at == DEAD {
+                    return Ok(Err(read + more));
+                }
+            }
+        }
+        if self.rows.flags(at) == 0 {
+            self.flag_in(core, at)?;
+        }
+        Ok(Ok(StateId::from_number(at)))
+    }
+
+    /// Notes the way along a text, with waypoints where nothing is known yet.
+    fn link(&self, from: u32, text: &[u8], end: u32) {
+        let mut at = from;
+        for (more, &byte) in text.iter().enumerate() {
+            let is_last = more + 1 == text.len();
+            let class = self.classes[usize::from(byte)];
+            let known = self.rows.get(at, class);
+            let next = match known {
+                UNKNOWN if is_last => end,
+                UNKNOWN => self.rows.waypoint(),
+                known => known,
+            };
+            if known == UNKNOWN {
+                self.rows.set(at, class, next);
+            } else if is_last && Rows::is_waypoint(known) {
+                self.rows.set_stands_for(known, end);
+            }
+            at = next;
+        }
+    }
+}
+
+impl Core {
+    /// The state after a text; [`NOTHING`] if no member continues so, or if it has to be seen at
+    /// each byte what does.
+    fn at_once(&mut self, state: u32, text: &[u8]) -> Result<u32, Error> {
+        if self.checked && !self.certificate.is_there() {
+            return Ok(NOTHING);
+        }
+        let (mut now, mut next) = (self.readings(state), Vec::new());
+        for (at, &byte) in text.iter().enumerate() {
+            self.stacks.meter.reset();
+            next.clear();
+            for &reading in &now {
+                match text.get(at + 1) {
+                    Some(&behind) => self.read_before(reading, (byte, behind), &mut next)?,
+                    None => self.read(reading, byte, &mut next)?,
+                }
+            }
+            if self.checked && at + 1 == text.len() {
+                self.keep_viable(&mut next)?;
+            }
+            self.join(&mut next);
+            if next.is_empty() {
+                return Ok(NOTHING);
+            }
+            std::mem::swap(&mut now, &mut next);
+        }
+        Ok(self.state(&now))
+    }
+}
