@@ -9,6 +9,9 @@ use crate::lists::NOTHING;
 impl Core {
     /// The readings after a byte, those that no member continues left out.
     pub(crate) fn step(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
+        if let Some(next) = self.step_within(state, byte)? {
+            return Ok(next);
+        }
         // Its memory is used again: this is most of what texts take.
         let mut next = std::mem::take(&mut self.spare);
         next.clear();
@@ -22,6 +25,29 @@ impl Core {
         let state = self.state(&next);
         self.spare = next;
         Ok(state)
+    }
+
+    /// The same of a state with one reading, whose lexeme goes on and does not end here, and which
+    /// some member is known to continue; `None` of all others.
+    pub(crate) fn step_within(&mut self, state: u32, byte: u8) -> Result<Option<u32>, Error> {
+        if self.reading_count(state) != 1 || !self.embedded.is_empty() {
+            return Ok(None);
+        }
+        let Reading { mut lexeme, place, forbidden } = self.reading(state, 0);
+        if lexeme == NOTHING {
+            lexeme = self.context(place)?;
+        }
+        let scan = self.scans.number(lexeme, forbidden);
+        let outcome = self.read_scan(scan, byte)?;
+        if outcome.on == NOTHING || outcome.endings != NOTHING {
+            return Ok(None);
+        }
+        if self.checked && (outcome.doubtful || !self.is_settled_at(place)?) {
+            return Ok(None);
+        }
+        self.stacks.meter.spend(1)?;
+        let (lexeme, forbidden) = self.scans.pair(outcome.on);
+        Ok(Some(self.states.intern(&[lexeme, place, forbidden])))
     }
 
     /// The same with readings that may be dead ends, for all that is known without a search.

@@ -47,9 +47,10 @@ impl GrammarAutomaton {
         text: &[u8],
     ) -> Result<Result<StateId, usize>, Error> {
         let core = &mut self.lock().core;
+        let (from, read) = self.walk_within(core, (from, read), text)?;
         let rest = &text[read..];
         let mut at = match rest.len() {
-            1 => NOTHING,
+            0 | 1 => NOTHING,
             // What is too much at once may not be byte by byte.
             _ => core.at_once(from - 1, rest).unwrap_or(NOTHING),
         };
@@ -70,6 +71,31 @@ impl GrammarAutomaton {
             self.flag_in(core, at)?;
         }
         Ok(Ok(StateId::from_number(at)))
+    }
+
+    /// Goes on as long as no lexeme ends: the states there are few, and are met again.
+    fn walk_within(
+        &self,
+        core: &mut Core,
+        (mut at, mut read): (u32, usize),
+        text: &[u8],
+    ) -> Result<(u32, usize), Error> {
+        while let Some(&byte) = text.get(read) {
+            let class = self.classes[usize::from(byte)];
+            let known = self.rows.get(at, class);
+            at = match known {
+                UNKNOWN => {
+                    let Some(next) = core.step_within(at - 1, byte)? else { break };
+                    self.check_states(core)?;
+                    self.rows.set(at, class, next + 1);
+                    next + 1
+                }
+                known if known == DEAD || Rows::is_waypoint(known) => break,
+                known => known,
+            };
+            read += 1;
+        }
+        Ok((at, read))
     }
 
     /// Notes the way along a text, with waypoints where nothing is known yet.
