@@ -94,6 +94,7 @@ pub(crate) struct Core {
     mark: Option<Mark>,
     /// Memory that steps use.
     pub(crate) spare: Vec<Reading>,
+    pub(crate) spare_too: Vec<Reading>,
     flat: Vec<u32>,
     /// Memory of stacks that were met ahead of texts only.
     seen_bytes: usize,
@@ -173,6 +174,7 @@ impl Core {
             settled: FxHashMap::default(),
             mark: None,
             spare: Vec::new(),
+            spare_too: Vec::new(),
             flat: Vec::new(),
             seen_bytes: 0,
         });

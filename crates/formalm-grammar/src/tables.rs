@@ -37,7 +37,10 @@ pub(crate) fn join(left: &mut Vec<u32>, right: &[u32]) {
 
 /// The numbers of a set, ascending.
 pub(crate) fn members(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
-    (0..words.len() as u32 * 32).filter(|&number| contains(words, number))
+    (0..).zip(words).flat_map(|(at, &word)| {
+        let rest = std::iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
+        rest.take_while(|&rest| rest != 0).map(move |rest| 32 * at + rest.trailing_zeros())
+    })
 }
 
 /// An LR(0) state.

@@ -7,7 +7,7 @@
 use formalm_automata::{Error, StateId};
 
 use crate::automaton::{DEAD, GrammarAutomaton};
-use crate::core::Core;
+use crate::core::{Core, Reading};
 use crate::lists::NOTHING;
 use crate::rows::{Rows, UNKNOWN};
 
@@ -127,25 +127,61 @@ impl Core {
         if self.checked && !self.certificate.is_there() {
             return Ok(NOTHING);
         }
-        let (mut now, mut next) = (self.readings(state), Vec::new());
-        for (at, &byte) in text.iter().enumerate() {
+        let mut now = std::mem::take(&mut self.spare);
+        let mut next = std::mem::take(&mut self.spare_too);
+        now.clear();
+        now.extend((0..self.reading_count(state)).map(|at| self.reading(state, at)));
+        let mut at = 0;
+        while at < text.len() {
             self.stacks.meter.reset();
+            if let [one] = &mut now[..] {
+                at += self.glide(one, &text[at..])?;
+            }
             next.clear();
             for &reading in &now {
                 match text.get(at + 1) {
-                    Some(&behind) => self.read_before(reading, (byte, behind), &mut next)?,
-                    None => self.read(reading, byte, &mut next)?,
+                    Some(&behind) => self.read_before(reading, (text[at], behind), &mut next)?,
+                    None => self.read(reading, text[at], &mut next)?,
                 }
             }
-            if self.checked && at + 1 == text.len() {
+            at += 1;
+            if self.checked && at == text.len() {
                 self.keep_viable(&mut next)?;
             }
             self.join(&mut next);
-            if next.is_empty() {
-                return Ok(NOTHING);
-            }
             std::mem::swap(&mut now, &mut next);
+            if now.is_empty() {
+                break;
+            }
         }
-        Ok(self.state(&now))
+        let state = self.state(&now);
+        (self.spare, self.spare_too) = (now, next);
+        Ok(state)
+    }
+
+    /// Reads on while one lexeme goes on that ends nowhere, or where the next byte makes it longer;
+    /// how many bytes, all but the last one at most.
+    fn glide(&mut self, reading: &mut Reading, text: &[u8]) -> Result<usize, Error> {
+        if reading.is_between() || !self.embedded.is_empty() {
+            return Ok(0);
+        }
+        let first = self.scans.number(reading.lexeme, reading.forbidden);
+        let (mut scan, mut read) = (first, 0);
+        'bytes: for pair in text.windows(2) {
+            let outcome = self.read_scan(scan, pair[0])?;
+            if outcome.on == NOTHING {
+                break;
+            }
+            for at in 0..self.scans.ending_count(outcome.endings) {
+                let ending = self.scans.ending_at(outcome.endings, at);
+                if self.pending(ending.left, pair[1])?.is_some() {
+                    break 'bytes;
+                }
+            }
+            (scan, read) = (outcome.on, read + 1);
+        }
+        self.stacks.meter.spend(read)?;
+        (reading.lexeme, reading.forbidden) = self.scans.pair(scan);
+        Ok(read)
     }
 }

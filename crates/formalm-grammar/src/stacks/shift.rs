@@ -52,15 +52,35 @@ impl Stacks {
         let mut top = self.edge(next, node);
         while self.is_forced(top) {
             self.meter.spend(1)?;
-            let reduced = self.reductions(top)?;
-            let &[one] = &reduced[..] else {
-                return self.after_tops(reduced);
+            top = match self.only_reduction(top)? {
+                Some(one) => one,
+                None => {
+                    let reduced = self.reductions(top)?;
+                    return self.after_tops(reduced);
+                }
             };
-            top = one;
         }
         let (state, below) = self.state_below(top);
         let node = self.node(state, &[below]);
         Ok(self.sets.of(node))
+    }
+
+    /// The edge that the only reduction of an edge leads to, where nothing else lies below.
+    fn only_reduction(&mut self, edge: u32) -> Result<Option<u32>, Error> {
+        let (state, mut below) = self.state_below(edge);
+        let &[(symbol, popped)] = self.tables.reductions(state) else { return Ok(None) };
+        for _ in 1..popped {
+            self.meter.spend(1)?;
+            self.seen(below)?;
+            match Sets::single(self.nodes[below as usize].1) {
+                Some(node) => below = node,
+                None => return Ok(None),
+            }
+        }
+        self.seen(below)?;
+        let state = self.nodes[below as usize].0;
+        let next = self.tables.goto(state, symbol, &mut self.meter)?;
+        Ok(next.map(|next| self.edge(next, below)).filter(|&next| next != edge))
     }
 
     fn shift_edges(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
