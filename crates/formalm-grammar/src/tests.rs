@@ -2,6 +2,7 @@ use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Error, Expression, Machine, Resource};
 
 mod asked;
+mod at_once;
 mod embedded;
 
 use crate::reference::Naive;

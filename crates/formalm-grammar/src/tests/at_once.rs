@@ -1,0 +1,61 @@
+//! Texts read at once come to the states that their bytes lead to one by one.
+
+use formalm_automata::{Error, Machine, StateId};
+
+use super::{PATTERNS, Random, cases, grammar, texts};
+use crate::{GrammarAutomaton, Lexing, Limits};
+
+/// The state after a text read byte by byte, or how many bytes can be read.
+fn stepped(machine: &GrammarAutomaton, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+    let mut state = machine.start();
+    for (read, &byte) in text.iter().enumerate() {
+        match machine.step(state, byte)? {
+            Some(next) => state = next,
+            None => return Ok(Err(read)),
+        }
+    }
+    Ok(Ok(state))
+}
+
+/// Reads texts in some order in one piece, in two, and byte by byte; whether that was decided.
+fn check(seed: u64, lexing: Lexing) -> bool {
+    let mut random = Random(seed);
+    let grammar = grammar(&mut random, lexing, &PATTERNS, &["c", "c+", "bc", "ca?"]);
+    let limits = Limits { search: 300, ..Limits::default() };
+    let Ok(whole) = GrammarAutomaton::new(&grammar, limits) else { return false };
+    let Ok(bytes) = GrammarAutomaton::new(&grammar, limits) else { return false };
+    let mut all = texts(b"abc", 5);
+    for at in (1..all.len()).rev() {
+        all.swap(at, random.below(at + 1));
+    }
+    for text in &all {
+        let shown = || format!("seed {seed}: {:?} of {grammar:#?}", String::from_utf8_lossy(text));
+        let (Ok(read), Ok(alone)) = (whole.walk(whole.start(), text), stepped(&bytes, text)) else {
+            return false;
+        };
+        let accepting = |state| whole.is_accepting(state);
+        let apart = alone.map(|state| bytes.is_accepting(state));
+        assert_eq!(read.map(accepting), apart, "{}", shown());
+        // The other half of the time the ways stay as walking made them.
+        if random.below(2) == 0 {
+            assert_eq!(stepped(&whole, text), Ok(read), "{}", shown());
+        }
+        let (front, rest) = text.split_at(random.below(text.len() + 1));
+        let parts = whole.walk(whole.start(), front).map(|state| match state {
+            Ok(state) => whole.walk(state, rest).map(|end| end.map_err(|at| at + front.len())),
+            Err(at) => Ok(Err(at)),
+        });
+        assert_eq!(parts, Ok(Ok(read)), "{}", shown());
+        assert_eq!(whole.walk(whole.start(), text), Ok(read), "{}", shown());
+    }
+    true
+}
+
+#[test]
+fn texts_at_once_are_their_bytes_one_by_one() {
+    for lexing in [Lexing::Any, Lexing::Longest, Lexing::First] {
+        let count = cases(150, 6_000);
+        let decided = (0..count).filter(|&seed| check(seed, lexing)).count() as u64;
+        assert!(decided > count / 2, "{decided} of {count}");
+    }
+}
