@@ -51,8 +51,7 @@ impl GrammarAutomaton {
         let rest = &text[read..];
         let mut at = match rest.len() {
             0 | 1 => NOTHING,
-            // What is too much at once may not be byte by byte.
-            _ => core.at_once(from - 1, rest).unwrap_or(NOTHING),
+            _ => core.at_once(from - 1, rest)?,
         };
         if at != NOTHING {
             at += 1;
@@ -138,11 +137,10 @@ impl Core {
                 at += self.glide(one, &text[at..])?;
             }
             next.clear();
-            for &reading in &now {
-                match text.get(at + 1) {
-                    Some(&behind) => self.read_before(reading, (text[at], behind), &mut next)?,
-                    None => self.read(reading, text[at], &mut next)?,
-                }
+            match self.all_before(&now, &text[at..], &mut next) {
+                // Without what no member continues it may not be too much.
+                Err(_) if self.checked && at > 0 => return Ok(NOTHING),
+                read => read?,
             }
             at += 1;
             if self.checked && at == text.len() {
@@ -159,6 +157,23 @@ impl Core {
         Ok(state)
     }
 
+    /// What readings become with the first byte of a text, as far as the next one allows.
+    fn all_before(
+        &mut self,
+        readings: &[Reading],
+        text: &[u8],
+        next: &mut Vec<Reading>,
+    ) -> Result<(), Error> {
+        for &reading in readings {
+            match text {
+                &[byte, behind, ..] => self.read_before(reading, (byte, behind), next)?,
+                &[byte] => self.read(reading, byte, next)?,
+                [] => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Reads on while one lexeme goes on that ends nowhere, or where the next byte makes it longer;
     /// how many bytes, all but the last one at most.
     fn glide(&mut self, reading: &mut Reading, text: &[u8]) -> Result<usize, Error> {
@@ -168,6 +183,7 @@ impl Core {
         let first = self.scans.number(reading.lexeme, reading.forbidden);
         let (mut scan, mut read) = (first, 0);
         'bytes: for pair in text.windows(2) {
+            self.stacks.meter.reset();
             let outcome = self.read_scan(scan, pair[0])?;
             if outcome.on == NOTHING {
                 break;
@@ -178,9 +194,9 @@ impl Core {
                     break 'bytes;
                 }
             }
+            self.stacks.meter.spend(1)?;
             (scan, read) = (outcome.on, read + 1);
         }
-        self.stacks.meter.spend(read)?;
         (reading.lexeme, reading.forbidden) = self.scans.pair(scan);
         Ok(read)
     }
