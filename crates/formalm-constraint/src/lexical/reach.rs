@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use super::Tables;
 
 /// Depths of stacks that are looked at before all of them are.
-const DEPTHS: [u32; 5] = [1, 2, 4, 8, 20];
+const DEPTHS: [u32; 5] = [1, 2, 4, 8, 14];
 
 /// Terminals in a row, and the group of nodes at which the last one's lexemes end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
