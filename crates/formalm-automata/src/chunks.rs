@@ -50,9 +50,7 @@ impl Chunks {
     pub fn set(&self, index: usize, value: u32) {
         let (chunk, offset) = Chunks::locate(index);
         if let Some(slots) = self.chunks.get(chunk) {
-            let slots = slots.get_or_init(|| {
-                std::iter::repeat_with(AtomicU32::default).take(FIRST << chunk).collect()
-            });
+            let slots = slots.get_or_init(|| zeros(FIRST << chunk));
             slots[offset].store(value, Ordering::Release);
         }
     }
@@ -61,6 +59,14 @@ impl Chunks {
     pub fn memory_bytes(&self) -> usize {
         self.chunks.iter().filter_map(OnceLock::get).map(|slots| slots.len() * 4).sum()
     }
+}
+
+/// Slots of zeros, of memory that the system hands out as it is used: to write so much at once would
+/// make one step in a thousand wait.
+fn zeros(count: usize) -> Box<[AtomicU32]> {
+    let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
+    // SAFETY: an atomic has the size, alignment and values of its integer, and nobody else has it.
+    unsafe { Box::from_raw(zeros as *mut [AtomicU32]) }
 }
 
 #[cfg(test)]

@@ -196,10 +196,19 @@ impl<K: Keys> Matcher<K> {
         self.constraint.fill(self.position(), out)
     }
 
-    /// Whether the mask is stored, so that writing it out takes less than a microsecond.
+    /// The same if the mask is stored, so that it takes less than a microsecond; `false`, and
+    /// nothing is written, if it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
     #[inline]
-    pub fn is_ready(&self) -> bool {
-        self.ended || self.constraint.is_ready(self.position())
+    pub fn fill_ready(&self, out: &mut Words) -> Result<bool, Error> {
+        if self.ended {
+            out.fill(0);
+            return Ok(true);
+        }
+        self.constraint.fill_ready(self.position(), out)
     }
 
     /// Whether a token is allowed.
@@ -221,8 +230,7 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        let constraint = Arc::clone(&self.constraint);
-        let vocabulary = constraint.vocabulary();
+        let vocabulary = self.constraint.vocabulary();
         if vocabulary.is_end(token_id) {
             if !self.is_accepting() {
                 return Err(Refusal::NotAccepting);
@@ -231,8 +239,10 @@ impl<K: Keys> Matcher<K> {
             self.ended = true;
             return Ok(());
         }
-        let position = constraint.read(self.position(), token_id)?;
-        self.push(position, Some(token_id), vocabulary.token_bytes(token_id).unwrap_or_default());
+        let position = self.constraint.read(self.position(), token_id)?;
+        let bytes = vocabulary.token_bytes(token_id).unwrap_or_default();
+        self.steps.push(Step { position, token: Some(token_id), bytes: bytes.len() });
+        self.text.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -256,7 +266,7 @@ impl<K: Keys> Matcher<K> {
             return Err(Refusal::Ended);
         }
         let position = self.constraint.read_bytes(self.position(), bytes)?;
-        self.push(position, None, bytes);
+        self.push(position, bytes);
         Ok(())
     }
 
@@ -270,12 +280,12 @@ impl<K: Keys> Matcher<K> {
             return Err(Refusal::Ended);
         }
         let position = self.constraint.read_inside(self.position(), bytes)?;
-        self.push(position, None, bytes);
+        self.push(position, bytes);
         Ok(())
     }
 
-    fn push(&mut self, position: Position, token: Option<u32>, bytes: &[u8]) {
-        self.steps.push(Step { position, token, bytes: bytes.len() });
+    fn push(&mut self, position: Position, bytes: &[u8]) {
+        self.steps.push(Step { position, token: None, bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
     }
 

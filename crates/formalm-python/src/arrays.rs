@@ -8,6 +8,9 @@ use crate::errors;
 /// `NPY_ARRAY_WRITEABLE`.
 const WRITEABLE: std::ffi::c_int = 0x0400;
 
+/// `NPY_INT`, which has 32 bits wherever there is NumPy.
+const PLAIN: std::ffi::c_int = 5;
+
 /// A row of a writable int32 bitmask array.
 ///
 /// The words are written while the interpreter lock may be released; as with every array, that
@@ -67,14 +70,24 @@ pub(crate) fn bitmask(
     array: &Bound<'_, PyAny>,
     writable: bool,
 ) -> PyResult<Bitmask> {
-    let wrong = |what: &str| {
-        let hint = "a bitmask is a C-contiguous int32 array of shape (rows, words) or (words,)";
-        errors::argument(py, &format!("the bitmask {what}"), Some(hint))
-    };
-    let Ok(array) = array.cast::<PyUntypedArray>() else {
-        return Err(wrong("is not a NumPy array"));
-    };
-    if !array.dtype().is_equiv_to(&dtype::<i32>(py)) {
+    match array.cast::<PyUntypedArray>() {
+        Ok(array) => bitmask_of(array, writable),
+        Err(_) => Err(no_bitmask(py, "is not a NumPy array")),
+    }
+}
+
+fn no_bitmask(py: Python<'_>, what: &str) -> PyErr {
+    let hint = "a bitmask is a C-contiguous int32 array of shape (rows, words) or (words,)";
+    errors::argument(py, &format!("the bitmask {what}"), Some(hint))
+}
+
+/// The same of what is known to be an array.
+pub(crate) fn bitmask_of(array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResult<Bitmask> {
+    let py = array.py();
+    let wrong = |what: &str| no_bitmask(py, what);
+    let kind = array.dtype();
+    let plain = kind.num() == PLAIN && kind.is_native_byteorder() == Some(true);
+    if !plain && !kind.is_equiv_to(&dtype::<i32>(py)) {
         return Err(wrong("is not of type int32"));
     }
     let (shape, strides) = (array.shape(), array.strides());

@@ -50,12 +50,8 @@ pub(crate) fn masked_scores<'py>(
         let cursor = &*cursor;
         words.resize(cursor.constraint().words().max(width.div_ceil(32)), 0);
         words.fill(0);
-        let filled = if cursor.is_ready() {
-            cursor.fill(&mut words)
-        } else {
-            py.detach(|| cursor.fill(&mut words))
-        };
-        filled.map_err(|error| errors::failure(py, &error, None))?;
+        crate::matcher::fill(py, cursor, &mut words)
+            .map_err(|error| errors::failure(py, &error, None))?;
         disallow(written, &words, f32::NEG_INFINITY);
         tops.push(greatest(written));
     }

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use formalm_automata::Error;
 use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
 
-use crate::arrays::{Row, bitmask};
+use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
 
@@ -62,6 +63,12 @@ impl Matcher {
     }
 }
 
+/// Writes the mask of a cursor.
+pub(crate) fn fill(py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> Result<(), Error> {
+    // A hit takes less time than giving the interpreter lock away and back.
+    if cursor.fill_ready(words)? { Ok(()) } else { py.detach(|| cursor.fill(words)) }
+}
+
 fn refused(
     py: Python<'_>,
     cursor: &Cursor,
@@ -90,23 +97,17 @@ impl Matcher {
         let needed = cursor.constraint().words();
         let row = row.map_or(Ok(0), |row| errors::integer(row, "row"))?;
         let array;
-        let out = match out.is_instance_of::<PyUntypedArray>() {
-            true => out,
-            false => {
+        let place = match out.cast::<PyUntypedArray>() {
+            Ok(out) => bitmask_of(out, true)?,
+            Err(_) => {
                 array = py.import("formalm.bitmask")?.call_method1("as_bitmask", (out,))?;
-                &array
+                bitmask(py, &array, true)?
             }
         };
-        let mut place = bitmask(py, out, true)?.row(py, row, needed)?;
+        let mut place = place.row(py, row, needed)?;
         // SAFETY: `out` is alive for the whole call.
         let words = unsafe { place.words() };
-        let filled = if cursor.is_ready() {
-            // A hit takes less time than giving the interpreter lock away and back.
-            cursor.fill(words)
-        } else {
-            py.detach(|| cursor.fill(words))
-        };
-        filled.map_err(|error| errors::failure(py, &error, None))
+        fill(py, cursor, words).map_err(|error| errors::failure(py, &error, None))
     }
 
     fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
