@@ -49,6 +49,57 @@ def test_what_is_owed_is_gone_to_directly(schema, written: str) -> None:
         assert language.shortest(written[:end]).decode() == written
 
 
+LETTERS = "abcdefghijklmn"
+
+
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"type": "object", "required": list(LETTERS), "dependentRequired": {"x": ["y"]}},
+         "{" + ",".join(f'"{name}":0' for name in LETTERS) + "}"),
+        ({"type": "object", "required": ["ca", "cb", "a"],
+          "anyOf": [{"required": ["ba", "bb"]}, {"required": ["bcdef"]}]},
+         '{"a":0,"bcdef":0,"ca":0,"cb":0}'),
+        ({"type": "object", "required": ["list"], "oneOf": [
+            {"properties": {"kind": {"type": "object", "required": ["name"],
+                                     "properties": {"name": {"enum": [name]}}},
+                            "list": {"type": "array", "items": {"required": LETTERS.split()}}}}
+            for name in ("ab", "cde", "f")]},
+         '{"kind":{"name":"f"},"list":[]}'),
+        ({"type": "object", "required": ["mode"], "oneOf": [
+            {"properties": {"mode": {"enum": ["STREAMING"]}}, "required": ["retry"]},
+            {"properties": {"mode": {"enum": ["FILE"]}, "every": {"type": "integer"}},
+             "required": ["every"]}]},
+         '{"every":0,"mode":"FILE"}'),
+        ({"type": "object", "required": ["a"], "not": {"patternProperties": {"b": {"minItems": 3}}}},
+         '{"a":0,"b":[]}'),
+    ],
+)  # fmt: skip
+def test_members_in_any_order_are_owed_together(schema, written: str) -> None:
+    language = JsonSchema(schema, order="any")
+    assert language.shortest().decode() == written
+    for end in range(len(written)):
+        assert language.shortest(written[:end]).decode() == written
+
+
+@pytest.mark.parametrize(
+    ("pattern", "written"),
+    [
+        (".+T[^Z+\\-]+", "0000-01-01T00:00:00Z"),
+        ("T", "0000-01-01T00:00:00Z"),
+        ("T0.*5$", "0000-01-01T00:00:00+00:05"),
+        ("T.*:60\\.7", "0000-01-01T23:59:60.7Z"),
+        ("T1.:..:60", "0000-01-01T10:00:60+10:01"),
+    ],
+)
+def test_dates_of_a_pattern_are_found(pattern: str, written: str) -> None:
+    signal.alarm(60)
+    language = JsonSchema({"type": "string", "format": "date-time", "pattern": pattern})
+    assert language.shortest().decode() == f'"{written}"'
+    assert not language.is_viable('"2024-02-29t')
+    signal.alarm(0)
+
+
 def test_names_that_must_be_long_are_all_written() -> None:
     schema = {"type": "object", "propertyNames": {"minLength": 20}, "minProperties": 5}
     found = JsonSchema(schema).shortest()

@@ -7,8 +7,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustc_hash::FxHashSet;
-
 use crate::bytes::{ByteSet, byte_classes};
 use crate::chunks::Chunks;
 use crate::derive::Work;
@@ -202,31 +200,6 @@ impl Automaton {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A shortest continuation that makes the text a member, searched state by state.
-    pub(crate) fn searched(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
-        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.0]);
-        let mut at = 0;
-        if self.is_accepting(state) {
-            return Ok(Vec::new());
-        }
-        while at < came.len() {
-            let here = came[at].0;
-            for &byte in self.classes.representatives() {
-                if let Some(next) = self.step(here, byte)?
-                    && seen.insert(next.0)
-                {
-                    came.push((next, at, byte));
-                    if self.is_accepting(next) {
-                        return Ok(trace(&came, came.len() - 1));
-                    }
-                }
-            }
-            at += 1;
-        }
-        Ok(Vec::new())
-    }
-
     fn fill(&self, state: u32, class: usize) -> Result<u32, Error> {
         self.fill_locked(&mut self.lock(), state, class)
     }
@@ -350,15 +323,4 @@ impl Core {
 
 pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
     if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
-}
-
-/// Bytes on the way to entry `at` of a breadth-first search.
-fn trace(came: &[(StateId, usize, u8)], mut at: usize) -> Vec<u8> {
-    let mut text = Vec::new();
-    while at != 0 {
-        text.push(came[at].2);
-        at = came[at].1;
-    }
-    text.reverse();
-    text
 }

@@ -282,6 +282,26 @@ impl Dags {
         self.alphabet[node.0 as usize]
     }
 
+    /// Whether every text below a node has an ASCII byte besides these, as far as the bytes tell
+    /// that it begins with.
+    pub(crate) fn needs_other(&self, node: DagId, letters: u128) -> bool {
+        let mut node = node;
+        loop {
+            let edges = self.edges(node);
+            let other = |&(low, high, _): &Edge| {
+                high < 0x80 && (low..=high).all(|byte| letters & 1 << byte == 0)
+            };
+            if self.is_accepting(node) || edges.is_empty() {
+                return false;
+            }
+            if edges.iter().all(other) {
+                return true;
+            }
+            let &[(.., next)] = edges else { return false };
+            node = next;
+        }
+    }
+
     /// Facts of a node made by [`Dags::class`].
     pub(crate) fn class_facts(&self, node: DagId) -> Option<ClassFacts> {
         self.classes.get(&node).map(|(facts, _)| *facts)

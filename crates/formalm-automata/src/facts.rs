@@ -50,7 +50,13 @@ impl Terms {
             },
             Term::Recognized(at) => Facts {
                 nullable: self.recognizers.is_accepting(at),
-                alphabet: Alphabet { ascii: !0, wide: true, inside: true, stray: true },
+                min_len: self.recognizers.least(at),
+                alphabet: Alphabet {
+                    ascii: self.recognizers.letters(at),
+                    wide: true,
+                    inside: true,
+                    stray: true,
+                },
                 ..plain
             },
             Term::Cat(head, tail) => {
@@ -76,7 +82,8 @@ impl Terms {
             Term::And(ref list) => {
                 let marked = list.iter().any(|&id| self.facts(id).marked);
                 let contextual = list.iter().any(|&id| self.facts(id).contextual);
-                Facts { marked, contextual, ..impure }
+                let min_len = list.iter().map(|&id| self.facts(id).min_len).max().unwrap_or(0);
+                Facts { marked, contextual, min_len, ..impure }
             }
             Term::Not(id) => Facts { contextual: self.facts(id).contextual, ..impure },
             Term::Repeat { body, min, .. } => {

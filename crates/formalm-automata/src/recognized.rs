@@ -74,9 +74,19 @@ pub trait Recognizer: Debug + Send + Sync {
         None
     }
 
-    /// About how many characters a text misses to be a member: a guess that guides searches.
-    fn missing(&self, _state: u32) -> u32 {
+    /// ASCII characters that occur in members, by their bits.
+    fn letters(&self) -> u128 {
+        !0
+    }
+
+    /// Characters that a text misses at least to be a member.
+    fn least(&self, _state: u32) -> u32 {
         0
+    }
+
+    /// About how many characters a text misses to be a member: a guess that guides searches.
+    fn missing(&self, state: u32) -> u32 {
+        self.least(state)
     }
 
     /// A state that reads every character beyond ASCII, and what follows it, as `state` does.
@@ -133,6 +143,16 @@ impl Recognizers {
     /// Whether the text read so far is a member.
     pub(crate) fn is_accepting(&self, at: Recognized) -> bool {
         at.left == 0 && self.0[at.which as usize].1.is_accepting(at.state)
+    }
+
+    /// ASCII bytes that occur in texts.
+    pub(crate) fn letters(&self, at: Recognized) -> u128 {
+        self.0[at.which as usize].1.letters()
+    }
+
+    /// Bytes that a text misses at least.
+    pub(crate) fn least(&self, at: Recognized) -> u32 {
+        u32::from(at.left) + self.0[at.which as usize].1.least(at.state)
     }
 
     /// About how many bytes a text misses.

@@ -1,13 +1,19 @@
-//! Shortest texts read off terms, where nothing has to be searched.
+//! Shortest texts, read off terms or searched.
 //!
 //! A pure term is never empty and the length of its shortest text is known, so the text can be
-//! written down part by part. A search would build every state on its way and beside it.
+//! written down part by part. A search builds every state on its way and some beside it: how long
+//! the shortest text is is found first, guided by the bytes that terms need at least, then the
+//! smallest of that length.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use crate::automaton::{Automaton, StateId};
 use crate::dag::DagId;
+use crate::error::Error;
+use crate::machine::Machine;
 use crate::term::{Term, TermId, Terms};
 
 /// Longer texts are searched, so that what they cost is counted.
@@ -88,15 +94,127 @@ impl Terms {
     }
 }
 
+impl Automaton {
+    /// The shortest continuation that makes the text a member, the smallest of several, searched
+    /// state by state.
+    pub(crate) fn searched(&self, start: StateId) -> Result<Vec<u8>, Error> {
+        let length = self.least_length(start)?;
+        let mut text = Vec::with_capacity(length);
+        // The states on the way, with how many classes of bytes were tried from each.
+        let mut way = vec![(start, 0)];
+        // From where so many bytes are too few.
+        let mut few: FxHashMap<StateId, usize> = FxHashMap::default();
+        while let Some((here, tried)) = way.last_mut() {
+            let here = *here;
+            let left = length - text.len();
+            if left == 0 && self.is_accepting(here) {
+                break;
+            }
+            let Some(&byte) = self.class_starts().get(*tried).filter(|_| left > 0) else {
+                few.insert(here, left);
+                way.pop();
+                text.pop();
+                continue;
+            };
+            *tried += 1;
+            if let Some(next) = self.step(here, byte)?
+                && self.needs(next) < left
+                && few.get(&next).is_none_or(|&few| few + 1 < left)
+            {
+                text.push(byte);
+                way.push((next, 0));
+            }
+        }
+        Ok(text)
+    }
+
+    /// Bytes of the shortest continuation; none of a state that leads to no member.
+    fn least_length(&self, start: StateId) -> Result<usize, Error> {
+        let mut read = FxHashMap::from_iter([(start, 0)]);
+        // By the bytes that members through a state have at least, with those read.
+        let mut open = BTreeMap::from([(self.needs(start), vec![(start, 0)])]);
+        while let Some(mut least) = open.first_entry() {
+            let all = *least.key();
+            let Some((here, length)) = least.get_mut().pop() else {
+                least.remove();
+                continue;
+            };
+            if self.is_accepting(here) {
+                return Ok(length);
+            }
+            if read.get(&here).is_some_and(|&other| other < length) {
+                continue;
+            }
+            for &byte in self.class_starts() {
+                let Some(next) = self.step(here, byte)? else { continue };
+                let before = read.entry(next).or_insert(usize::MAX);
+                if length + 1 < *before {
+                    *before = length + 1;
+                    let all = all.max(length + 1 + self.needs(next));
+                    open.entry(all).or_default().push((next, length + 1));
+                }
+            }
+        }
+        Ok(0)
+    }
+
+    /// Bytes that every continuation has at least.
+    fn needs(&self, state: StateId) -> usize {
+        let core = self.lock();
+        core.terms.facts(self.term(&core, state)).min_len as usize
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::automaton::{Automaton, Limits};
+    use std::collections::{HashSet, VecDeque};
+
+    use crate::automaton::{Automaton, Limits, StateId};
     use crate::machine::Machine;
     use crate::syntax::{Dialect, Flags, parse};
     use crate::{Error, Expression};
 
+    fn expression(pattern: &str) -> Result<Expression, Error> {
+        Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
+    }
+
+    /// Every state that a text of the machine leads to, up to some, and what completes it by trying
+    /// all bytes, the smallest first.
+    fn completed(automaton: &Automaton) -> Result<Vec<(StateId, Option<Vec<u8>>)>, Error> {
+        let mut states = vec![automaton.start()];
+        for at in 0..60 {
+            let Some(&state) = states.get(at) else { break };
+            for &byte in automaton.class_starts() {
+                if let Some(next) = automaton.step(state, byte)?
+                    && !states.contains(&next)
+                {
+                    states.push(next);
+                }
+            }
+        }
+        states.into_iter().map(|state| Ok((state, tried(automaton, state)?))).collect()
+    }
+
+    fn tried(automaton: &Automaton, start: StateId) -> Result<Option<Vec<u8>>, Error> {
+        let mut seen = HashSet::from([start]);
+        let mut open = VecDeque::from([(start, Vec::new())]);
+        while let Some((state, text)) = open.pop_front() {
+            if automaton.is_accepting(state) {
+                return Ok(Some(text));
+            }
+            for &byte in automaton.class_starts() {
+                if let Some(next) = automaton.step(state, byte)?
+                    && seen.insert(next)
+                {
+                    open.push_back((next, [&text[..], &[byte]].concat()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     #[test]
-    fn shortest_texts_are_those_of_a_search() -> Result<(), Error> {
+    fn shortest_texts_are_those_of_trying_all() -> Result<(), Error> {
         let patterns = [
             "",
             "a",
@@ -119,20 +237,39 @@ mod tests {
             "(aa|b)*?c",
         ];
         for pattern in patterns {
-            let language = Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?);
-            let automaton = Automaton::new(&language, Limits::default())?;
-            let mut states = vec![automaton.start()];
-            for at in 0..40 {
-                let Some(&state) = states.get(at) else { break };
-                let core = automaton.lock();
-                let told = core.terms.shortest(automaton.term(&core, state));
-                drop(core);
-                assert_eq!(told, Some(automaton.searched(state)?), "{pattern}");
-                for &byte in automaton.class_starts() {
-                    if let Some(next) = automaton.step(state, byte)?
-                        && !states.contains(&next)
-                    {
-                        states.push(next);
+            let automaton = Automaton::new(&expression(pattern)?, Limits::default())?;
+            for (state, expected) in completed(&automaton)? {
+                assert_eq!(Some(automaton.searched(state)?), expected, "{pattern}");
+                assert_eq!(Some(automaton.shortest(state)?), expected, "{pattern}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn so_are_those_of_conjunctions_and_complements() -> Result<(), Error> {
+        let patterns = [
+            ".*a.*",
+            "(?s:.{3,7})",
+            "(ab|ba|c)*",
+            "[a-c]*[0-9]",
+            ".*(bb|aa).*(c|1)",
+            "([ab][0-9]?)*",
+            "(?!.*ab).*",
+            "é?[^b]+",
+            ".*a.{4}",
+        ];
+        for one in patterns {
+            for other in patterns {
+                for negated in [false, true] {
+                    let (left, right) = (expression(one)?, expression(other)?);
+                    let right = if negated { right.complement()? } else { right };
+                    let both = Expression::intersection(vec![left, right])?;
+                    // An empty one is refused.
+                    let Ok(automaton) = Automaton::new(&both, Limits::default()) else { continue };
+                    let name = format!("{one} and {other}, negated {negated}");
+                    for (state, expected) in completed(&automaton)? {
+                        assert_eq!(Some(automaton.shortest(state)?), expected, "{name}");
                     }
                 }
             }

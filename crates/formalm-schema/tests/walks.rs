@@ -52,7 +52,9 @@ fn keyword() -> impl Strategy<Value = Json> {
         (0..3u8).prop_map(|n| json!({"maxItems": n})),
         Just(json!({"required": ["a"]})),
         Just(json!({"required": ["b", "c"]})),
+        Just(json!({"required": ["ab", "c"]})),
         Just(json!({"dependentRequired": {"a": ["b"]}})),
+        Just(json!({"dependentRequired": {"b": ["a", "c"]}})),
     ]
 }
 
@@ -235,6 +237,49 @@ proptest! {
         let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
         prop_assert_eq!(shown(&found), shown(&expected), "of {}", schema);
     }
+
+    #[test]
+    fn shortest_objects_are_the_shortest(list in proptest::collection::vec(object(), 1..4), names in 0..4usize) {
+        let required: Vec<&str> = ["c", "a", "ab"][..names.min(3)].to_vec();
+        let schema = json!({"type": "object", "required": required, "allOf": list});
+        let options =
+            Options { order: Order::Any, blanks: 0, approximate: true, ..Options::default() };
+        let Some(machine) = machine(&schema, options) else { return Ok(()) };
+        let Some(expected) = naive_shortest(&machine, machine.start()) else { return Ok(()) };
+        let found = machine.shortest(machine.start());
+        prop_assert_eq!(found, Ok(expected), "of {}", schema);
+    }
+}
+
+/// Statements about members that are owed together, or instead of each other.
+fn object() -> impl Strategy<Value = Json> {
+    let name = || prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c"), Just("e")];
+    let value = prop_oneof![
+        Just(json!({"const": 1})),
+        Just(json!({"const": "b"})),
+        Just(json!({"const": 22})),
+        Just(json!({"type": "integer"})),
+        Just(json!({"enum": [true, []]})),
+        Just(json!({"minItems": 1})),
+    ];
+    let owed = proptest::collection::vec(name(), 1..3);
+    let leaf = prop_oneof![
+        owed.clone().prop_map(|names| json!({"required": names})),
+        (name(), value.clone()).prop_map(|(name, value)| json!({"properties": {name: value}})),
+        (name(), value.clone())
+            .prop_map(|(name, value)| json!({"properties": {name: value}, "required": [name]})),
+        (name(), owed).prop_map(|(name, names)| json!({"dependentRequired": {name: names}})),
+        value.prop_map(|value| json!({"patternProperties": {"b": value}})),
+        (0..4u8).prop_map(|n| json!({"minProperties": n})),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        let some = proptest::collection::vec(inner.clone(), 2..4);
+        prop_oneof![
+            some.clone().prop_map(|list| json!({"anyOf": list})),
+            some.prop_map(|list| json!({"oneOf": list})),
+            inner.prop_map(|one| json!({"not": one})),
+        ]
+    })
 }
 
 #[test]

@@ -92,6 +92,24 @@ impl Recognizer for LeapSeconds {
     fn is_accepting(&self, state: u32) -> bool {
         Place::of(state).read == END
     }
+
+    fn letters(&self) -> u128 {
+        b"0123456789:.+-Zz".iter().fold(0, |set, &byte| set | 1 << byte)
+    }
+
+    fn least(&self, state: u32) -> u32 {
+        let place = Place::of(state);
+        match place.read {
+            read @ SIGN..=END => END - read,
+            POINT => 2,
+            FRACTION => 1,
+            // An offset takes the place of `Z` where it cannot be 23:59.
+            read => {
+                let last = [0, 1200, 1380, 1380, 1430].get(read as usize).unwrap_or(&LAST);
+                POINT - read + if place.minutes == *last { 0 } else { END - SIGN }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -119,5 +137,23 @@ mod tests {
         }
         assert!(member("23:59:60Z") && member("23:59:60.25z") && member("00:29:60.0+00:30"));
         assert!(!member("23:58:60Z") && !member("23:59:60.Z") && !member("24:59:60Z"));
+    }
+
+    #[test]
+    fn no_text_misses_less_than_it_is_told_to() {
+        let leap = LeapSeconds;
+        for text in ["23:59:60Z", "23:59:60.5z", "00:59:60.12+01:00", "12:00:60-11:59"] {
+            let mut state = leap.start();
+            for (read, c) in text.chars().enumerate() {
+                let least = leap.least(state) as usize;
+                assert!(least <= text.len() - read && (least > 0), "{text} at {read}");
+                assert!(leap.letters() & 1 << c as u32 != 0);
+                state = leap.step(state, c).expect("a leap second");
+            }
+            assert!(leap.is_accepting(state) && leap.least(state) == 0);
+        }
+        let behind = |text: &str| text.chars().try_fold(leap.start(), |at, c| leap.step(at, c));
+        assert_eq!(behind("23:59").map(|at| leap.least(at)), Some(4));
+        assert_eq!(behind("22").map(|at| leap.least(at)), Some(12));
     }
 }

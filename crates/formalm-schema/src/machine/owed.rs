@@ -4,10 +4,13 @@
 use formalm_automata::{Error, Machine};
 use rustc_hash::FxHashMap;
 
+use std::sync::Arc;
+
+use super::cheapest::{WAYS, Way};
 use super::frame::{DONE, Frame, Owes, OwesId, Place};
 use super::needs::Search;
 use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::NodeId;
 
@@ -35,7 +38,7 @@ pub(super) struct Child {
 }
 
 /// What is known of the child of a container while its formulas are gone through.
-struct Costs<'a> {
+pub(super) struct Costs<'a> {
     child: &'a Child,
     asked: &'a [NodeId],
     known: FxHashMap<F, usize>,
@@ -82,30 +85,37 @@ impl Grown {
         if let Some(&known) = costs.known.get(&id) {
             return Ok(known);
         }
-        let least = match self.core.formulas.get(id).clone() {
-            Form::Child(node) => costs.of(node),
-            Form::And(list) => {
-                let (mut here, mut behind, mut least) = (costs.child.must, Vec::new(), 0);
-                for part in list.iter().copied() {
-                    match self.core.formulas.get(part) {
-                        Form::Child(node) => here = here.max(costs.of(*node)),
-                        _ if !self.core.formulas.has_child(part) => behind.push(part),
-                        _ => least = least.max(self.least_of(part, costs, search)?),
-                    }
-                }
-                least.max(here + self.rest_of_all(&behind, search)?)
-            }
-            Form::Or(list) | Form::One(list) => {
-                let mut least = NEVER;
-                for part in list.iter().copied() {
-                    least = least.min(self.least_of(part, costs, search)?);
-                }
-                least
-            }
-            _ => costs.child.must,
-        };
-        let least = least.clamp(costs.child.must, NEVER);
+        let least = self.least_of_parts(id, costs, search)?.clamp(costs.child.must, NEVER);
         costs.known.insert(id, least);
+        Ok(least)
+    }
+
+    fn least_of_parts(
+        &mut self,
+        id: F,
+        costs: &mut Costs<'_>,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        match self.core.formulas.get(id).clone() {
+            Form::Or(list) => self.least_of_any(&list, costs, search),
+            _ => {
+                let parts = self.core.formulas.conjuncts(id);
+                let way = Way { parts, values: Vec::new() };
+                self.least_of_ways(way, WAYS, costs, search)
+            }
+        }
+    }
+
+    fn least_of_any(
+        &mut self,
+        list: &[F],
+        costs: &mut Costs<'_>,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        let mut least = NEVER;
+        for &one in list {
+            least = least.min(self.least_of(one, costs, search)?);
+        }
         Ok(least)
     }
 
@@ -117,40 +127,36 @@ impl Grown {
         if let Some(&known) = self.learnt.rests.get(&id) {
             return Ok(known);
         }
-        let least = match self.core.formulas.get(id).clone() {
-            Form::And(list) => self.rest_of_all(&list, search)?,
-            Form::Atom(_) => self.rest_of_all(&[id], search)?,
-            Form::Or(list) | Form::One(list) => {
-                let mut least = NEVER;
-                for part in list.iter().copied() {
-                    least = least.min(self.rest(part, search)?);
-                }
-                least
-            }
-            Form::Not(inner) => self.rest_without(inner, search)?,
-            Form::False | Form::True | Form::Child(_) => 0,
-        };
-        let least = least.min(NEVER);
+        let child = Child { must: 0, truths: Vec::new() };
+        let mut costs = Costs { child: &child, asked: &[], known: FxHashMap::default() };
+        let least = self.least_of_parts(id, &mut costs, search)?.min(NEVER);
         self.learnt.rests.insert(id, least);
         Ok(least)
     }
 
-    /// The same for a conjunction.
-    fn rest_of_all(&mut self, parts: &[F], search: &mut Search) -> Result<usize, Error> {
+    /// The same of what is to hold together, alternatives among it by themselves.
+    pub(super) fn least_of_way(
+        &mut self,
+        way: &Way,
+        costs: &mut Costs<'_>,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        let parts = &way.parts;
+        let (mut here, mut all) = (costs.child.must, 0);
         let (comma, colon) = (self.comma() - 1, self.colon() - 1);
-        let (mut named, mut names_owed, mut members, mut least) = (0, 0, 0, 0);
-        let parts = &*self.with_sole_alternatives(parts);
+        let (mut named, mut members, mut least) = (0, 0, 0);
+        let mut owed: Arc<[NameId]> = [].into();
+        // What one member needs that is none of these.
+        let mut one_more = 0;
         for &part in parts {
             match self.core.formulas.get(part).clone() {
                 Form::Atom(Atom::Owed(names)) => {
-                    let mut all = 0;
                     for &name in names.iter() {
-                        all += MEMBER - 1 + comma + colon + self.core.schema.names.get(name).len();
-                        all += self.least_member(parts, name, search)?;
+                        named += MEMBER - 1 + comma + colon;
+                        named += self.core.schema.names.get(name).len();
+                        named += self.least_member(way, name, search)?;
                     }
-                    if all > named {
-                        (named, names_owed) = (all, names.len());
-                    }
+                    owed = names;
                 }
                 Form::Atom(Atom::MoreMembers(count)) => members = count,
                 Form::Atom(Atom::MoreItems(count)) => {
@@ -161,12 +167,26 @@ impl Grown {
                     let each = ITEM - 1 + comma + self.least_value(value, search);
                     least = least.max(times(count, each));
                 }
-                Form::Atom(_) => {}
-                _ => least = least.max(self.rest(part, search)?),
+                Form::Child(node) => here = here.max(costs.of(node)),
+                Form::Or(list) | Form::One(list) => {
+                    all = all.max(self.least_of_any(&list, costs, search)?);
+                }
+                Form::Not(inner) if !self.core.formulas.has_child(inner) => {
+                    let needed = self.rest_without(inner, search)?;
+                    if self.speaks_of_any(inner, way)? {
+                        least = least.max(needed);
+                    } else {
+                        one_more = one_more.max(needed);
+                    }
+                }
+                Form::False => return Ok(NEVER),
+                _ => {}
             }
         }
+        named += one_more;
         // Names that are not owed have other texts, of which one at most is empty.
-        let others = members.saturating_sub(names_owed as u64);
+        let told = owed.len() + usize::from(one_more > 0);
+        let others = members.saturating_sub(told as u64);
         if others > 0 {
             let names = self.names_that_may_come(parts)?;
             let texts = match names {
@@ -176,44 +196,25 @@ impl Grown {
             let each = times(others, MEMBER + comma + colon);
             named = named.saturating_add(each).saturating_add(texts);
         }
-        Ok(least.max(named))
+        Ok(all.max(here + least.max(named)))
     }
 
-    /// A conjunction, with alternatives of which only one goes with the names that are owed taken for
-    /// that one; names of several statements are owed together.
-    fn with_sole_alternatives(&mut self, parts: &[F]) -> Vec<F> {
-        let formulas = &self.core.formulas;
-        let mut parts = parts.to_vec();
-        let mut owed: Vec<NameId> = Vec::new();
-        let mut at = 0;
-        // Read again from the start whenever more is owed.
-        while let Some(&part) = parts.get(at) {
-            at += 1;
-            match formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) if names.iter().any(|name| !owed.contains(name)) => {
-                    owed.extend(names.iter().copied());
-                    at = 0;
+    /// Whether a statement is about anything but members of other names than those that are owed.
+    fn speaks_of_any(&mut self, inner: F, way: &Way) -> Result<bool, Error> {
+        let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(inner).clone() else {
+            return Ok(true);
+        };
+        for &part in &way.parts {
+            let Form::Atom(Atom::Owed(names)) = self.core.formulas.get(part).clone() else {
+                continue;
+            };
+            for &name in names.iter() {
+                if self.core.rules_at(&rules, name)? != TRUE {
+                    return Ok(true);
                 }
-                Form::Or(list) | Form::One(list) => {
-                    let goes = |&&one: &&F| !contradicts(formulas, one, &owed);
-                    let mut left = list.iter().filter(goes);
-                    if let (Some(&sole), None) = (left.next(), left.next()) {
-                        at -= 1;
-                        parts.remove(at);
-                        parts.extend(formulas.conjuncts(sole));
-                    }
-                }
-                _ => {}
             }
         }
-        let is_owed = |&part: &F| matches!(formulas.get(part), Form::Atom(Atom::Owed(_)));
-        if parts.iter().filter(|part| is_owed(part)).count() > 1 {
-            owed.sort_unstable();
-            owed.dedup();
-            parts.retain(|part| !is_owed(part));
-            parts.push(self.core.formulas.atom(Atom::Owed(owed.into())));
-        }
-        parts
+        Ok(false)
     }
 
     /// Bytes of so many more items.
@@ -322,15 +323,16 @@ impl Grown {
         Ok(machine.shortest(machine.start())?.len())
     }
 
-    /// Bytes that the value of a member has at least, given the conjuncts that its object owes.
+    /// Bytes that the value of a member has at least, given what its object owes.
     fn least_member(
         &mut self,
-        parts: &[F],
+        way: &Way,
         name: NameId,
         search: &mut Search,
     ) -> Result<usize, Error> {
-        let mut value = Vec::new();
-        for &part in parts {
+        let more = way.values.iter().filter(|(owed, _)| *owed == name);
+        let mut value: Vec<F> = more.map(|&(_, value)| value).collect();
+        for &part in &way.parts {
             if let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(part).clone() {
                 value.push(self.core.rules_at(&rules, name)?);
             }
@@ -341,8 +343,8 @@ impl Grown {
 
     /// Bytes that a value has at least that is looked for in few steps.
     pub(super) fn least_value(&mut self, value: F, search: &mut Search) -> usize {
-        if value == TRUE {
-            return 1;
+        if value == TRUE || value == FALSE {
+            return if value == TRUE { 1 } else { NEVER };
         }
         if let Some(&known) = self.known.least.get(&value) {
             return known;
@@ -365,18 +367,6 @@ impl Grown {
         let least = least.max(1);
         self.known.least.insert(value, least);
         least
-    }
-}
-
-/// Whether a formula asks that one of some names, which are owed, does not come.
-fn contradicts(formulas: &Formulas, id: F, owed: &[NameId]) -> bool {
-    match formulas.get(id) {
-        Form::Not(inner) => match formulas.get(*inner) {
-            Form::Atom(Atom::Owed(names)) => names.iter().all(|name| owed.contains(name)),
-            _ => false,
-        },
-        Form::And(list) => list.iter().any(|&one| contradicts(formulas, one, owed)),
-        _ => false,
     }
 }
 

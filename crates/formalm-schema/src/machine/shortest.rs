@@ -157,10 +157,12 @@ impl Grown {
         search: &mut Search,
     ) -> Result<Option<(usize, Place)>, Error> {
         let mut read = FxHashMap::from_iter([(self.alike(start), 0)]);
-        // With whether it is an end, which may be further away than the place itself seems to be.
-        let mut open = BTreeMap::from([(0, vec![(start, 0, false)])]);
+        // By the bytes that members through a place have at least. What containers need is found out
+        // last, for it can be much to find out, and an end may be found before. With whether it is an
+        // end, which may be further away than the place itself seems to be.
+        let mut open = BTreeMap::from([((0, true), vec![(start, 0, false)])]);
         while let Some(mut least) = open.first_entry() {
-            let all = *least.key();
+            let (all, _) = *least.key();
             let Some((here, length, is_end)) = least.get_mut().pop() else {
                 least.remove();
                 continue;
@@ -173,7 +175,7 @@ impl Grown {
                 if length + behind <= all {
                     return Ok(Some((length, end)));
                 }
-                open.entry(length + behind).or_default().push((end, length, true));
+                open.entry((length + behind, false)).or_default().push((end, length, true));
             }
             if read.get(&self.alike(here)).is_some_and(|&other| other < length) {
                 continue;
@@ -183,13 +185,12 @@ impl Grown {
             {
                 let length = length + text.len();
                 let all = all.max(length + self.needs(next.frame, None, search)?);
-                open.entry(all).or_default().push((next, length, false));
+                open.entry((all, false)).or_default().push((next, length, false));
                 continue;
             }
             let least = self.needs(here.frame, None, search)?;
             if length + least > all {
-                // It was taken for nearer than it is.
-                open.entry(length + least).or_default().push((here, length, false));
+                open.entry((length + least, false)).or_default().push((here, length, false));
                 continue;
             }
             for byte in self.tried(here, array, search)? {
@@ -197,10 +198,17 @@ impl Grown {
                 let before = read.entry(self.alike(next)).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
-                    let needed = self.needs(next.frame, Some((here.frame, least)), search)?;
+                    let is_container = matches!(
+                        next.frame,
+                        Frame::Object { .. } | Frame::Array { .. } | Frame::Name { .. }
+                    );
+                    let needed = match is_container {
+                        true => 0,
+                        false => self.needs(next.frame, Some((here.frame, least)), search)?,
+                    };
                     // No byte brings the end nearer by more than itself.
                     let all = all.max(length + 1 + needed);
-                    open.entry(all).or_default().push((next, length + 1, false));
+                    open.entry((all, is_container)).or_default().push((next, length + 1, false));
                 }
             }
         }

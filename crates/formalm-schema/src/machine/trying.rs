@@ -10,6 +10,7 @@ use super::known::NOT_ASKED;
 use super::needs::Search;
 use super::{Grown, UNRECORDED};
 use crate::formula::{Atom, Form};
+use crate::options::Order;
 
 impl Grown {
     /// Bytes that the smallest of the shortest continuations may begin with.
@@ -46,9 +47,15 @@ impl Grown {
             Frame::Name { naming, text, reach, escape: Escape::None, .. } if free => {
                 let read = self.records.get(text).2 as usize;
                 let owed = self.along_owed(naming, reach, read)?;
-                // Inside a character, bytes of other ones lead nowhere.
-                if owed.is_none() && self.ends_any(reach.classes) {
-                    return Ok(self.along_known(naming, reach, read));
+                if owed.is_none() || !self.names_of(naming).plain {
+                    let last = owed.unwrap_or(u8::MAX);
+                    // Inside a character, bytes of other ones lead nowhere.
+                    let mut all = match self.ends_any(reach.classes) {
+                        true => self.along_known(naming, reach, read),
+                        false => any_byte(),
+                    };
+                    (last..=u8::MAX).skip(1).for_each(|byte| all.remove(byte));
+                    return Ok(all);
                 }
                 owed
             }
@@ -61,7 +68,7 @@ impl Grown {
         }
         let laid_out = self.core.options.layout.is_some();
         match self.may_begin(frame) {
-            None => (0..=255).for_each(|byte| set.insert(byte)),
+            None => return Ok(any_byte()),
             Some(bytes) => {
                 let blanks: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
                 bytes.iter().chain(blanks).for_each(|&byte| set.insert(byte));
@@ -108,19 +115,20 @@ impl Grown {
         let plain = (b' '..0x7F).find(|&byte| byte != b'\\' && !set.contains(byte));
         match plain {
             Some(byte) => set.insert(byte),
-            None => (0..=255).for_each(|byte| set.insert(byte)),
+            None => return any_byte(),
         }
         set
     }
 
-    /// The byte with which the smallest name goes on that is owed and begins as the text does.
+    /// The byte with which the smallest name goes on that is owed and begins as the text does. What
+    /// an object still gets is smallest in ascending order, which only a declared one forbids.
     fn along_owed(
         &mut self,
         naming: NamingId,
         reach: Reach,
         read: usize,
     ) -> Result<Option<u8>, Error> {
-        if !self.names_of(naming).plain {
+        if !self.names_of(naming).plain && self.core.options.order != Order::Any {
             return Ok(None);
         }
         let must = self.parts.owes.get(self.names_of(naming).owes.0).formulas[0];
@@ -150,4 +158,10 @@ impl Grown {
         }
         Ok(least)
     }
+}
+
+fn any_byte() -> ByteSet {
+    let mut set = ByteSet::default();
+    (0..=255).for_each(|byte| set.insert(byte));
+    set
 }
