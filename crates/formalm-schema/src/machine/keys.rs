@@ -133,6 +133,11 @@ impl Grown {
         self.core.class_formula(class) == TRUE
     }
 
+    /// Whether only names that are known may still come.
+    pub(super) fn takes_none(&self, classes: AskedId) -> bool {
+        self.parts.asked.get(classes.0).machines.iter().all(Option::is_none)
+    }
+
     /// Whether a name of which that is so may end here.
     pub(super) fn ends_any(&self, classes: AskedId) -> bool {
         let [Some((class, state))] = *self.parts.asked.get(classes.0).machines else {

@@ -24,6 +24,8 @@ pub(super) struct Learnt {
     pub(super) counts: FxHashMap<(TextId, bool), Counts>,
     /// Bytes that more members and items need at least.
     pub(super) rests: FxHashMap<F, usize>,
+    /// By what a container owes and what the child needs that is being read, what both need.
+    pub(super) children: FxHashMap<(OwesId, Child), Child>,
     /// By what they owe and what was read what numbers need.
     pub(super) numbers: FxHashMap<(OwesId, DigitsId), Child>,
 }
@@ -31,7 +33,8 @@ pub(super) struct Learnt {
 impl Learnt {
     /// Forgets everything if it is much.
     pub(super) fn limit(&mut self) {
-        if self.texts.len() + self.rests.len() + self.numbers.len() + self.counts.len() > LEARNT {
+        let others = self.rests.len() + self.children.len() + self.counts.len();
+        if self.texts.len() + self.numbers.len() + others > LEARNT {
             *self = Learnt::default();
         }
     }
@@ -39,7 +42,8 @@ impl Learnt {
     pub(super) fn bytes(&self) -> usize {
         let (texts, rests, numbers) =
             (self.texts.capacity(), self.rests.capacity(), self.numbers.capacity());
-        80 * texts + 16 * rests + 64 * numbers + 128 * self.counts.capacity()
+        let (children, counts) = (self.children.capacity(), self.counts.capacity());
+        80 * texts + 16 * rests + 64 * numbers + 128 * counts + 160 * children
     }
 }
 

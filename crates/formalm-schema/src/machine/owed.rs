@@ -30,7 +30,7 @@ const ITEMS: u64 = 1_000;
 pub(super) const NEVER: usize = 1 << 40;
 
 /// Bytes that the value at hand has at least, and with it all that is open above a frame.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Child {
     pub(super) must: usize,
     /// The same if a truth is to hold; of those that are not told nothing more is known.
@@ -61,13 +61,33 @@ impl Grown {
         close: usize,
         search: &mut Search,
     ) -> Result<Child, Error> {
+        let asked = (owes, child);
+        let mut least = match self.learnt.children.get(&asked) {
+            Some(known) => known.clone(),
+            None => {
+                let least = self.with_child(owes, &asked.1, search)?;
+                self.learnt.children.insert(asked, least.clone());
+                least
+            }
+        };
+        least.must += close;
+        least.truths.iter_mut().for_each(|least| *least += close);
+        Ok(least)
+    }
+
+    fn with_child(
+        &mut self,
+        owes: OwesId,
+        child: &Child,
+        search: &mut Search,
+    ) -> Result<Child, Error> {
         let formulas = self.parts.owes.get(owes.0).formulas.clone();
         let asked = self.core.formulas.asked(&formulas);
-        let mut costs = Costs { child: &child, asked: &asked, known: FxHashMap::default() };
-        let must = self.least_of(formulas[0], &mut costs, search)? + close;
+        let mut costs = Costs { child, asked: &asked, known: FxHashMap::default() };
+        let must = self.least_of(formulas[0], &mut costs, search)?;
         let mut truths = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {
-            truths.push(self.least_of(one, &mut costs, search)? + close);
+            truths.push(self.least_of(one, &mut costs, search)?);
         }
         Ok(Child { must, truths })
     }
@@ -360,7 +380,7 @@ impl Grown {
         let found = self.least_length(place, None, &mut bound, search);
         search.limit = limit;
         let least = match found {
-            Ok(least) => least.map_or(1, |(least, _)| least),
+            Ok(least) => least.map_or(NEVER, |(least, _)| least),
             // Not found in time.
             Err(_) => bound,
         };

@@ -157,9 +157,9 @@ impl Grown {
         search: &mut Search,
     ) -> Result<Option<(usize, Place)>, Error> {
         let mut read = FxHashMap::from_iter([(self.alike(start), 0)]);
-        // By the bytes that members through a place have at least. What containers need is found out
-        // last, for it can be much to find out, and an end may be found before. With whether it is an
-        // end, which may be further away than the place itself seems to be.
+        // By the bytes that members through a place have at least. What a container needs that was
+        // opened is found out last: that can be much, and an end may be found before. With whether it
+        // is an end, which may be further away than the place itself seems to be.
         let mut open = BTreeMap::from([((0, true), vec![(start, 0, false)])]);
         while let Some(mut least) = open.first_entry() {
             let (all, _) = *least.key();
@@ -180,6 +180,12 @@ impl Grown {
             if read.get(&self.alike(here)).is_some_and(|&other| other < length) {
                 continue;
             }
+            let least = self.needs(here.frame, None, search)?;
+            if length + least > all {
+                // It was taken for nearer than it is.
+                open.entry((length + least, false)).or_default().push((here, length, false));
+                continue;
+            }
             if array.is_none()
                 && let Some((text, next)) = self.items_that_differ(here, search)?
             {
@@ -188,27 +194,20 @@ impl Grown {
                 open.entry((all, false)).or_default().push((next, length, false));
                 continue;
             }
-            let least = self.needs(here.frame, None, search)?;
-            if length + least > all {
-                open.entry((length + least, false)).or_default().push((here, length, false));
-                continue;
-            }
             for byte in self.tried(here, array, search)? {
                 let Some(next) = self.read_weighed(here, byte, search)? else { continue };
                 let before = read.entry(self.alike(next)).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
-                    let is_container = matches!(
-                        next.frame,
-                        Frame::Object { .. } | Frame::Array { .. } | Frame::Name { .. }
-                    );
-                    let needed = match is_container {
+                    let is_opened = matches!(byte, b'[' | b'{')
+                        && matches!(next.frame, Frame::Object { .. } | Frame::Array { .. });
+                    let needed = match is_opened {
                         true => 0,
                         false => self.needs(next.frame, Some((here.frame, least)), search)?,
                     };
                     // No byte brings the end nearer by more than itself.
                     let all = all.max(length + 1 + needed);
-                    open.entry((all, is_container)).or_default().push((next, length + 1, false));
+                    open.entry((all, is_opened)).or_default().push((next, length + 1, false));
                 }
             }
         }

@@ -50,7 +50,9 @@ impl Grown {
                 if owed.is_none() || !self.names_of(naming).plain {
                     let last = owed.unwrap_or(u8::MAX);
                     // Inside a character, bytes of other ones lead nowhere.
-                    let mut all = match self.ends_any(reach.classes) {
+                    let others_are_alike =
+                        self.takes_none(reach.classes) || self.ends_any(reach.classes);
+                    let mut all = match others_are_alike {
                         true => self.along_known(naming, reach, read),
                         false => any_byte(),
                     };
