@@ -71,7 +71,8 @@ LETTERS = "abcdefghijklmn"
             {"properties": {"mode": {"enum": ["FILE"]}, "every": {"type": "integer"}},
              "required": ["every"]}]},
          '{"every":0,"mode":"FILE"}'),
-        ({"type": "object", "required": ["a"], "not": {"patternProperties": {"b": {"minItems": 3}}}},
+        ({"type": "object", "required": ["a"],
+          "not": {"patternProperties": {"b": {"minItems": 3}}}},
          '{"a":0,"b":[]}'),
     ],
 )  # fmt: skip

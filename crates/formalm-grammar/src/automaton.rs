@@ -151,24 +151,30 @@ impl GrammarAutomaton {
     /// The state after a byte, found out if it is not known.
     pub(crate) fn next_in(&self, core: &mut Core, state: u32, byte: u8) -> Result<u32, Error> {
         let class = self.classes[usize::from(byte)];
-        let known = self.rows.get(state, class);
-        let next = if Rows::is_waypoint(known) { self.rows.stands_for(known) } else { known };
+        let next = self.known(state, class);
         if next != UNKNOWN {
             return Ok(next);
         }
         core.stacks.meter.reset();
         let next = core.step(state - 1, byte)? + 1;
         self.check_states(core)?;
-        match known {
+        match self.rows.get(state, class) {
             UNKNOWN => self.rows.set(state, class, next),
             waypoint => self.rows.set_stands_for(waypoint, next),
         }
         Ok(next)
     }
 
+    /// The state after a class of bytes, [`UNKNOWN`] if it was not found out.
+    #[inline]
+    pub(crate) fn known(&self, state: u32, class: u8) -> u32 {
+        let next = self.rows.get(state, class);
+        if Rows::is_waypoint(next) { self.rows.stands_for(next) } else { next }
+    }
+
     pub(crate) fn check_states(&self, core: &Core) -> Result<(), Error> {
-        let kept = core.states.len() as u64 + u64::from(self.rows.waypoint_count());
-        check(Resource::States, kept, self.limits.states)
+        check(Resource::States, core.states.len() as u64, self.limits.states)?;
+        check(Resource::Bytes, core.states.memory_bytes() as u64, self.limits.bytes)
     }
 
     /// Finds out whether a state is accepting: where a text stops, not at each byte of it.
@@ -194,9 +200,9 @@ impl GrammarAutomaton {
     /// The state after a byte, not flagged.
     #[inline]
     pub(crate) fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = match self.rows.get(state.number(), self.classes[usize::from(byte)]) {
-            next if next != UNKNOWN && !Rows::is_waypoint(next) => next,
-            _ => self.asking(|core| self.next_in(core, state.number(), byte))?,
+        let next = match self.known(state.number(), self.classes[usize::from(byte)]) {
+            UNKNOWN => self.asking(|core| self.next_in(core, state.number(), byte))?,
+            next => next,
         };
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }

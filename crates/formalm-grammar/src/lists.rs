@@ -20,6 +20,10 @@ pub(crate) const NOTHING: u32 = 0;
 /// Bytes of a list beside its items: where it begins, and its place in the table.
 const FOOTPRINT: usize = 14;
 
+/// With more space than so many times what is used, some is given back; not below so many items.
+const SPARE: usize = 4;
+const FEW: usize = 1 << 16;
+
 impl Default for Lists {
     fn default() -> Lists {
         Lists { items: Vec::new(), starts: vec![0, 0], ids: HashTable::new() }
@@ -68,6 +72,9 @@ impl Lists {
         }
         self.starts.truncate(len + 1);
         self.items.truncate(self.starts[len] as usize);
+        if self.items.capacity() > SPARE * self.items.len().max(FEW) {
+            self.items.shrink_to(2 * self.items.len());
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

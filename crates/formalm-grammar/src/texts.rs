@@ -11,6 +11,13 @@ use crate::core::{Core, Reading};
 use crate::lists::NOTHING;
 use crate::rows::{Rows, UNKNOWN};
 
+/// Waypoints that there may be at any rate, and for each state.
+const WAYPOINTS: usize = 4096;
+const WAYPOINTS_EACH: usize = 16;
+
+/// Bytes of a text that are read under one lock: tokens are seldom longer, and others wait.
+const PIECE: usize = 64;
+
 impl GrammarAutomaton {
     /// The state after a text, or how many bytes of it can be read.
     #[inline]
@@ -20,9 +27,32 @@ impl GrammarAutomaton {
         text: &[u8],
     ) -> Result<Result<StateId, usize>, Error> {
         let mut at = state.number();
+        for (count, piece) in text.chunks(PIECE).enumerate() {
+            match self.walk_piece(at, piece)? {
+                Ok(next) => at = next,
+                Err(read) => return Ok(Err(count * PIECE + read)),
+            }
+        }
+        self.flagged(StateId::from_number(at)).map(Ok)
+    }
+
+    /// The state after a text of few bytes.
+    #[inline]
+    fn walk_piece(&self, state: u32, text: &[u8]) -> Result<Result<u32, usize>, Error> {
+        let mut at = state;
         let mut last = (at, 0);
         for (read, &byte) in text.iter().enumerate() {
-            match self.rows.get(at, self.classes[usize::from(byte)]) {
+            let class = self.classes[usize::from(byte)];
+            let mut next = self.rows.get(at, class);
+            if next == UNKNOWN && Rows::is_waypoint(at) {
+                // The state that it stands for may know more.
+                let known = self.rows.stands_for(at);
+                if known != UNKNOWN {
+                    last = (known, read);
+                    next = self.rows.get(known, class);
+                }
+            }
+            match next {
                 UNKNOWN => return self.walk_on(last, text),
                 DEAD => return Ok(Err(read)),
                 next => at = next,
@@ -37,7 +67,7 @@ impl GrammarAutomaton {
                 return self.walk_on(last, text);
             }
         }
-        self.flagged(StateId::from_number(at)).map(Ok)
+        Ok(Ok(at))
     }
 
     /// The same from a state that is reached after some bytes, where more has to be found out.
@@ -45,13 +75,13 @@ impl GrammarAutomaton {
         &self,
         (from, read): (u32, usize),
         text: &[u8],
-    ) -> Result<Result<StateId, usize>, Error> {
+    ) -> Result<Result<u32, usize>, Error> {
         let core = &mut self.lock().core;
         let (from, read) = self.walk_within(core, (from, read), text)?;
         let rest = &text[read..];
         let mut at = match rest.len() {
-            0 | 1 => NOTHING,
-            _ => core.at_once(from - 1, rest)?,
+            2.. if self.has_room(core) => core.at_once(from - 1, rest)?,
+            _ => NOTHING,
         };
         if at != NOTHING {
             at += 1;
@@ -66,10 +96,13 @@ impl GrammarAutomaton {
                 }
             }
         }
-        if self.rows.flags(at) == 0 {
-            self.flag_in(core, at)?;
-        }
-        Ok(Ok(StateId::from_number(at)))
+        Ok(Ok(at))
+    }
+
+    /// Whether there are few waypoints for the states that there are. Where states are few, texts
+    /// come to the same ones again and again, which waypoints cannot tell.
+    fn has_room(&self, core: &Core) -> bool {
+        self.rows.waypoint_count() as usize <= WAYPOINTS + WAYPOINTS_EACH * core.states.len()
     }
 
     /// Goes on as long as no lexeme ends: the states there are few, and are met again.
@@ -81,15 +114,15 @@ impl GrammarAutomaton {
     ) -> Result<(u32, usize), Error> {
         while let Some(&byte) = text.get(read) {
             let class = self.classes[usize::from(byte)];
-            let known = self.rows.get(at, class);
-            at = match known {
-                UNKNOWN => {
+            at = match self.known(at, class) {
+                UNKNOWN if self.rows.get(at, class) == UNKNOWN => {
+                    core.stacks.meter.reset();
                     let Some(next) = core.step_within(at - 1, byte)? else { break };
                     self.check_states(core)?;
                     self.rows.set(at, class, next + 1);
                     next + 1
                 }
-                known if known == DEAD || Rows::is_waypoint(known) => break,
+                UNKNOWN | DEAD => break,
                 known => known,
             };
             read += 1;

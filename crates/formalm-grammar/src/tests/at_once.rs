@@ -30,9 +30,9 @@ fn check(seed: u64, lexing: Lexing) -> bool {
     }
     for text in &all {
         let shown = || format!("seed {seed}: {:?} of {grammar:#?}", String::from_utf8_lossy(text));
-        let (Ok(read), Ok(alone)) = (whole.walk(whole.start(), text), stepped(&bytes, text)) else {
-            return false;
-        };
+        let (read, alone) = (whole.walk(whole.start(), text), stepped(&bytes, text));
+        assert!(read.is_ok() || alone.is_err(), "{read:?} {}", shown());
+        let (Ok(read), Ok(alone)) = (read, alone) else { return false };
         let accepting = |state| whole.is_accepting(state);
         let apart = alone.map(|state| bytes.is_accepting(state));
         assert_eq!(read.map(accepting), apart, "{}", shown());
