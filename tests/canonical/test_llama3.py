@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from formalm import Constraint, Grammar
 from tests.canonical.real import Case
 
 LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -95,3 +96,27 @@ def early_tokens(case: Case) -> list[int]:
         if ranks != sorted(ranks):
             found.append(token_id)
     return found
+
+
+def test_comments_between_lexemes_lead_on_to_members(llama: Case) -> None:
+    """What completes a text goes through comments and blanks, and never in a circle."""
+    rules = """
+        start: (NAME "=")*
+        NAME: /_/
+        COMMENT: /#[^\\n]*/
+        %ignore /[ \\t\\n]+/
+        %ignore COMMENT
+    """
+    constraint = Constraint(Grammar(rules), llama.vocabulary, tokenization="canonical")
+    matcher = constraint.matcher()
+    for text in ("_ # a = b\n\n=", "_=_=# ends here"):
+        ids = llama.encode(text)
+        assert ids is not None
+        for token_id in ids:
+            assert matcher.mask()[token_id]
+            matcher.advance(token_id)
+        assert matcher.is_accepting
+        matcher = constraint.matcher()
+    twice = llama.encode("==")
+    assert twice is not None
+    assert not matcher.mask()[twice[0]]

@@ -217,15 +217,22 @@ impl Pairs {
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         let mut here = state;
+        let mut way = Vec::new();
         for byte in context.machine.some_member(state)? {
-            let Some(next) = context.machine.step(here, byte)? else { break };
-            if self.ahead.insert(here.number(), Some((byte, next))).is_some() {
+            // From there on the way is known already.
+            if self.ahead.contains_key(&here.number()) {
                 break;
             }
+            let Some(next) = context.machine.step(here, byte)? else { break };
+            way.push((here, (byte, next)));
             here = next;
         }
         if context.machine.is_accepting(here) {
-            self.ahead.insert(here.number(), None);
+            self.ahead.entry(here.number()).or_insert(None);
+        }
+        // A state that is met twice goes on as it did the last time, so that no way is a circle.
+        for (here, hop) in way.into_iter().rev() {
+            self.ahead.entry(here.number()).or_insert(Some(hop));
         }
         Ok(self.ahead.get(&state.number()).copied().flatten())
     }
