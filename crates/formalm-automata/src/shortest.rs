@@ -178,9 +178,12 @@ mod tests {
         Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
     }
 
+    /// States, each with its smallest shortest completion if it has one.
+    type Completed = Vec<(StateId, Option<Vec<u8>>)>;
+
     /// Every state that a text of the machine leads to, up to some, and what completes it by trying
     /// all bytes, the smallest first.
-    fn completed(automaton: &Automaton) -> Result<Vec<(StateId, Option<Vec<u8>>)>, Error> {
+    fn completed(automaton: &Automaton) -> Result<Completed, Error> {
         let mut states = vec![automaton.start()];
         for at in 0..60 {
             let Some(&state) = states.get(at) else { break };
