@@ -20,10 +20,10 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import thread_time_ns
-from typing import Any
+from time import perf_counter_ns, thread_time_ns
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -33,6 +33,17 @@ from benches.machine import ROOT, describe
 from benches.maskbench_page import markdown, summary
 from benches.schema_engines import Idle, Ours, Theirs, Xgr
 from benches.writing import write
+
+#: Clocks, in nanoseconds.
+CLOCKS = {"wall": perf_counter_ns, "cpu": thread_time_ns}
+
+
+class Watch(NamedTuple):
+    """What times are taken with, and the seconds that an instance may take."""
+
+    clock: Callable[[], int]
+    limit: float
+
 
 #: Whether an instance is valid, and its tokens.
 Test = tuple[bool, list[int]]
@@ -54,7 +65,7 @@ def main() -> None:
     if arguments.xgrammar_every:
         engines["xgrammar"] = Xgr(vocabulary, arguments.blanks)
     tokenizer = Tokenizer.from_str(vocabulary.json)
-    named = ("vocabulary", "every", "order", "blanks", "turns")
+    named = ("vocabulary", "every", "order", "blanks", "turns", "clock")
     asked = {name: getattr(arguments, name) for name in named}
     about = {**describe(), **asked}
     todo = list(cases(tokenizer, arguments))
@@ -63,12 +74,13 @@ def main() -> None:
     runs += [run(engines, todo, arguments) for _ in range(arguments.runs - 1)]
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     idle: list[int] = []
-    walk(Idle(), None, [0] * 10_000, idle, arguments.limit)
+    walk(Idle(), None, [0] * 10_000, idle, watch_of(arguments))
     record = {"about": about, "runs": runs, "idle": summary(idle)}
     page = markdown(record)
     way = [] if arguments.order == "any" else [f"order-{arguments.order}"]
     way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []
     way += [] if arguments.turns == "runs" else [f"turns-{arguments.turns}"]
+    way += [] if arguments.clock == "wall" else [f"clock-{arguments.clock}"]
     write(arguments.output, "-".join(["maskbench", *way]), record, page)
     sys.stdout.write(page)
 
@@ -89,6 +101,7 @@ def parse() -> argparse.Namespace:
         default="runs",
         help="whether an engine reads all schemas, or one, before the next has its turn",
     )
+    parser.add_argument("--clock", choices=tuple(CLOCKS), default="wall")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for an instance")
     parser.add_argument(
         "--xgrammar-every",
@@ -98,6 +111,11 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     return parser.parse_args()
+
+
+def watch_of(arguments: argparse.Namespace) -> Watch:
+    """Return what is asked for."""
+    return Watch(CLOCKS[arguments.clock], arguments.limit)
 
 
 def cases(tokenizer: Tokenizer, arguments: argparse.Namespace) -> Iterator[Case]:
@@ -137,7 +155,7 @@ def run(
     results: list[dict[str, Result]] = [{} for _ in cases]
     for who, at in turns(list(engines), len(cases), arguments.turns):
         _, schema, tests = cases[at]
-        asked = (engines[who], schema, tests, arguments.limit)
+        asked = (engines[who], schema, tests, watch_of(arguments))
         if who != "xgrammar":
             with solver:
                 results[at][who] = judged(*asked, memory if who == "formalm" else [])
@@ -194,7 +212,7 @@ class Solver:
             self.seconds += (self._read() - self._before) / 1e9
 
 
-def apart(asked: tuple[Any, str, list[Test], float], seconds: float) -> Result:
+def apart(asked: tuple[Any, str, list[Test], Watch], seconds: float) -> Result:
     """Return what a process of its own finds; one that dies or takes too long is told so."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -221,26 +239,26 @@ def judged(
     engine: Any,
     schema: str,
     tests: list[Test],
-    limit: float,
+    watch: Watch,
     memory: list[float],
 ) -> Result:
     """Return the verdict on a schema, and the times taken; note its memory where it is told."""
     times: dict[str, list[int]] = {"first": [], "between": []}
-    start = thread_time_ns()
+    start = watch.clock()
     try:
         constraint = engine.compile(schema)
         engine.fill(engine.start(constraint))()
     except Exception as error:
         reason = "; ".join(line.strip() for line in str(error).splitlines())
         return "compile error", times, reason
-    times["first"].append(thread_time_ns() - start)
+    times["first"].append(watch.clock() - start)
     for valid, tokens in tests:
         before = len(times["between"])
         try:
-            accepted = walk(engine, constraint, tokens, times["between"], limit)
+            accepted = walk(engine, constraint, tokens, times["between"], watch)
         except Exception:
             return "error", times, ""
-        if accepted is None or sum(times["between"][before:]) > limit * 1e9:
+        if accepted is None or sum(times["between"][before:]) > watch.limit * 1e9:
             return "timeout", times, ""
         if accepted != valid:
             return "validation error" if valid else "invalidation error", times, ""
@@ -250,18 +268,18 @@ def judged(
 
 
 def walk(
-    engine: Any, constraint: Any, tokens: list[int], times: list[int], limit: float
+    engine: Any, constraint: Any, tokens: list[int], times: list[int], watch: Watch
 ) -> bool | None:
     """Whether an instance is accepted, token by token; None if it takes too long."""
     cursor = engine.start(constraint)
-    fill, bits, left = engine.fill(cursor), engine.bits(), limit * 1e9
+    fill, bits, clock, left = engine.fill(cursor), engine.bits(), watch.clock, watch.limit * 1e9
     for token_id in tokens:
-        start = thread_time_ns()
+        start = clock()
         fill()
         allowed = int(bits[token_id >> 5]) >> (token_id & 31) & 1
         if allowed:
             engine.advance(cursor, token_id)
-        times.append(thread_time_ns() - start)
+        times.append(clock() - start)
         if not allowed:
             return False
         left -= times[-1]
