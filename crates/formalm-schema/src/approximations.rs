@@ -11,7 +11,6 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::together::Together;
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
@@ -26,13 +25,12 @@ const MAX_HOLDERS: usize = 64;
 /// How nodes speak of the arrays that other ones speak of.
 #[derive(Default)]
 struct Relations {
-    /// Other nodes decide whether they hold.
-    mixed: FxHashSet<NodeId>,
-    /// By the node those that hold it in place, together with others or as an alternative.
+    /// By the node those that ask in place whether it holds.
     holders: FxHashMap<NodeId, Vec<NodeId>>,
     /// By the node those that hold it in place, or ask for it there.
     parents: FxHashMap<NodeId, Vec<NodeId>>,
-    together: Together,
+    /// By the node those that may speak of the same value, though nothing holds both in place.
+    others: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Core {
@@ -67,30 +65,24 @@ impl Core {
     fn is_shown_everywhere(
         &mut self,
         id: NodeId,
-        Relations { mixed, holders, parents, together }: &Relations,
+        Relations { holders, parents, others: elsewhere }: &Relations,
     ) -> Result<bool, Error> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         while let Some(id) = open.pop() {
             if !seen.insert(id) {
                 continue;
             }
-            if seen.len() > MAX_HOLDERS
-                || mixed.contains(&id)
-                || !self.soon_shown(|core| core.always_distinct(id))?
-            {
+            if seen.len() > MAX_HOLDERS || !self.soon_shown(|core| core.always_distinct(id))? {
                 return Ok(false);
             }
             open.extend(holders.get(&id).into_iter().flatten());
-        }
-        if upwards(&[id], &together.around).iter().any(|one| together.told_apart.contains(one)) {
-            return Ok(false);
         }
         // Values that other nodes speak of too, where these say something of arrays.
         let mut others: Vec<NodeId> = Vec::new();
         let mut in_place: Vec<NodeId> = upwards(&[id], parents).into_iter().collect();
         in_place.sort_unstable();
         for one in in_place {
-            for &other in together.others.get(&one).into_iter().flatten() {
+            for &other in elsewhere.get(&one).into_iter().flatten() {
                 let says = self.expand(other, Type::Array)?;
                 if says != TRUE && says != FALSE && !seen.contains(&other) {
                     others.push(other);
@@ -126,14 +118,12 @@ impl Core {
         let mut found = Relations::default();
         for at in 0..self.schema.nodes.len() {
             let rules = Arc::clone(&self.schema.nodes[at].rules);
-            let alone = rules.iter().filter(|rule| speaks_of_arrays(rule)).count() == 1;
             for rule in rules.iter() {
-                let (inside, plain): (Vec<NodeId>, bool) = match rule {
-                    Rule::All(list) => (list.clone(), false),
-                    Rule::Any(list) | Rule::One(list) => (list.clone(), alone),
-                    Rule::Not(one) => (vec![*one], false),
+                let inside: Vec<NodeId> = match rule {
+                    Rule::All(list) | Rule::Any(list) | Rule::One(list) => list.clone(),
+                    Rule::Not(one) => vec![*one],
                     Rule::If { condition, then, other } => {
-                        ([Some(*condition), *then, *other].into_iter().flatten().collect(), false)
+                        [Some(*condition), *then, *other].into_iter().flatten().collect()
                     }
                     // It speaks of objects only.
                     Rule::SchemaWith(_, one) => {
@@ -142,45 +132,17 @@ impl Core {
                     }
                     _ => continue,
                 };
-                let mut of_arrays = Vec::with_capacity(inside.len());
                 for &one in &inside {
                     found.parents.entry(one).or_default().push(NodeId(at as u32));
                 }
-                for one in inside {
-                    if self.expand(one, Type::Array)? != FALSE {
-                        of_arrays.push(one);
-                    }
-                }
-                if plain && of_arrays.len() <= 1 {
-                    continue;
-                }
-                match rule {
-                    Rule::All(_) | Rule::Any(_) => {
-                        for one in of_arrays {
-                            found.holders.entry(one).or_default().push(NodeId(at as u32));
-                        }
-                    }
-                    _ => found.mixed.extend(of_arrays),
+                for one in self.of_arrays(&inside)? {
+                    found.holders.entry(one).or_default().push(NodeId(at as u32));
                 }
             }
         }
-        found.mixed = self.spread(found.mixed);
         let nodes = upwards(unique, &found.parents);
-        found.together = self.together(&nodes, &found.parents);
+        found.others = self.together(&nodes);
         Ok(found)
-    }
-
-    /// What nodes in place hold is mixed where they are.
-    fn spread(&self, mut mixed: FxHashSet<NodeId>) -> FxHashSet<NodeId> {
-        let mut open: Vec<NodeId> = mixed.iter().copied().collect();
-        while let Some(id) = open.pop() {
-            for rule in self.schema.node(id).rules.iter() {
-                if let Rule::All(list) | Rule::Any(list) | Rule::One(list) = rule {
-                    open.extend(list.iter().filter(|&&one| mixed.insert(one)));
-                }
-            }
-        }
-        mixed
     }
 
     /// Whether listing values is enough for the distinct items of a node.
@@ -311,23 +273,4 @@ fn upwards(nodes: &[NodeId], parents: &FxHashMap<NodeId, Vec<NodeId>>) -> FxHash
         open.extend(parents.get(&id).into_iter().flatten().filter(|&&one| all.insert(one)));
     }
     all
-}
-
-/// Whether a rule beside another one says more of an array, its type aside.
-fn speaks_of_arrays(rule: &Rule) -> bool {
-    matches!(
-        rule,
-        Rule::Values(_)
-            | Rule::Items(_)
-            | Rule::Contains { .. }
-            | Rule::MinItems(_)
-            | Rule::MaxItems(_)
-            | Rule::Unique
-            | Rule::All(_)
-            | Rule::Any(_)
-            | Rule::One(_)
-            | Rule::Not(_)
-            | Rule::If { .. }
-            | Rule::RestOfItems(_)
-    )
 }

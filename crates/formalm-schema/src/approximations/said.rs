@@ -35,6 +35,15 @@ pub(super) struct Said {
 }
 
 impl Said {
+    fn new() -> Said {
+        Said { least: 1, sum: 0, items: vec![], contained: vec![], alternatives: false }
+    }
+
+    fn asks_for(&mut self, items: u64) {
+        self.least = self.least.max(items);
+        self.sum = self.sum.saturating_add(items);
+    }
+
     /// Whether it matters of which kinds items are. One item that must be of a kind, and that there
     /// is not yet, takes nothing from the others.
     pub(super) fn has_kinds(&self) -> bool {
@@ -61,66 +70,99 @@ impl Said {
 impl Core {
     /// What is said of arrays; none if there is more to it.
     pub(super) fn said_of_arrays(&mut self, id: NodeId) -> Result<Option<Said>, Error> {
-        let mut said =
-            Said { least: 1, sum: 0, items: vec![], contained: vec![], alternatives: false };
-        Ok(self.gather(id, &mut said, MAX_LEVELS)?.then_some(said))
+        let mut said = Said::new();
+        Ok(self.gather(id, false, &mut said, MAX_LEVELS)?.then_some(said))
     }
 
     /// Whether arrays are exact of which all these nodes may hold, or not.
     pub(super) fn are_together_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
-        let mut said =
-            Said { least: 1, sum: 0, items: vec![], contained: vec![], alternatives: true };
+        let mut said = Said::new();
         for &one in nodes {
-            if !self.gather(one, &mut said, MAX_LEVELS)? {
+            if !self.gather(one, true, &mut said, MAX_LEVELS)? {
                 return Ok(false);
             }
         }
         self.are_kinds_counted(&said)
     }
 
-    fn gather(&mut self, id: NodeId, said: &mut Said, levels: u32) -> Result<bool, Error> {
+    /// Adds what a node says, of which `either` may be asked, that it holds or that it does not.
+    fn gather(
+        &mut self,
+        id: NodeId,
+        either: bool,
+        said: &mut Said,
+        levels: u32,
+    ) -> Result<bool, Error> {
         let Some(levels) = levels.checked_sub(1) else { return Ok(false) };
+        said.alternatives |= either;
         let rules = Arc::clone(&self.schema.node(id).rules);
         for rule in rules.iter() {
-            match rule {
-                Rule::Items(ranges) => said.items.push(Arc::clone(ranges)),
+            let (inside, negates): (Vec<NodeId>, bool) = match rule {
+                Rule::Items(ranges) => {
+                    said.items.push(Arc::clone(ranges));
+                    continue;
+                }
                 Rule::MinItems(min) => {
-                    said.least = said.least.max(*min);
-                    said.sum = said.sum.saturating_add(*min);
+                    said.asks_for(*min);
+                    continue;
+                }
+                Rule::MaxItems(max) => {
+                    if either {
+                        said.asks_for(max.saturating_add(1));
+                    }
+                    continue;
                 }
                 Rule::Contains { node, min, max, .. } => {
                     said.contained.push((*node, *min, *max));
-                    said.sum = said.sum.saturating_add(*min);
+                    let most = max.filter(|_| either).map_or(0, |max| max.saturating_add(1));
+                    said.sum = said.sum.saturating_add((*min).max(most));
+                    continue;
                 }
-                Rule::All(list) => {
-                    for &one in list {
-                        if !self.gather(one, said, levels)? {
-                            return Ok(false);
-                        }
-                    }
-                }
-                Rule::Any(list) => {
-                    said.alternatives = true;
-                    for &one in list {
-                        let of_arrays = self.expand(one, Type::Array)?;
-                        if of_arrays != FALSE && !self.gather(one, said, levels)? {
-                            return Ok(false);
-                        }
-                    }
+                Rule::All(list) | Rule::Any(list) => (list.clone(), false),
+                Rule::One(list) => (list.clone(), true),
+                Rule::Not(one) => (vec![*one], true),
+                Rule::If { condition, then, other } => {
+                    ([Some(*condition), *then, *other].into_iter().flatten().collect(), true)
                 }
                 Rule::Unique
                 | Rule::Types { .. }
-                | Rule::MaxItems(_)
                 | Rule::MinMembers(_)
                 | Rule::MaxMembers(_)
                 | Rule::Members(_)
                 | Rule::Required(_)
                 | Rule::Names(_)
-                | Rule::Text(_) => {}
+                | Rule::NamesWith(..)
+                | Rule::SchemaWith(..)
+                | Rule::Text(_) => continue,
                 _ => return Ok(false),
+            };
+            let inside = self.of_arrays(&inside)?;
+            // Where all but one are out of the question, that one has to hold.
+            let is_forced = match rule {
+                Rule::All(_) => true,
+                Rule::Any(_) | Rule::One(_) => inside.len() == 1,
+                _ => false,
+            };
+            said.alternatives |= !is_forced;
+            let either = either || negates && !is_forced;
+            for one in inside {
+                if !self.gather(one, either, said, levels)? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
+    }
+
+    /// The nodes among some that some array satisfies, as far as one sees.
+    pub(super) fn of_arrays(&mut self, nodes: &[NodeId]) -> Result<Vec<NodeId>, Error> {
+        let mut found = Vec::with_capacity(nodes.len());
+        for &one in nodes {
+            if self.expand(one, Type::Array)? != FALSE {
+                found.push(one);
+            }
+        }
+        Ok(found)
     }
 
     /// Whether items are alike wherever they stand, and it is known of each kind how many values it
@@ -131,9 +173,10 @@ impl Core {
             return Ok(false);
         }
         let items = said.items.iter().flat_map(|ranges| ranges.iter());
-        parts.extend(items.map(|&(_, _, node)| (node, said.alternatives)));
+        let same = |node| self.schema.same(node);
+        parts.extend(items.map(|&(_, _, node)| (same(node), said.alternatives)));
         let bounded = |&(node, _, max): &(NodeId, u64, Option<u64>)| {
-            (node, said.alternatives || max.is_some())
+            (same(node), said.alternatives || max.is_some())
         };
         parts.extend(said.contained.iter().map(bounded));
         parts.sort_unstable();

@@ -6,7 +6,7 @@ use super::frame::Owes;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
-use crate::node::{NodeId, Rule};
+use crate::node::{NodeId, Rule, Type};
 use crate::solve::Rest;
 use crate::table::Map;
 use crate::value::ValueId;
@@ -231,13 +231,39 @@ impl Core {
     pub(super) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
         let (container, must, total) = self.part(owes);
         let asked = self.formulas.asked(&container.formulas);
-        let goal = if asked.is_empty() { TRUE } else { self.project(total, must, rest)? };
+        let is_repeated = rest.of == Type::Array && self.may_be_repeated(total);
+        let mut goal = match asked.is_empty() && !is_repeated {
+            true => TRUE,
+            false => self.project(total, must, rest)?,
+        };
+        let mut must = must;
+        if is_repeated {
+            // It may speak of nodes that the container does not ask about.
+            (must, goal) = (self.formulas.both(must, goal), TRUE);
+        }
         let mut formulas = vec![must];
         for &node in &asked {
             formulas.push(self.formulas.child(node));
         }
         let child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
         Ok(Begun { container, child })
+    }
+
+    /// Whether an item that comes may have to be equal to the one being read.
+    fn may_be_repeated(&self, id: F) -> bool {
+        match self.formulas.get(id) {
+            Form::Not(inner) => {
+                matches!(self.formulas.get(*inner), Form::Atom(Atom::UniqueWith(_)))
+                    || matches!(self.formulas.get(*inner), Form::One(_))
+                        && self.may_be_repeated(*inner)
+            }
+            Form::And(list) | Form::Or(list) => list.iter().any(|&one| self.may_be_repeated(one)),
+            Form::One(list) => {
+                let is_one = |atom: &Atom| matches!(atom, Atom::UniqueWith(_));
+                list.iter().any(|&one| self.atoms(one).iter().any(is_one))
+            }
+            _ => false,
+        }
     }
 
     /// What a container owes once its child is known.

@@ -76,28 +76,30 @@ impl Grown {
         search: &mut Search,
     ) -> Result<Option<Jump>, Error> {
         let (mut frame, mut array) = (place.frame, None);
-        loop {
-            let below = match frame {
-                Frame::Done => break,
-                Frame::Array { owes, mode: Mode::Inside, from: 0, below, .. } => {
-                    let owed = self.owed_distinct(owes).filter(|owed| owed.contained.is_none());
-                    array = owed.map(|_| below).or(array);
-                    below
-                }
-                Frame::Name { object, .. } => object,
-                Frame::Value { below, .. }
-                | Frame::Object { below, .. }
-                | Frame::Array { below, .. }
-                | Frame::Text { below, .. }
-                | Frame::Number { below, .. }
-                | Frame::Word { below, .. } => below,
-            };
+        while let Some(below) = frame.below() {
+            if let Frame::Array { owes, mode: Mode::Inside, from: 0, below, .. } = frame {
+                let owed = self.owed_distinct(owes).filter(|owed| owed.contained.is_none());
+                array = owed.map(|_| below).or(array);
+            }
             frame = *self.frames.get(below.0);
         }
         match array {
             Some(array) => self.item_by_item(place, array, search),
             None => Ok(None),
         }
+    }
+
+    /// Whether only so many items may be of a kind, of an array the frame below which is given.
+    pub(super) fn has_budget(&self, mut frame: Frame, array: FrameId) -> bool {
+        while let Some(next) = frame.below() {
+            if let Frame::Array { owes, below, .. } = frame
+                && below == array
+            {
+                return self.owed_distinct(owes).is_some_and(|owed| owed.fewer.is_some());
+            }
+            frame = *self.frames.get(next.0);
+        }
+        false
     }
 
     /// How many more items an array owes that are only to be distinct, and of what some of them must

@@ -33,7 +33,7 @@ impl Grown {
     /// Whether all that is recorded is recorded for items that must be distinct, and for nothing
     /// that holds if they are not.
     fn only_forbids(&mut self, frame: Frame) -> bool {
-        let mut below = self.around_of(frame);
+        let mut below = frame.below().unwrap_or(DONE);
         loop {
             match *self.frames.get(below.0) {
                 Frame::Array { owes, below: next, .. } => {
@@ -58,20 +58,6 @@ impl Grown {
                     _ => !self.core.atoms(part).iter().any(is_one),
                 }
             })
-    }
-
-    /// The frame that a frame stands on, its own object aside.
-    fn around_of(&self, frame: Frame) -> FrameId {
-        match frame {
-            Frame::Name { object, .. } => object,
-            Frame::Text { below, .. }
-            | Frame::Object { below, .. }
-            | Frame::Array { below, .. }
-            | Frame::Value { below, .. }
-            | Frame::Number { below, .. }
-            | Frame::Word { below, .. } => below,
-            Frame::Done => DONE,
-        }
     }
 
     /// Forgets where items begin in the text that is not recorded any more.
@@ -152,7 +138,7 @@ impl Grown {
             Frame::Object { .. } | Frame::Array { .. } => vec![frame],
             _ => Vec::new(),
         };
-        let mut below = self.around_of(frame);
+        let mut below = frame.below().unwrap_or(DONE);
         while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
             let around = *self.frames.get(below.0);
             all.push(around);
@@ -228,7 +214,7 @@ impl Grown {
         if let Frame::Array { owes, .. } = frame {
             add(owes);
         }
-        let mut below = self.around_of(frame);
+        let mut below = frame.below().unwrap_or(DONE);
         loop {
             below = match *self.frames.get(below.0) {
                 Frame::Array { owes, below, .. } => {

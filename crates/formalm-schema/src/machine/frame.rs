@@ -164,6 +164,22 @@ pub(crate) enum Frame {
     },
 }
 
+impl Frame {
+    /// The frame that a frame stands on.
+    pub(crate) fn below(&self) -> Option<FrameId> {
+        match *self {
+            Frame::Done => None,
+            Frame::Name { object, .. } => Some(object),
+            Frame::Value { below, .. }
+            | Frame::Object { below, .. }
+            | Frame::Array { below, .. }
+            | Frame::Text { below, .. }
+            | Frame::Number { below, .. }
+            | Frame::Word { below, .. } => Some(below),
+        }
+    }
+}
+
 /// Where a text is: the frames that are open, and what was recorded of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {

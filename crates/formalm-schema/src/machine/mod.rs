@@ -122,22 +122,12 @@ impl Grown {
     /// Objects, arrays and texts that are not closed yet.
     fn open_frames(&self, state: u32) -> usize {
         let (mut frame, mut open) = (self.states.get(state).frame, 0);
-        loop {
-            let below = match frame {
-                Frame::Done => return open,
-                Frame::Name { object, .. } => object,
-                Frame::Object { below, .. }
-                | Frame::Array { below, .. }
-                | Frame::Text { below, .. } => below,
-                Frame::Value { below, .. }
-                | Frame::Number { below, .. }
-                | Frame::Word { below, .. } => {
-                    frame = *self.frames.get(below.0);
-                    continue;
-                }
-            };
-            (frame, open) = (*self.frames.get(below.0), open + 1);
+        while let Some(below) = frame.below() {
+            let is_open =
+                !matches!(frame, Frame::Value { .. } | Frame::Number { .. } | Frame::Word { .. });
+            (frame, open) = (*self.frames.get(below.0), open + usize::from(is_open));
         }
+        open
     }
 
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {

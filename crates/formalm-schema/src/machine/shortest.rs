@@ -161,19 +161,34 @@ impl Grown {
         // opened is found out last: that can be much, and an end may be found before. With whether it
         // is an end, which may be further away than the place itself seems to be.
         let mut open = BTreeMap::from([((0, true), vec![(start, 0, false)])]);
+        // Of items of a budget whose bytes those behind make up for, the shortest is the best: what
+        // is behind is only known at the least, as if there were no budget.
+        let has_budget = array.is_some_and(|array| self.has_budget(start.frame, array));
+        let mut best: Option<(usize, Place)> = None;
         while let Some(mut least) = open.first_entry() {
             let (all, _) = *least.key();
+            if best.is_some() && all > *bound {
+                break;
+            }
             let Some((here, length, is_end)) = least.get_mut().pop() else {
                 least.remove();
                 continue;
             };
             *bound = all;
+            if best.is_some_and(|(shortest, _)| shortest <= length) {
+                continue;
+            }
             if is_end {
-                return Ok(Some((length, here)));
+                best = Some((length, here));
+                continue;
             }
             if let Some((end, behind)) = self.ended_at(here, array, search)? {
                 if length + behind <= all {
-                    return Ok(Some((length, end)));
+                    best = Some((length, end));
+                    if !has_budget {
+                        break;
+                    }
+                    continue;
                 }
                 open.entry((length + behind, false)).or_default().push((end, length, true));
             }
@@ -211,7 +226,7 @@ impl Grown {
                 }
             }
         }
-        Ok(None)
+        Ok(best)
     }
 
     /// The smallest continuation of so many bytes, which is the least number, and where it leads to.

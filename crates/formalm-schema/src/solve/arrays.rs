@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) distinct: Option<Vec<ValueId>>,
     /// Some item is one of these, or two are equal.
     repeats: Option<Vec<ValueId>>,
+    /// The item being read is among those that are distinct, or that some item repeats.
+    has_current: bool,
     /// Items from here on are all alike.
     alike: u64,
 }
@@ -50,20 +52,38 @@ struct Way {
     twin: Twin,
     /// What each item satisfies, sorted; kept only where items have to be distinct.
     items: Vec<F>,
+    /// What the item being read has to satisfy too, since one of these is equal to it.
+    current: F,
 }
 
 impl Core {
     /// Whether items that can still come satisfy a formula over atoms of arrays.
     pub(crate) fn some_array(&mut self, id: F) -> Result<bool, Error> {
-        let _solving = Solving::begin();
-        if id == FALSE || self.holds_at_end(id) {
-            return Ok(id != FALSE);
-        }
-        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| core.array_fits(literals))
+        Ok(self.some_items(id, TRUE)? != FALSE)
     }
 
-    /// The same for a conjunction of atoms and negated atoms.
+    /// What the item being read, which satisfies `known`, has to satisfy so that items that can
+    /// still come satisfy a formula.
+    pub(super) fn some_items(&mut self, id: F, known: F) -> Result<F, Error> {
+        let _solving = Solving::begin();
+        if id == FALSE || self.holds_at_end(id) {
+            return Ok(if id == FALSE { FALSE } else { TRUE });
+        }
+        let mut goals = Vec::new();
+        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
+            goals.push(core.items_fit(literals, known)?);
+            Ok(goals.last() == Some(&TRUE))
+        })?;
+        Ok(self.formulas.or(goals))
+    }
+
+    /// Whether items satisfy a conjunction of atoms and negated atoms.
     pub(crate) fn array_fits(&mut self, literals: &[F]) -> Result<bool, Error> {
+        Ok(self.items_fit(literals, TRUE)? != FALSE)
+    }
+
+    /// What [`Core::some_items`] finds, for a conjunction of atoms and negated atoms.
+    pub(super) fn items_fit(&mut self, literals: &[F], known: F) -> Result<F, Error> {
         let mut plan = Plan::default();
         for &literal in literals {
             match self.formulas.get(literal) {
@@ -77,12 +97,13 @@ impl Core {
             }
         }
         if plan.most.is_some_and(|most| plan.least > most) {
-            return Ok(false);
+            return Ok(FALSE);
         }
-        self.search_ways(&plan)
+        self.search_ways(&plan, known)
     }
 
-    fn search_ways(&mut self, plan: &Plan) -> Result<bool, Error> {
+    fn search_ways(&mut self, plan: &Plan, known: F) -> Result<F, Error> {
+        let mut goals = Vec::new();
         let mut open = vec![Way {
             at: 0,
             needs: plan.needs.iter().map(|need| need.0).collect(),
@@ -90,6 +111,7 @@ impl Core {
             duties: vec![false; plan.duties.len()],
             twin: if plan.repeats.is_some() { Twin::Missing } else { Twin::Done },
             items: Vec::new(),
+            current: TRUE,
         }];
         let mut seen: FxHashSet<Way> = FxHashSet::default();
         while let Some(way) = open.pop() {
@@ -101,9 +123,11 @@ impl Core {
                 && way.duties.iter().all(|&done| done)
                 && way.twin == Twin::Done;
             if done && way.at >= plan.least {
+                let current = plan.has_current.then_some(known);
                 match &plan.distinct {
-                    Some(taken) if !self.can_be_distinct(&way.items, taken)? => {}
-                    _ => return Ok(true),
+                    Some(taken) if !self.can_be_distinct(&way.items, current, taken)? => {}
+                    _ if way.current == TRUE => return Ok(TRUE),
+                    _ => goals.push(way.current),
                 }
                 continue;
             }
@@ -119,12 +143,16 @@ impl Core {
                 }
                 let item = self.formulas.and(item);
                 if self.some_value(item)? {
-                    return Ok(true);
+                    if way.current == TRUE {
+                        return Ok(TRUE);
+                    }
+                    goals.push(way.current);
+                    continue;
                 }
             }
-            open.extend(self.next_ways(plan, &way)?);
+            open.extend(self.next_ways(plan, &way, known)?);
         }
-        Ok(false)
+        Ok(self.formulas.or(goals))
     }
 
     fn item_at(&mut self, items: &[(Ranges, u32)], at: u64) -> F {
@@ -147,7 +175,7 @@ impl Core {
     }
 
     /// Everything that the next item may do for the needs; what does most comes last.
-    fn next_ways(&mut self, plan: &Plan, way: &Way) -> Result<Vec<Way>, Error> {
+    fn next_ways(&mut self, plan: &Plan, way: &Way, known: F) -> Result<Vec<Way>, Error> {
         let start = Way { at: way.at + 1, ..way.clone() };
         let mut ways = vec![(self.item_at(&plan.items, way.at), start)];
         for (at, (_, node)) in plan.needs.iter().enumerate() {
@@ -196,6 +224,12 @@ impl Core {
         for (item, next) in ways {
             if item == FALSE || !self.some_value(item)? {
                 continue;
+            }
+            if plan.has_current && way.twin == Twin::Missing {
+                let both = self.formulas.both(item, known);
+                if self.some_value(both)? {
+                    list.push(Way { twin: Twin::Done, current: item, ..next.clone() });
+                }
             }
             self.with_twins(plan, way, item, next, &mut list)?;
         }
@@ -278,13 +312,21 @@ impl Plan {
             (Atom::Contains(count, node), false) => {
                 self.budgets.push((count.saturating_sub(1), node));
             }
-            (Atom::Unique(taken) | Atom::UniqueWith(taken), true) => {
-                self.distinct.get_or_insert_default().extend(taken.iter());
-            }
-            (Atom::Unique(taken) | Atom::UniqueWith(taken), false) => {
-                self.repeats.get_or_insert_default().extend(taken.iter());
+            (Atom::Unique(taken), true) => self.differ_from(&taken),
+            (Atom::Unique(taken), false) => self.repeat(&taken),
+            (Atom::UniqueWith(taken), positive) => {
+                self.has_current = true;
+                if positive { self.differ_from(&taken) } else { self.repeat(&taken) }
             }
             _ => {}
         }
+    }
+
+    fn differ_from(&mut self, taken: &[ValueId]) {
+        self.distinct.get_or_insert_default().extend(taken);
+    }
+
+    fn repeat(&mut self, taken: &[ValueId]) {
+        self.repeats.get_or_insert_default().extend(taken);
     }
 }

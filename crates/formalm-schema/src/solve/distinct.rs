@@ -17,16 +17,22 @@ pub(crate) const MAX_LISTED: usize = 256;
 pub(crate) const FEW_VALUES: usize = 64;
 
 impl Core {
-    /// Whether values of their own can be found for all items, none of them taken.
+    /// Whether values of their own can be found for all items, none of them taken. `current` is what
+    /// the item being read satisfies.
     pub(super) fn can_be_distinct(
         &mut self,
         items: &[F],
+        current: Option<F>,
         taken: &[ValueId],
     ) -> Result<bool, Error> {
         let mut scarce: Vec<Vec<ValueId>> = Vec::new();
-        let enough = items.len().min(MAX_LISTED);
+        let enough = (items.len() + usize::from(current.is_some())).min(MAX_LISTED);
         let mut known: FxHashMap<F, Listed> = FxHashMap::default();
-        for &item in items {
+        for (at, &item) in items.iter().chain(&current).enumerate() {
+            // Whichever value the current one has, plenty are left for the others.
+            if at == items.len() && scarce.is_empty() {
+                break;
+            }
             let listed = match known.get(&item) {
                 Some(listed) => listed.clone(),
                 None => self.list_values(item, enough, taken)?,

@@ -6,7 +6,7 @@ use formalm_automata::Error;
 
 use super::Solving;
 use crate::core::Core;
-use crate::formula::{F, FALSE, Form, TRUE};
+use crate::formula::{F, FALSE, Form, Formulas, TRUE};
 use crate::names::NameId;
 use crate::node::Type;
 
@@ -22,18 +22,23 @@ pub(crate) struct Rest<'a> {
 }
 
 impl Core {
-    /// Whether a value of the rest satisfies a formula without children.
-    pub(crate) fn some_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
+    /// What a child that satisfies `known` has to satisfy too so that a value of the rest satisfies
+    /// a formula without children: false if there is none, and true unless items repeat the child.
+    pub(super) fn some_rest(&mut self, id: F, known: F, rest: Rest<'_>) -> Result<F, Error> {
         match rest.of {
-            Type::Object => self.some_object(id, rest.gone),
-            _ => self.some_array(id),
+            Type::Object => Ok(Formulas::constant(self.some_object(id, rest.gone)?)),
+            _ => self.some_items(id, known),
         }
     }
 
-    fn literals_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
+    fn literals_fit(&mut self, literals: &[F], known: F, rest: Rest<'_>) -> Result<bool, Error> {
         match rest.of {
             Type::Object => self.object_fits(literals, rest.gone),
-            _ => self.array_fits(literals),
+            _ => {
+                let goal = self.items_fit(literals, known)?;
+                let both = self.formulas.both(known, goal);
+                Ok(goal == TRUE || goal != FALSE && self.some_value(both)?)
+            }
         }
     }
 
@@ -49,7 +54,7 @@ impl Core {
     pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
         let _solving = Solving::begin();
         if !self.formulas.has_child(id) {
-            return Ok(if self.some_rest(id, rest)? { TRUE } else { FALSE });
+            return self.some_rest(id, must, rest);
         }
         if !self.formulas.has_atom(id) {
             return Ok(id);
@@ -59,24 +64,23 @@ impl Core {
             if self.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
         }
         let mixed = self.formulas.and(mixed);
+        let known = self.formulas.and([&pure[..], &[must]].concat());
         if !self.formulas.has_child(mixed) {
-            if !self.some_rest(mixed, rest)? {
-                return Ok(FALSE);
-            }
+            pure.push(self.some_rest(mixed, known, rest)?);
             return Ok(self.formulas.and(pure));
         }
         if let Some((list, beside)) = self.one_choice(mixed) {
             let mut ways = Vec::with_capacity(list.len());
             for &one in list.iter() {
                 let all = self.formulas.both(one, beside);
-                ways.push(self.project(all, must, rest)?);
+                ways.push(self.project(all, known, rest)?);
             }
             pure.push(self.formulas.or(ways));
             return Ok(self.formulas.and(pure));
         }
-        let goal = match self.split_by_truths(mixed, must, rest, false)? {
+        let goal = match self.split_by_truths(mixed, known, rest, false)? {
             Some(goal) => goal,
-            None => self.split(mixed, must, rest, false)?,
+            None => self.split(mixed, known, rest, false)?,
         };
         pure.push(goal);
         Ok(self.formulas.and(pure))
@@ -98,7 +102,9 @@ impl Core {
     fn split(&mut self, id: F, known: F, rest: Rest<'_>, any: bool) -> Result<F, Error> {
         self.step()?;
         if !self.formulas.has_child(id) {
-            return Ok(if self.some_rest(id, rest)? { TRUE } else { FALSE });
+            let goal = self.some_rest(id, known, rest)?;
+            let both = self.formulas.both(known, goal);
+            return Ok(if goal == TRUE || self.some_value(both)? { goal } else { FALSE });
         }
         let Some(&node) = self.formulas.asked(&[id]).first() else { return Ok(FALSE) };
         let child = self.formulas.child(node);
@@ -144,14 +150,19 @@ impl Core {
         let pure = self.formulas.and(pure);
         if mixed.is_empty() {
             let apart = self.formulas.and(apart);
-            return Ok(self.some_value(pure)? && self.some_rest(apart, rest)?);
+            let goal = self.some_rest(apart, pure, rest)?;
+            let child = self.formulas.both(pure, goal);
+            return self.some_value(child);
         }
-        let fits = |core: &mut Core, literals: &[F]| {
+        let child = |core: &mut Core, literals: &[F]| {
             let children = literals.iter().copied().filter(|&one| core.formulas.has_child(one));
             let mut children: Vec<F> = children.collect();
             children.push(pure);
-            let children = core.formulas.and(children);
-            Ok(core.some_value(children)? && core.literals_may_fit(literals, rest)?)
+            core.formulas.and(children)
+        };
+        let fits = |core: &mut Core, literals: &[F]| {
+            let child = child(core, literals);
+            Ok(core.some_value(child)? && core.literals_may_fit(literals, rest)?)
         };
         mixed.extend(apart);
         let mixed = self.formulas.and(mixed);
@@ -162,7 +173,8 @@ impl Core {
                 }
                 let atoms = literals.iter().copied().filter(|&one| !core.formulas.has_child(one));
                 let atoms: Vec<F> = atoms.collect();
-                core.literals_fit(&atoms, rest)
+                let child = child(core, literals);
+                core.literals_fit(&atoms, child, rest)
             })?;
         match found {
             Some(found) => Ok(found),

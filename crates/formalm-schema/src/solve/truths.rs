@@ -171,13 +171,32 @@ impl Core {
             self.step()?;
             let truths: Vec<F> = way.iter().map(|&truth| Formulas::constant(truth)).collect();
             let left = self.formulas.answer(id, &nodes, &truths);
-            let goes_on = self.some_rest(left, rest)?;
+            let known = match rest.of {
+                Type::Array => self.with_truths(known, &nodes, &way),
+                _ => known,
+            };
+            let goes_on = match self.some_rest(left, known, rest)? {
+                TRUE => true,
+                FALSE => false,
+                // Which of the children that satisfy it is not among their truths.
+                _ => return Ok(None),
+            };
             if any && goes_on {
                 return Ok(Some(TRUE));
             }
             told.push((way, goes_on));
         }
         Ok(Some(if any { FALSE } else { self.decided(&nodes, 0, &told) }))
+    }
+
+    /// What a child is known to satisfy, and these truths.
+    fn with_truths(&mut self, known: F, nodes: &[NodeId], truths: &[bool]) -> F {
+        let mut all = vec![known];
+        for (&node, &truth) in nodes.iter().zip(truths) {
+            let child = self.formulas.child(node);
+            all.push(if truth { child } else { self.formulas.not(child) });
+        }
+        self.formulas.and(all)
     }
 
     /// A formula that tells the ways that are good from the others, which are sorted and alike up
