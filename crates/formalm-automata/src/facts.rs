@@ -94,10 +94,11 @@ impl Terms {
                     ..body
                 }
             }
-            Term::Assert(_) | Term::Behind { .. } | Term::Atomic(_) => {
-                Facts { contextual: true, ..impure }
+            Term::Assert(_) | Term::Behind { .. } => Facts { contextual: true, ..impure },
+            Term::Atomic(body) => {
+                Facts { contextual: true, min_len: self.facts(body).min_len, ..impure }
             }
-            Term::Scope { .. } => impure,
+            Term::Scope { body, .. } => Facts { min_len: self.facts(body).min_len, ..impure },
             Term::Image { rest, change, nullable } => {
                 Facts { nullable, ..self.image_facts(self.facts(rest), change) }
             }

@@ -13,6 +13,9 @@ use crate::term::{Term, TermId, Terms};
 /// States that one search looks at where there is no end of them.
 const MAX_SEEN: u64 = 6_000;
 
+/// States after which a search that goes deep looks for those that miss the least.
+const DEEP: usize = 128;
+
 /// How deep a guess looks into a term.
 const DEPTH: usize = 8;
 
@@ -25,6 +28,8 @@ enum Open {
     Deep(Vec<(u32, usize)>),
     /// Those that seem to miss the least come first.
     Near(BinaryHeap<Reverse<(Rank, u32, usize)>>),
+    /// The same, but all successors of a state are looked at before others are.
+    Whole((u32, usize), BinaryHeap<Reverse<(Rank, u32, usize)>>),
 }
 
 impl Open {
@@ -42,6 +47,10 @@ impl Open {
                     *next += 1;
                     (*state, *next - 1)
                 }
+                Open::Whole((state, next), _) => {
+                    *next += 1;
+                    (*state, *next - 1)
+                }
             };
             if at < classes {
                 return Some((state, at));
@@ -49,6 +58,10 @@ impl Open {
             match self {
                 Open::Deep(list) => drop(list.pop()),
                 Open::Near(list) => drop(list.pop()),
+                Open::Whole(now, list) => {
+                    let Reverse((_, state, next)) = list.pop()?;
+                    *now = (state, next);
+                }
             }
         }
     }
@@ -58,9 +71,10 @@ impl Automaton {
     /// Looks for an accepting state from `root` and marks every state it learns about.
     ///
     /// Depth first, lowest bytes first: most states have a member ahead in plain ASCII, which is
-    /// found without looking into characters of several bytes. Where there is no end of states,
-    /// those come first that seem to miss the least, as depth alone would not end, and not more
-    /// than some are looked at.
+    /// found without looking into characters of several bytes. After some states those come first
+    /// that seem to miss the least: beside a large count, depth alone reads on until it runs out.
+    /// Where there is no end of states they come first at once, as depth alone would not end, and
+    /// not more than some are looked at.
     pub(crate) fn decide(&self, root: u32) -> Result<bool, Error> {
         let core = &mut self.lock();
         if let Some(live) = self.decided(core, root) {
@@ -87,7 +101,18 @@ impl Automaton {
                 continue;
             }
             match &mut open {
-                Open::Deep(list) => list.push((next, 0)),
+                Open::Deep(list) => {
+                    list.push((next, 0));
+                    if seen.len() > DEEP {
+                        let list = std::mem::take(list).into_iter();
+                        let list =
+                            list.map(|(one, at)| Reverse((self.rank(core, one, 0), one, at)));
+                        open = Open::Whole((next, self.classes.len()), list.collect());
+                    }
+                }
+                Open::Whole(_, list) => {
+                    list.push(Reverse((self.rank(core, next, seen.len()), next, 0)));
+                }
                 Open::Near(list) => {
                     check(Resource::States, seen.len() as u64, MAX_SEEN)?;
                     match self.decided(core, next) {
@@ -98,9 +123,8 @@ impl Automaton {
                         Some(false) => continue,
                         None => {}
                     }
-                    let misses = core.terms.missing(self.term(core, StateId(next)), DEPTH);
-                    let count = seen.len() as i64;
-                    let rank = (misses, if misses > 0 { count } else { -count });
+                    let (misses, count) = self.rank(core, next, seen.len());
+                    let rank = (misses, if misses > 0 { -count } else { count });
                     list.push(Reverse((rank, next, 0)));
                 }
             }
@@ -112,6 +136,11 @@ impl Automaton {
             self.flags.set(state as usize, flags | BARREN);
         }
         Ok(false)
+    }
+
+    /// What a state misses; of those that miss as much, the latest come first.
+    fn rank(&self, core: &Core, state: u32, count: usize) -> Rank {
+        (core.terms.missing(self.term(core, StateId(state)), DEPTH), -(count as i64))
     }
 
     /// Whether a state is live where its term tells; it is marked then.
@@ -142,16 +171,17 @@ impl Automaton {
 impl Terms {
     /// About how many bytes the texts of a term miss at least: a guess that guides a search.
     fn missing(&self, id: TermId, depth: usize) -> u32 {
-        let Some(depth) = depth.checked_sub(1) else { return 0 };
-        match self.get(id) {
+        let least = self.facts(id).min_len;
+        let Some(depth) = depth.checked_sub(1) else { return least };
+        let guess = match self.get(id) {
             Term::Recognized(at) => self.recognizers.missing(*at),
             Term::Cat(first, rest) => {
                 self.missing(*first, depth).saturating_add(self.missing(*rest, depth))
             }
             Term::Alt(list) => list.iter().map(|&one| self.missing(one, depth)).min().unwrap_or(0),
             Term::And(list) => list.iter().map(|&one| self.missing(one, depth)).max().unwrap_or(0),
-            Term::Not(_) => 0,
-            _ => self.facts(id).min_len,
-        }
+            _ => 0,
+        };
+        guess.max(least)
     }
 }

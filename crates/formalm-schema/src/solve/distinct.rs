@@ -7,6 +7,7 @@ use super::Solving;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::node::Type;
+use crate::solve::texts::Lists;
 use crate::solve::{Interval, Listed, PLENTY};
 use crate::value::{Value, ValueId};
 
@@ -151,6 +152,9 @@ impl Core {
         enough: usize,
         taken: &[ValueId],
     ) -> Result<Option<Vec<ValueId>>, Error> {
+        if let Some(lists) = self.lists(formula) {
+            return self.list_listed(formula, &lists, enough, taken);
+        }
         let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
         let all = (enough + taken.len()) as u64;
         if formula == TRUE || all <= PLENTY && self.has_plenty_texts(language)? {
@@ -171,6 +175,31 @@ impl Core {
             values.push(self.schema.values.intern(Value::String(text)));
         }
         Ok(None)
+    }
+
+    /// The same where all texts are in some lists.
+    fn list_listed(
+        &mut self,
+        formula: F,
+        lists: &Lists,
+        enough: usize,
+        taken: &[ValueId],
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        self.make_machines_of(formula)?;
+        let mut values = Vec::new();
+        for text in lists.iter().flat_map(|texts| texts.iter()) {
+            if !self.is_text_of(formula, text)? {
+                continue;
+            }
+            let value = self.schema.values.intern(Value::String(text.clone()));
+            if !taken.contains(&value) && !values.contains(&value) {
+                values.push(value);
+            }
+            if values.len() >= enough {
+                return Ok(None);
+            }
+        }
+        Ok(Some(values))
     }
 }
 

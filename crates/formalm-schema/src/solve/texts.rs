@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::formula::{Atom, F, Form};
 
 /// Lists among which one of the texts that satisfy a formula is, if there are any.
-type Lists = Vec<Arc<[String]>>;
+pub(super) type Lists = Vec<Arc<[String]>>;
 
 impl Core {
     /// Whether some text satisfies a formula over texts.
@@ -50,8 +50,18 @@ impl Core {
     }
 
     fn some_listed(&mut self, id: F, lists: &Lists) -> Result<bool, Error> {
+        self.make_machines_of(id)?;
+        for text in lists.iter().flat_map(|texts| texts.iter()) {
+            if self.is_text_of(id, text)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes the machines of what is not listed.
+    pub(super) fn make_machines_of(&mut self, id: F) -> Result<(), Error> {
         for atom in self.atoms(id) {
-            // The machines of what is not listed.
             if let Atom::In(regex) = atom
                 && !self.schema.listed.contains_key(&regex)
             {
@@ -59,12 +69,7 @@ impl Core {
                 self.language(atom)?;
             }
         }
-        for text in lists.iter().flat_map(|texts| texts.iter()) {
-            if self.is_text_of(id, text)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(())
     }
 
     /// Whether a text satisfies a formula of which the machines of all atoms were made.
