@@ -230,23 +230,49 @@ impl Core {
     /// The same where it is known that a child can be read.
     pub(super) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
         let (container, must, total) = self.part(owes);
-        let asked = self.formulas.asked(&container.formulas);
         let is_repeated = rest.of == Type::Array && self.may_be_repeated(total);
-        let mut goal = match asked.is_empty() && !is_repeated {
-            true => TRUE,
-            false => self.project(total, must, rest)?,
-        };
-        let mut must = must;
-        if is_repeated {
-            // It may speak of nodes that the container does not ask about.
-            (must, goal) = (self.formulas.both(must, goal), TRUE);
+        let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
+        let child = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+        let mut begun = Begun { container, child };
+        if asks || is_repeated {
+            let goal = self.project(total, must, rest)?;
+            self.move_to_child(goal, &mut begun);
         }
-        let mut formulas = vec![must];
-        for &node in &asked {
-            formulas.push(self.formulas.child(node));
+        Ok(begun)
+    }
+
+    /// Lets a child owe what has to be true of it, so that it is not asked for that.
+    fn move_to_child(&mut self, goal: F, Begun { container, child }: &mut Begun) {
+        let mut told: Vec<(NodeId, F)> = Vec::new();
+        for part in self.formulas.conjuncts(goal) {
+            match *self.formulas.get(part) {
+                Form::Child(node) => told.push((node, TRUE)),
+                Form::Not(inner) => {
+                    if let Form::Child(node) = *self.formulas.get(inner) {
+                        told.push((node, FALSE));
+                    }
+                }
+                _ => {}
+            }
         }
-        let child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
-        Ok(Begun { container, child })
+        told.sort_unstable();
+        let (nodes, truths): (Vec<NodeId>, Vec<F>) = told.into_iter().unzip();
+        let mut must = vec![child.formulas[0]];
+        for (&node, &truth) in nodes.iter().zip(&truths) {
+            let literal = self.formulas.child(node);
+            must.push(if truth == TRUE { literal } else { self.formulas.not(literal) });
+        }
+        let left = container.formulas.iter();
+        container.formulas = left.map(|&one| self.formulas.answer(one, &nodes, &truths)).collect();
+        let asked = self.formulas.asked(&container.formulas);
+        let mut goal = self.formulas.answer(goal, &nodes, &truths);
+        // It may speak of nodes that the container does not ask about.
+        if self.formulas.asked(&[goal]).iter().any(|node| asked.binary_search(node).is_err()) {
+            must.push(std::mem::replace(&mut goal, TRUE));
+        }
+        let mut formulas = vec![self.formulas.and(must)];
+        formulas.extend(asked.iter().map(|&node| self.formulas.child(node)));
+        *child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
     }
 
     /// Whether an item that comes may have to be equal to the one being read.
