@@ -12,7 +12,7 @@ use super::leaves::Leaf;
 use super::{TerminalSource, Tree};
 
 /// `(name, pattern)`.
-const TERMINALS: [(&str, &str); 24] = [
+const TERMINALS: [(&str, &str); 26] = [
     ("DIGIT", "[0-9]"),
     ("HEXDIGIT", "[0-9A-Fa-f]"),
     ("INT", "[0-9]+"),
@@ -27,6 +27,8 @@ const TERMINALS: [(&str, &str); 24] = [
     ("NUMBER", r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
     ("SIGNED_NUMBER", r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
     ("ESCAPED_STRING", r#""(?:[^"\\\n]|\\[^\n])*""#),
+    ("_STRING_INNER", r"[^\n]*?"),
+    ("_STRING_ESC_INNER", r"(?:[^\\\n]|\\[^\n])*?"),
     ("LCASE_LETTER", "[a-z]"),
     ("UCASE_LETTER", "[A-Z]"),
     ("LETTER", "[A-Za-z]"),

@@ -48,12 +48,11 @@ fn made(name: &str) -> Option<Result<Expression, Error>> {
         "date-time" => return Some(any_date_time()),
         "regex" => return Some(Ok(Expression::recognized(Arc::new(PatternTexts::default())))),
         "duration" => duration(),
-        "email" => email("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]", &hostname_labels()),
-        "idn-email" => email(
-            "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10FFFF}-]",
-            "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]",
-            "[^\\0- @\\[\\].]+(?:\\.[^\\0- @\\[\\].]+)*",
-        ),
+        "email" => {
+            let letters = ("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]");
+            format!("{}(?:{}|{})", mailbox(letters), hostname_labels(), address_literal())
+        }
+        "idn-email" => return Some(idn_email()),
         "hostname" => return Some(idna::names(false)),
         "idn-hostname" => return Some(idna::names(true)),
         "ipv4" => ipv4(),
@@ -113,12 +112,22 @@ fn hostname_labels() -> String {
     format!("{label}(?:\\.{label})*")
 }
 
-fn email(atom: &str, quoted: &str, domain: &str) -> String {
-    format!(
-        "(?:{atom}+(?:\\.{atom}+)*|\"(?:{quoted}|\\\\[ -~])*\")@(?:{domain}|\\[(?:{}|IPv6:{})\\])",
-        ipv4(),
-        ipv6()
-    )
+/// The part of an address before its domain, of these letters: those of atoms, and within quotes.
+fn mailbox((atom, quoted): (&str, &str)) -> String {
+    format!("(?:{atom}+(?:\\.{atom}+)*|\"(?:{quoted}|\\\\[ -~])*\")@")
+}
+
+/// A domain that is a number.
+fn address_literal() -> String {
+    format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6())
+}
+
+/// RFC 6531: beyond ASCII too, with domains of RFC 5890.
+fn idn_email() -> Result<Expression, Error> {
+    let letters =
+        ("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10FFFF}-]", "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]");
+    let domain = Expression::union(vec![idna::names(true)?, whole(&address_literal())?])?;
+    Expression::concat(vec![whole(&mailbox(letters))?, domain])
 }
 
 fn ipv4() -> String {

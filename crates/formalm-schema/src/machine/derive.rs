@@ -229,7 +229,9 @@ impl Core {
 
     /// The same where it is known that a child can be read.
     pub(super) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
-        let (container, must, total) = self.part(owes);
+        let (mut container, must, _) = self.part(owes);
+        self.tell(must, &mut container.formulas);
+        let total = self.total(&container);
         let is_repeated = rest.of == Type::Array && self.may_be_repeated(total);
         let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
         let child = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
@@ -241,10 +243,10 @@ impl Core {
         Ok(begun)
     }
 
-    /// Lets a child owe what has to be true of it, so that it is not asked for that.
-    fn move_to_child(&mut self, goal: F, Begun { container, child }: &mut Begun) {
+    /// Puts the truths of a child that a formula says into others; nodes and truths.
+    fn tell(&mut self, id: F, formulas: &mut [F]) -> Vec<(NodeId, F)> {
         let mut told: Vec<(NodeId, F)> = Vec::new();
-        for part in self.formulas.conjuncts(goal) {
+        for part in self.formulas.conjuncts(id) {
             match *self.formulas.get(part) {
                 Form::Child(node) => told.push((node, TRUE)),
                 Form::Not(inner) => {
@@ -256,16 +258,25 @@ impl Core {
             }
         }
         told.sort_unstable();
-        let (nodes, truths): (Vec<NodeId>, Vec<F>) = told.into_iter().unzip();
+        let (nodes, truths): (Vec<NodeId>, Vec<F>) = told.iter().copied().unzip();
+        for one in formulas {
+            *one = self.formulas.answer(*one, &nodes, &truths);
+        }
+        told
+    }
+
+    /// Lets a child owe what has to be true of it, so that it is not asked for that.
+    fn move_to_child(&mut self, goal: F, Begun { container, child }: &mut Begun) {
+        let told = self.tell(goal, &mut container.formulas);
+        let mut left = [goal];
+        self.tell(goal, &mut left);
+        let [mut goal] = left;
         let mut must = vec![child.formulas[0]];
-        for (&node, &truth) in nodes.iter().zip(&truths) {
+        for (node, truth) in told {
             let literal = self.formulas.child(node);
             must.push(if truth == TRUE { literal } else { self.formulas.not(literal) });
         }
-        let left = container.formulas.iter();
-        container.formulas = left.map(|&one| self.formulas.answer(one, &nodes, &truths)).collect();
         let asked = self.formulas.asked(&container.formulas);
-        let mut goal = self.formulas.answer(goal, &nodes, &truths);
         // It may speak of nodes that the container does not ask about.
         if self.formulas.asked(&[goal]).iter().any(|node| asked.binary_search(node).is_err()) {
             must.push(std::mem::replace(&mut goal, TRUE));

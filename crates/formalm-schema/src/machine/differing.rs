@@ -89,13 +89,15 @@ impl Grown {
         }
     }
 
-    /// Whether only so many items may be of a kind, of an array the frame below which is given.
+    /// Whether some more items may be of a kind, but only so many, of an array the frame below which
+    /// is given.
     pub(super) fn has_budget(&self, mut frame: Frame, array: FrameId) -> bool {
         while let Some(next) = frame.below() {
             if let Frame::Array { owes, below, .. } = frame
                 && below == array
             {
-                return self.owed_distinct(owes).is_some_and(|owed| owed.fewer.is_some());
+                let owed = self.owed_distinct(owes);
+                return owed.and_then(|owed| owed.fewer).is_some_and(|(count, _)| count > 1);
             }
             frame = *self.frames.get(next.0);
         }

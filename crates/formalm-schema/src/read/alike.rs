@@ -19,6 +19,13 @@ pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
     last.reserve(count);
     let mut before: Vec<Option<NodeId>> = vec![None; count];
     for (at, node) in schema.nodes.iter().enumerate().rev() {
+        if let [Rule::All(list)] = &node.rules[..]
+            && let [one] = list[..]
+        {
+            // A reference, and no more.
+            same[at] = one;
+            continue;
+        }
         let mut hasher = FxHasher::default();
         for rule in &node.rules[..] {
             rule.hash_with(&same, &mut hasher);
@@ -34,6 +41,14 @@ pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
             }
             other = before[one.0 as usize];
         }
+    }
+    for at in 0..count {
+        // References go forwards and backwards, and in no circle.
+        let mut one = same[at];
+        while one != same[one.0 as usize] {
+            one = same[one.0 as usize];
+        }
+        same[at] = one;
     }
     same
 }
