@@ -1,11 +1,13 @@
 """Masks of grammars along documents, side by side with llguidance and xgrammar.
 
 Run as ``python -m benches.grammar_masks``; writes ``records/grammar_masks-DATE.md`` and the
-``.json`` beside it. All engines read the same tokens, document by document in turn, on one thread;
-the Lark text is the same too, but for xgrammar on JSON, which has a grammar of its own that is far
-faster, and for Python, of which llguidance reads the rules without indentation. A fill is timed by
-the thread's CPU time, since other work on the machine would show in the time on the wall. What the
-clock and an empty call take is measured too, and taken off where engines are compared.
+``.json`` beside it. All engines read the same tokens on one thread: each all documents, then the
+next engine, or in turn at each document, so that caches are cold (``--turns documents``, a record
+of its own). The Lark text is the same too, but for xgrammar on JSON, which has a grammar of its own
+that is far faster, and for Python, of which llguidance reads the rules without indentation. A fill
+is timed by the thread's CPU time, since other work on the machine would show in the time on the
+wall. What the clock and an empty call take is measured too, and taken off where engines are
+compared.
 """
 
 from __future__ import annotations
@@ -40,11 +42,13 @@ def main() -> None:
     """Measure, then write the record."""
     arguments = parse()
     record: dict[str, Any] = {"about": describe(), "floor": floor(), "vocabularies": {}}
+    record["turns"] = arguments.turns
     for name in arguments.vocabulary:
         record["vocabularies"][name] = measured_over(name, arguments)
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     page = markdown(record)
-    write(arguments.output, "grammar_masks", record, page)
+    way = "" if arguments.turns == "engines" else f"-turns-{arguments.turns}"
+    write(arguments.output, f"grammar_masks{way}", record, page)
     sys.stdout.write(page)
 
 
@@ -66,7 +70,10 @@ def measured_over(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     # What the vocabulary prepares for all constraints is not part of what grammars take.
     compile_and_first_mask(engines["formalm"], next(iter(chosen.values())))
     memory = mixed(engines["formalm"], chosen, documents)
-    found = {name: measured(engines, case, documents[name]) for name, case in chosen.items()}
+    found = {
+        name: measured(engines, case, documents[name], arguments.turns)
+        for name, case in chosen.items()
+    }
     return {"grammars": found, "memory": memory}
 
 
@@ -89,11 +96,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--grammar", nargs="*", default=["JSON", "SQL", "Python"])
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--documents", type=int, default=400)
+    parser.add_argument("--turns", choices=["engines", "documents"], default="engines")
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     return parser.parse_args()
 
 
-def measured(engines: dict[str, Any], case: Case, documents: list[list[int]]) -> dict[str, Any]:
+def measured(
+    engines: dict[str, Any], case: Case, documents: list[list[int]], by: str
+) -> dict[str, Any]:
     """Return the times of all engines; of ours and llguidance's on what both read to the end."""
     engines = {name: one for name, one in engines.items() if case.third or name != "xgrammar"}
     compiled = {name: compile_and_first_mask(engine, case) for name, engine in engines.items()}
@@ -106,6 +116,9 @@ def measured(engines: dict[str, Any], case: Case, documents: list[list[int]]) ->
     left_out["llguidance"] = reads.count(False)
     documents = [one for one, is_read in zip(documents, reads, strict=True) if is_read]
     turns = [(name, tokens) for tokens in documents for name in engines]
+    if by == "engines":
+        # Stable: each engine reads the documents in their order.
+        turns.sort(key=lambda turn: list(engines).index(turn[0]))
     if not case.is_json:
         # At the end, so that what takes so long does not empty the caches of the others.
         turns = [turn for turn in turns if turn[0] != "xgrammar"]
@@ -199,12 +212,17 @@ def summary(times: list[int]) -> dict[str, float]:
 def markdown(record: dict[str, Any]) -> str:
     """Return the record as a page."""
     about, empty = record["about"], record["floor"]
+    turns = {
+        "engines": "each engine reads all documents, then the next one",
+        "documents": "engines take turns at each document, so that caches are cold",
+    }[record["turns"]]
     lines = [
         "# Masks of grammars, side by side",
         "",
         *origin(about, about["load_average_after"]),
         "",
-        "Times in µs of the thread's own CPU. The same tokens and order for all; llguidance and",
+        f"Times in µs of the thread's own CPU; {turns}.",
+        "The same tokens and order for all; llguidance and",
         "xgrammar refuse priorities of terminals and get none, and xgrammar's JSON is the grammar",
         "it ships: along Lark text a mask takes it up to seconds, so of SQL it reads one document.",
         "Python is read with indentation by formalm, and by llguidance without it, its limits",

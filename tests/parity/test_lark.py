@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import lark
 import pytest
@@ -292,3 +292,25 @@ def test_a_parser_with_more_than_its_text_is_refused(options: dict[str, Any], me
         Grammar.from_lark(parser)
     with pytest.raises(ArgumentError, match=r"no lark\.Lark"):
         Grammar.from_lark('start: "a"')
+
+
+@pytest.mark.parametrize("lexing", ["any", "longest", "first"])
+def test_inner_texts_of_common_are_larks(lexing: Literal["any", "longest", "first"]) -> None:
+    text = """
+    start: PLAIN | QUOTED
+    PLAIN: "<" _STRING_INNER ">"
+    QUOTED: "'" _STRING_ESC_INNER "'"
+    %import common._STRING_INNER
+    %import common._STRING_ESC_INNER
+    """
+    grammar = Grammar(text, lexing=lexing)
+    oracle = lark.Lark(text, parser="lalr", lexer="contextual")
+    for letters in product("'\\<>a", repeat=5):
+        for one in ("".join(letters[:3]), "".join(letters)):
+            try:
+                oracle.parse(one)
+            except lark.exceptions.LarkError:
+                continue
+            assert grammar.matches(one), one
+    assert not grammar.matches("'a\\'")
+    assert not grammar.matches("<a\n>")
