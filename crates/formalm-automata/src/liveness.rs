@@ -13,7 +13,8 @@ use crate::term::{Term, TermId, Terms};
 /// States that one search looks at where there is no end of them.
 const MAX_SEEN: u64 = 6_000;
 
-/// States after which a search that goes deep looks for those that miss the least.
+/// States after which a search that goes deep looks for those that miss the least, if it is known
+/// that something is missing.
 const DEEP: usize = 128;
 
 /// How deep a guess looks into a term.
@@ -103,7 +104,7 @@ impl Automaton {
             match &mut open {
                 Open::Deep(list) => {
                     list.push((next, 0));
-                    if seen.len() > DEEP {
+                    if seen.len() == DEEP && self.rank(core, root, 0).0 > 0 {
                         let list = std::mem::take(list).into_iter();
                         let list =
                             list.map(|(one, at)| Reverse((self.rank(core, one, 0), one, at)));
