@@ -151,41 +151,34 @@ impl Core {
         if said.has_kinds() {
             return self.are_kinds_counted(&said);
         }
-        let (least, ranges) = (said.least, said.items());
+        let (least, items) = (said.least, self.items_by_place(&said));
         // Of an item with few values, those are kept to after which the others can be distinct.
         let mut at = 0;
-        while at < ranges.len() {
-            let item = self.child(ranges[at].2);
-            if !matches!(self.list_values(item, FEW_VALUES, &[])?, Listed::All(_)) {
+        while at < items.len() {
+            if !matches!(self.list_values(items[at], FEW_VALUES, &[])?, Listed::All(_)) {
                 break;
             }
             at += 1;
         }
         // Items all alike can take each other's values.
-        if let [(_, u32::MAX, alike)] = ranges[at..]
+        if let [alike] = items[at..]
             && least <= MAX_LISTED as u64
-            && self.is_counted(alike)?
+            && !matches!(self.list_values(alike, MAX_LISTED, &[])?, Listed::Unknown)
         {
             return Ok(true);
         }
-        for &(_, _, node) in &ranges[at..] {
-            if !self.has_no_end(node)? {
+        for &item in &items[at..] {
+            if !self.has_no_end(item)? {
                 return Ok(false);
             }
         }
         Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
     }
 
-    /// Whether it is known how many values a node has, as far as it matters.
-    fn is_counted(&mut self, id: NodeId) -> Result<bool, Error> {
-        let item = self.child(id);
-        Ok(!matches!(self.list_values(item, MAX_LISTED, &[])?, Listed::Unknown))
-    }
-
-    /// Whether a node is shown to have no end of values.
-    fn has_no_end(&mut self, id: NodeId) -> Result<bool, Error> {
+    /// Whether an item is shown to have no end of values.
+    fn has_no_end(&mut self, item: F) -> Result<bool, Error> {
         for of in [Type::String, Type::Number, Type::Array, Type::Object] {
-            let formula = self.expand(id, of)?;
+            let formula = self.of_type(item, of)?;
             let endless = match of {
                 Type::Number => self.is_endless_number(formula)?,
                 Type::Array => self.is_endless_array(formula, 0)?,

@@ -48,7 +48,6 @@ impl Said {
     /// is not yet, takes nothing from the others.
     pub(super) fn has_kinds(&self) -> bool {
         self.alternatives
-            || self.items.len() > 1
             || match self.contained[..] {
                 [] => false,
                 [(_, 0 | 1, None)] => !self.are_alike(),
@@ -60,14 +59,27 @@ impl Said {
     fn are_alike(&self) -> bool {
         self.items.iter().all(|ranges| matches!(ranges[..], [] | [(0, u32::MAX, _)]))
     }
-
-    /// What is said of each item where that is said once.
-    pub(super) fn items(&self) -> &[(u32, u32, NodeId)] {
-        self.items.first().map_or(&[], |ranges| &**ranges)
-    }
 }
 
 impl Core {
+    /// What the items of each stretch of places have to satisfy together; those of the last one have
+    /// no end.
+    pub(super) fn items_by_place(&mut self, said: &Said) -> Vec<F> {
+        let ranges = said.items.iter().flat_map(|ranges| ranges.iter());
+        let mut edges: Vec<u32> = ranges.flat_map(|&(from, to, _)| [from, to]).collect();
+        edges.push(0);
+        edges.retain(|&edge| edge != u32::MAX);
+        edges.sort_unstable();
+        edges.dedup();
+        let mut items = Vec::with_capacity(edges.len());
+        for edge in edges {
+            let all = said.items.iter().map(|ranges| self.ranges_at(ranges, u64::from(edge)));
+            let all = all.collect();
+            items.push(self.formulas.and(all));
+        }
+        items
+    }
+
     /// What is said of arrays; none if there is more to it.
     pub(super) fn said_of_arrays(&mut self, id: NodeId) -> Result<Option<Said>, Error> {
         let mut said = Said::new();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::Solving;
 use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
 use crate::node::NodeId;
 use crate::value::ValueId;
 
@@ -67,7 +67,7 @@ impl Core {
     pub(super) fn some_items(&mut self, id: F, known: F) -> Result<F, Error> {
         let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
-            return Ok(if id == FALSE { FALSE } else { TRUE });
+            return Ok(Formulas::constant(id != FALSE));
         }
         let mut goals = Vec::new();
         self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
