@@ -48,11 +48,13 @@ fn made(name: &str) -> Option<Result<Expression, Error>> {
         "date-time" => return Some(any_date_time()),
         "regex" => return Some(Ok(Expression::recognized(Arc::new(PatternTexts::default())))),
         "duration" => duration(),
-        "email" => {
-            let letters = ("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]");
-            format!("{}(?:{}|{})", mailbox(letters), hostname_labels(), address_literal())
-        }
-        "idn-email" => return Some(idn_email()),
+        "email" => email("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]", &hostname_labels()),
+        // RFC 6531 has letters beyond ASCII in its grammar; the rules of IDNA are not part of it.
+        "idn-email" => email(
+            "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10FFFF}-]",
+            "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]",
+            &labels(&format!("{LETTERS}\\u{{80}}-\\u{{10FFFF}}"), "*"),
+        ),
         "hostname" => return Some(idna::names(false)),
         "idn-hostname" => return Some(idna::names(true)),
         "ipv4" => ipv4(),
@@ -107,27 +109,25 @@ fn duration() -> String {
     format!("P(?:[0-9]+W|{dates}(?:{times})?|{times})")
 }
 
+/// Letters and digits, as the inside of a class.
+const LETTERS: &str = "a-zA-Z0-9";
+
 fn hostname_labels() -> String {
-    let label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+    labels(LETTERS, "{0,61}")
+}
+
+/// Labels of these letters, with hyphens within them; so many characters are between their ends.
+fn labels(letters: &str, between: &str) -> String {
+    let label = format!("[{letters}](?:[{letters}-]{between}[{letters}])?");
     format!("{label}(?:\\.{label})*")
 }
 
-/// The part of an address before its domain, of these letters: those of atoms, and within quotes.
-fn mailbox((atom, quoted): (&str, &str)) -> String {
-    format!("(?:{atom}+(?:\\.{atom}+)*|\"(?:{quoted}|\\\\[ -~])*\")@")
-}
-
-/// A domain that is a number.
-fn address_literal() -> String {
-    format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6())
-}
-
-/// RFC 6531: beyond ASCII too, with domains of RFC 5890.
-fn idn_email() -> Result<Expression, Error> {
-    let letters =
-        ("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10FFFF}-]", "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]");
-    let domain = Expression::union(vec![idna::names(true)?, whole(&address_literal())?])?;
-    Expression::concat(vec![whole(&mailbox(letters))?, domain])
+fn email(atom: &str, quoted: &str, domain: &str) -> String {
+    format!(
+        "(?:{atom}+(?:\\.{atom}+)*|\"(?:{quoted}|\\\\[ -~])*\")@(?:{domain}|\\[(?:{}|IPv6:{})\\])",
+        ipv4(),
+        ipv6()
+    )
 }
 
 fn ipv4() -> String {
