@@ -56,7 +56,8 @@ def test_a_schema_is_told_about(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_is_refused_is_no_success(tmp_path: Path) -> None:
-    dead = {"type": "array", "not": {"uniqueItems": True}}
+    text = {"type": "string"}
+    dead = {"prefixItems": [text, text], "uniqueItems": True, "contains": {"const": "a"}}
     file = written(tmp_path, dead)
     assert JsonSchema(dead, approximate=True).notes[0].effect != "exact"
     shown = run("check", file)
