@@ -100,12 +100,15 @@ flat_items = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
-@given(schema=combined(statements(flat_items, 4)), distinct=st.booleans())
-def test_arrays_of_distinct_items_are_exact(schema: Schema, distinct: bool) -> None:
-    known = [{"items": {"enum": FLAT}}, {"uniqueItems": distinct}]
-    OF_FLAT.check({"type": "array", "maxItems": 4, "allOf": [*known, schema]})
-
+flat = st.builds(
+    lambda schema, distinct: {
+        "type": "array",
+        "maxItems": 4,
+        "allOf": [{"items": {"enum": FLAT}}, {"uniqueItems": distinct}, schema],
+    },
+    combined(statements(flat_items, 4)),
+    st.booleans(),
+)
 
 NESTED: list[object] = [0, 1, [], [0], [1], [0, 1], [1, 0], [0, 0]]
 OF_NESTED = Universe(arrays_of(NESTED, 3))
@@ -117,12 +120,15 @@ within = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
-@given(schema=combined(statements(within, 3)), distinct=st.booleans())
-def test_distinct_arrays_within_arrays_are_exact(schema: Schema, distinct: bool) -> None:
-    known = [{"items": {"enum": NESTED}}, {"uniqueItems": distinct}]
-    OF_NESTED.check({"type": "array", "maxItems": 3, "allOf": [*known, schema]})
-
+nested = st.builds(
+    lambda schema, distinct: {
+        "type": "array",
+        "maxItems": 3,
+        "allOf": [{"items": {"enum": NESTED}}, {"uniqueItems": distinct}, schema],
+    },
+    combined(statements(within, 3)),
+    st.booleans(),
+)
 
 LISTS = arrays_of([0, 1], 2)
 MEMBERS = [
@@ -144,25 +150,42 @@ members = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=120, deadline=None)
-@given(schema=combined(members))
-def test_distinct_items_of_members_are_exact(schema: Schema) -> None:
-    known = {"a": {"enum": [*LISTS, 0]}, "b": {"enum": [0, [0], [0, 0], [0, 1]]}}
-    closed = {"type": "object", "properties": known, "additionalProperties": False}
-    OF_MEMBERS.check({**closed, "allOf": [schema]})
-
-
-@pytest.mark.parametrize(
-    "test",
-    [
-        test_arrays_of_distinct_items_are_exact,
-        test_distinct_arrays_within_arrays_are_exact,
-        test_distinct_items_of_members_are_exact,
-    ],
+of_members = combined(members).map(
+    lambda schema: {
+        "type": "object",
+        "properties": {
+            "a": {"enum": [*LISTS, 0]},
+            "b": {"enum": [0, [0], [0, 0], [0, 1]]},
+        },
+        "additionalProperties": False,
+        "allOf": [schema],
+    }
 )
+
+#: Schemas and the values that they are judged on.
+FAMILIES = {
+    "items": (flat, OF_FLAT),
+    "arrays within arrays": (nested, OF_NESTED),
+    "members": (of_members, OF_MEMBERS),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_distinct_items_are_exact(family: str, data: st.DataObject) -> None:
+    schemas, universe = FAMILIES[family]
+    universe.check(data.draw(schemas))
+
+
 @pytest.mark.slow
-def test_many_distinct_items_are_exact(test: object) -> None:
-    settings(max_examples=3000, deadline=None)(test)()  # type: ignore[operator,type-var]
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=3000, deadline=None)
+@given(data=st.data())
+def test_many_distinct_items_are_exact(family: str, data: st.DataObject) -> None:
+    schemas, universe = FAMILIES[family]
+    universe.check(data.draw(schemas))
 
 
 def test_an_item_may_repeat_the_one_being_read() -> None:

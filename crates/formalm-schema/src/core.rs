@@ -17,6 +17,9 @@ use crate::shared;
 use crate::solve::{Answers, Listed};
 use crate::table::Map;
 
+/// Formulas of more parts are remembered by what they were made from.
+const MANY_PARTS: usize = 16;
+
 /// A machine that reads texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(pub(crate) u32);
@@ -42,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) answers: Answers,
     /// Nodes as formulas; the last key is whether alternatives were left as they are.
     pub(crate) expanded: Map<(NodeId, Type, bool), F>,
+    /// The same of formulas over children, where they have many parts.
+    typed: Map<(F, Type, bool), F>,
     /// Whether alternatives are being told apart, for which parts are expanded as they are.
     pub(crate) tells_apart: bool,
     /// Objects and arrays listed by formula and how many were asked for.
@@ -68,6 +73,7 @@ impl Core {
             limits,
             answers: Answers::default(),
             expanded: Map::default(),
+            typed: Map::default(),
             tells_apart: false,
             listed: Map::default(),
             texts: Vec::new(),
@@ -296,12 +302,20 @@ impl Core {
             Form::Child(node) => return self.expand(node, of),
             _ => {}
         }
+        let key = (id, of, self.tells_apart);
+        if let Some(&known) = self.typed.get(&key) {
+            return Ok(known);
+        }
         let nodes = self.formulas.asked(&[id]);
         let mut answers = Vec::with_capacity(nodes.len());
         for &node in &nodes {
             answers.push(self.expand(node, of)?);
         }
-        Ok(self.formulas.answer(id, &nodes, &answers))
+        let typed = self.formulas.answer(id, &nodes, &answers);
+        if self.formulas.parts(typed) > MANY_PARTS {
+            self.typed.insert(key, typed);
+        }
+        Ok(typed)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

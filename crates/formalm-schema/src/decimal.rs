@@ -39,6 +39,16 @@ impl Decimal {
             return Decimal { digits, exponent: 0 };
         }
         let (mut digits, mut exponent) = (digits, exponent);
+        if let Some(mut small) = digits.to_i64() {
+            if small % 10 != 0 {
+                return Decimal { digits, exponent };
+            }
+            while small % 10 == 0 {
+                small /= 10;
+                exponent += 1;
+            }
+            return Decimal { digits: small.into(), exponent };
+        }
         // Many at a time where there may be many.
         while digits.bits() > 64 && (&digits % MANY_ZEROS).is_zero() {
             digits /= MANY_ZEROS;
@@ -105,7 +115,19 @@ impl Decimal {
     /// The number times `10^places`; exact, since `places` is at least [`Decimal::places`].
     pub(crate) fn scaled(&self, places: u32) -> BigInt {
         let shift = self.exponent + i64::from(places);
-        &self.digits * power(u32::try_from(shift).unwrap_or(0))
+        match u32::try_from(shift) {
+            Ok(0) | Err(_) => self.digits.clone(),
+            Ok(shift) => &self.digits * power(shift),
+        }
+    }
+
+    /// The same, if it fits.
+    pub(crate) fn units(&self, places: u32) -> Option<i128> {
+        let shift = usize::try_from(self.exponent + i64::from(places)).ok()?;
+        match (self.digits.to_i64(), SMALL_POWERS.get(shift)) {
+            (Some(digits), Some(power)) => Some(i128::from(digits) * power),
+            _ => self.scaled(places).to_i128(),
+        }
     }
 
     /// The number in units of `10^-SMALL_PLACES`, if it is of everyday size.

@@ -347,6 +347,14 @@ impl Formulas {
         }
     }
 
+    /// How many formulas one is made of.
+    pub(crate) fn parts(&self, id: F) -> usize {
+        match self.get(id) {
+            Form::And(list) | Form::Or(list) | Form::One(list) => list.len(),
+            _ => 1,
+        }
+    }
+
     /// Members of a conjunction.
     pub(crate) fn conjuncts(&self, id: F) -> Vec<F> {
         match self.get(id) {

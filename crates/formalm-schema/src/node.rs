@@ -1,5 +1,6 @@
 //! What a schema says, keyword by keyword, with references resolved.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use formalm_automata::Expression;
@@ -254,7 +255,11 @@ impl Schema {
     pub(crate) fn texts(&mut self, mut texts: Vec<String>) -> RegexId {
         texts.sort_unstable();
         texts.dedup();
-        let key = format!("{LISTED}{texts:?}");
+        let mut key = String::from(LISTED);
+        for text in &texts {
+            // Any text may be part of another, and no length is.
+            let _ = write!(key, "{}:{text}", text.len());
+        }
         if let Some(&id) = self.regex_ids.get(&key) {
             return id;
         }

@@ -119,7 +119,8 @@ impl Slots {
 }
 
 fn hash_of<T: Hash + ?Sized>(entry: &T) -> u32 {
-    FxBuildHasher.hash_one(entry) as u32
+    let hash = FxBuildHasher.hash_one(entry);
+    ((hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }
 
 /// The number of an entry among several, given how it is hashed.

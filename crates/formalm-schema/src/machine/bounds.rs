@@ -57,7 +57,8 @@ impl Bounds {
     /// The numbers that satisfy a formula, if it does nothing but compare.
     pub(super) fn new(formulas: &Formulas, id: F, places: u32) -> Option<Bounds> {
         let (mut steps, mut whole, mut rest) = (Vec::new(), false, Vec::new());
-        let mut listed: Option<Vec<Decimal>> = None;
+        let mut listed: Option<Vec<&Decimal>> = None;
+        let mut excluded: Vec<&Decimal> = Vec::new();
         for part in formulas.conjuncts(id) {
             match formulas.get(part) {
                 Form::Atom(Atom::Multiple(unit)) => steps.push(unit.clone()),
@@ -65,6 +66,10 @@ impl Bounds {
                     steps.push(Decimal::integer(1));
                     whole = true;
                 }
+                Form::Not(inner) => match values(formulas, *inner) {
+                    Some(list) => excluded.extend(list),
+                    None => rest.push(part),
+                },
                 _ => match values(formulas, part) {
                     Some(list) if listed.is_none() => listed = Some(list),
                     _ => rest.push(part),
@@ -76,11 +81,7 @@ impl Bounds {
             return None;
         }
         let places = places + 1;
-        let holds = |value: &Decimal| {
-            let compared = |atom: &Atom| holds_for(atom, value, true);
-            rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
-        };
-        let units = |at: &Decimal| at.scaled(places).to_i128().filter(|at| at.abs() <= MOST);
+        let units = |at: &Decimal| at.units(places).filter(|at| at.abs() <= MOST);
         let one = 10i128.checked_pow(places)?;
         let step = match steps.is_empty() {
             true => None,
@@ -90,56 +91,24 @@ impl Bounds {
                 Some(Some(step.abs()).filter(|&step| step / one <= MOST_STEP)?)
             }
         };
-        let mut pieces = Vec::new();
-        match listed {
+        let [positive, negative] = match listed {
             Some(list) => {
-                for value in list.iter().filter(|value| holds(value)) {
-                    pieces.push(Piece {
-                        low: (units(value)?, false),
-                        high: Some((units(value)?, false)),
-                    });
-                }
-                pieces.sort_by_key(|piece| piece.low);
+                let holds = |value: &&&Decimal| {
+                    let compared = |atom: &Atom| holds_for(atom, value, true);
+                    rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
+                };
+                let points = list.iter().filter(holds).map(|at| units(at));
+                let mut points = points.collect::<Option<Vec<i128>>>()?;
+                points.sort_unstable();
+                sides(points.into_iter().map(|at| (Some(at), Some(at), false)).collect())
             }
-            None => {
-                let mut ends = Vec::new();
-                for &part in &rest {
-                    compared_with(formulas, part, &mut ends)?;
-                }
-                ends.sort_unstable();
-                ends.dedup();
-                let cells = Cells::new(ends.clone()).that_satisfy(formulas, &rest, false);
-                let ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
-                // All numbers before the first end are alike, and so are those between two.
-                let end = |at: usize| ends.get(at).copied();
-                let mut found: Vec<(Option<i128>, Option<i128>, bool)> = Vec::new();
-                for at in (0..cells.len()).filter(|&at| cells[at]) {
-                    found.push(match at % 2 {
-                        0 => ((at / 2).checked_sub(1).and_then(end), end(at / 2), true),
-                        _ => (end(at / 2), end(at / 2), false),
-                    });
-                }
-                let (positive, negative) = (
-                    found.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(),
-                    found
-                        .iter()
-                        .rev()
-                        .filter_map(|&(low, high, open)| {
-                            side(high.map(|at| -at), low.map(|at| -at), open)
-                        })
-                        .collect(),
-                );
-                return Bounds { places, one, step, whole, positive, negative }.joined();
-            }
-        }
-        let below = |piece: &&Piece| piece.low.0 <= 0;
-        let turned = |piece: &Piece| {
-            let at = (-piece.low.0, false);
-            Piece { low: at, high: Some(at) }
+            None => sides(stretches(formulas, &rest, &units)?),
         };
-        let negative = pieces.iter().filter(below).rev().map(turned).collect();
-        pieces.retain(|piece| piece.low.0 >= 0);
-        Bounds { places, one, step, whole, positive: pieces, negative }.joined()
+        let mut holes = excluded.into_iter().map(units).collect::<Option<Vec<i128>>>()?;
+        holes.sort_unstable();
+        let positive = without(positive, holes.iter().copied());
+        let negative = without(negative, holes.iter().rev().map(|at| -at));
+        Bounds { places, one, step, whole, positive, negative }.joined()
     }
 
     /// The same with pieces that touch made one, and ends made multiples where numbers are.
@@ -305,6 +274,11 @@ impl Bounds {
 }
 
 impl Piece {
+    fn is_empty(&self) -> bool {
+        let (low, open) = self.low;
+        self.high.is_some_and(|high| high.0 < low || (high.0 == low && (open || high.1)))
+    }
+
     /// Multiples in it.
     fn multiples(self, step: i128) -> Option<Piece> {
         let (low, open) = self.low;
@@ -339,7 +313,68 @@ fn up(at: i128, step: i128) -> i128 {
     (at.div_euclid(step) + i128::from(at.rem_euclid(step) != 0)) * step
 }
 
-/// The magnitudes of a piece that are not negative.
+/// Numbers from one end to another, without the ends if so marked.
+type Stretch = (Option<i128>, Option<i128>, bool);
+
+/// The numbers that satisfy formulas which do nothing but compare.
+fn stretches(
+    formulas: &Formulas,
+    all: &[F],
+    units: &impl Fn(&Decimal) -> Option<i128>,
+) -> Option<Vec<Stretch>> {
+    let mut ends = Vec::new();
+    for &one in all {
+        compared_with(formulas, one, &mut ends)?;
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    let cells = Cells::new(ends.clone()).that_satisfy(formulas, all, false);
+    let ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
+    // All numbers before the first end are alike, and so are those between two.
+    let end = |at: usize| ends.get(at).copied();
+    let found = (0..cells.len()).filter(|&at| cells[at]).map(|at| match at % 2 {
+        0 => ((at / 2).checked_sub(1).and_then(end), end(at / 2), true),
+        _ => (end(at / 2), end(at / 2), false),
+    });
+    Some(found.collect())
+}
+
+/// Magnitudes by sign.
+fn sides(all: Vec<Stretch>) -> [Vec<Piece>; 2] {
+    let negated = |at: Option<i128>| at.map(|at| -at);
+    let mirrored = all.iter().rev().map(|&(low, high, open)| (negated(high), negated(low), open));
+    let negative = mirrored.filter_map(|(low, high, open)| side(low, high, open)).collect();
+    [all.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(), negative]
+}
+
+/// Pieces less some numbers, all in ascending order.
+fn without(pieces: Vec<Piece>, holes: impl Iterator<Item = i128>) -> Vec<Piece> {
+    let mut left = Vec::with_capacity(pieces.len());
+    let mut holes = holes.peekable();
+    for mut piece in pieces {
+        while let Some(&at) = holes.peek()
+            && piece.high.is_none_or(|high| at <= high.0)
+        {
+            if at > piece.low.0 {
+                left.push(Piece { high: Some((at, true)), ..piece });
+            }
+            if at >= piece.low.0 {
+                piece.low = (at, true);
+            }
+            if piece.high.is_some_and(|high| at == high.0) {
+                // The next piece may begin there.
+                break;
+            }
+            holes.next();
+        }
+        if !piece.is_empty() {
+            left.push(piece);
+        }
+    }
+    left
+}
+
+/// The magnitudes of a stretch that are not negative.
 fn side(low: Option<i128>, high: Option<i128>, open: bool) -> Option<Piece> {
     if high.is_some_and(|high| high < 0 || (high == 0 && open)) {
         return None;
@@ -361,9 +396,9 @@ fn asks_of_spelling(formulas: &Formulas, id: F) -> bool {
 }
 
 /// The numbers that a formula lists.
-fn values(formulas: &Formulas, id: F) -> Option<Vec<Decimal>> {
+fn values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
     let value = |id: F| match formulas.get(id) {
-        Form::Atom(Atom::Equal(value)) => Some(value.clone()),
+        Form::Atom(Atom::Equal(value)) => Some(value),
         _ => None,
     };
     match formulas.get(id) {

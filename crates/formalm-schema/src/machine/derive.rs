@@ -243,39 +243,34 @@ impl Core {
         Ok(begun)
     }
 
-    /// Puts the truths of a child that a formula says into others; nodes and truths.
-    fn tell(&mut self, id: F, formulas: &mut [F]) -> Vec<(NodeId, F)> {
-        let mut told: Vec<(NodeId, F)> = Vec::new();
+    /// Puts the truths of a child that a formula says into others; the literals that say them.
+    fn tell(&mut self, id: F, formulas: &mut [F]) -> Vec<F> {
+        let mut told: Vec<(NodeId, F, F)> = Vec::new();
         for part in self.formulas.conjuncts(id) {
             match *self.formulas.get(part) {
-                Form::Child(node) => told.push((node, TRUE)),
+                Form::Child(node) => told.push((node, TRUE, part)),
                 Form::Not(inner) => {
                     if let Form::Child(node) = *self.formulas.get(inner) {
-                        told.push((node, FALSE));
+                        told.push((node, FALSE, part));
                     }
                 }
                 _ => {}
             }
         }
         told.sort_unstable();
-        let (nodes, truths): (Vec<NodeId>, Vec<F>) = told.iter().copied().unzip();
+        let nodes: Vec<NodeId> = told.iter().map(|one| one.0).collect();
+        let truths: Vec<F> = told.iter().map(|one| one.1).collect();
         for one in formulas {
             *one = self.formulas.answer(*one, &nodes, &truths);
         }
-        told
+        told.into_iter().map(|one| one.2).collect()
     }
 
     /// Lets a child owe what has to be true of it, so that it is not asked for that.
-    fn move_to_child(&mut self, goal: F, Begun { container, child }: &mut Begun) {
-        let told = self.tell(goal, &mut container.formulas);
-        let mut left = [goal];
-        self.tell(goal, &mut left);
-        let [mut goal] = left;
-        let mut must = vec![child.formulas[0]];
-        for (node, truth) in told {
-            let literal = self.formulas.child(node);
-            must.push(if truth == TRUE { literal } else { self.formulas.not(literal) });
-        }
+    fn move_to_child(&mut self, mut goal: F, Begun { container, child }: &mut Begun) {
+        let mut must = self.tell(goal, &mut container.formulas);
+        self.tell(goal, std::slice::from_mut(&mut goal));
+        must.push(child.formulas[0]);
         let asked = self.formulas.asked(&container.formulas);
         // It may speak of nodes that the container does not ask about.
         if self.formulas.asked(&[goal]).iter().any(|node| asked.binary_search(node).is_err()) {

@@ -21,6 +21,7 @@ mod known;
 mod laws;
 mod leaps;
 mod lengths;
+mod members;
 mod names;
 mod naming;
 mod needs;

@@ -9,9 +9,8 @@ use super::known::NOT_ASKED;
 use crate::core::TextId;
 use crate::formula::{Atom, F, Form, TRUE};
 use crate::names::{NameId, PLACEHOLDER};
-use crate::node::Type;
 use crate::options::Order;
-use crate::solve::{PLENTY, Rest, fresh_beginning};
+use crate::solve::{PLENTY, fresh_beginning};
 
 /// Whether a name may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ enum May {
 pub(super) struct Naming {
     pub(super) owes: OwesId,
     pub(super) gone: GoneId,
-    order: OrderId,
+    pub(super) order: OrderId,
     /// Names that matter by themselves, sorted by their bytes.
     pub(super) known: Box<[NameId]>,
     may: Box<[May]>,
@@ -163,60 +162,8 @@ impl Grown {
         more.fold(read as u64, u64::saturating_add)
     }
 
-    /// Whether a member of this name may come next.
-    fn member_viable(&mut self, id: NamingId, name: NameId) -> Result<bool, Error> {
-        let &Naming { owes, gone, order, plain, .. } = self.names_of(id);
-        if plain {
-            return self.plain_member_viable((owes, gone, order), name);
-        }
-        let gone = self.gone_after(gone, order, name);
-        let owes = self.after_name(owes, name)?;
-        let owed = self.parts.owes.get(owes.0).clone();
-        let gone = self.parts.gone.get(gone.0).clone();
-        self.core.can_begin(owed, Rest { of: Type::Object, gone: &gone })
-    }
-
-    /// The same where members do not depend on each other: its value must exist, and no name that
-    /// is owed may be passed.
-    fn plain_member_viable(
-        &mut self,
-        (owes, gone, order): (OwesId, GoneId, OrderId),
-        name: NameId,
-    ) -> Result<bool, Error> {
-        let must = self.parts.owes.get(owes.0).formulas[0];
-        let mut value = Vec::new();
-        let passed = self.passed(order, name);
-        for part in self.core.formulas.conjuncts(must) {
-            if let Some(&known) = self.known.values.get(&(part, name)) {
-                value.push(known);
-                continue;
-            }
-            match self.core.formulas.get(part) {
-                Form::Atom(Atom::Members(rules)) => {
-                    let rules = rules.clone();
-                    let found = self.core.rules_at(&rules, name)?;
-                    self.known.values.insert((part, name), found);
-                    value.push(found);
-                }
-                Form::Atom(Atom::Owed(names)) => {
-                    let passed = &self.parts.orders.get(order.0)[..passed];
-                    let gone = self.parts.gone.get(gone.0);
-                    let is_passed = |one: &NameId| {
-                        *one != name && (passed.contains(one) || gone.binary_search(one).is_ok())
-                    };
-                    if names.iter().any(is_passed) {
-                        return Ok(false);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let value = self.core.formulas.and(value);
-        self.core.some_value(value)
-    }
-
     /// How many names of an order cannot come any more once a name has come.
-    fn passed(&self, order: OrderId, name: NameId) -> usize {
+    pub(super) fn passed(&self, order: OrderId, name: NameId) -> usize {
         if self.core.options.order == Order::Any {
             return 0;
         }
@@ -226,7 +173,7 @@ impl Grown {
     }
 
     /// Names that cannot come any more once this one has come.
-    fn gone_after(&mut self, gone: GoneId, order: OrderId, name: NameId) -> GoneId {
+    pub(super) fn gone_after(&mut self, gone: GoneId, order: OrderId, name: NameId) -> GoneId {
         if let Some(&known) = self.known.gone_after.get(&(gone, order, name)) {
             return known;
         }
@@ -241,7 +188,7 @@ impl Grown {
         after
     }
 
-    fn after_name(&mut self, owes: OwesId, name: NameId) -> Result<OwesId, Error> {
+    pub(super) fn after_name(&mut self, owes: OwesId, name: NameId) -> Result<OwesId, Error> {
         if let Some(&known) = self.known.after_name.get(&(owes, name)) {
             return Ok(known);
         }

@@ -272,10 +272,9 @@ impl Grown {
         }
         let owed = self.parts.owes.get(owes.0).clone();
         let total = self.core.total(&owed);
-        let mut atoms = self.core.atoms(total);
-        owed.formulas.iter().for_each(|&id| atoms.extend(self.core.atoms(id)));
         let constant = |id: &F| *id == TRUE || *id == FALSE;
-        let scale = Scale::new(&atoms);
+        let all: Vec<F> = owed.formulas.iter().copied().chain([total]).collect();
+        let scale = Scale::new(self.core.atoms_of(&all));
         let sets = Sets::new(&self.core, total, &scale);
         let plan = Arc::new(Plan {
             total,

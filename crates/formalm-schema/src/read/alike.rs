@@ -44,11 +44,14 @@ pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
     }
     for at in 0..count {
         // References go forwards and backwards, and in no circle.
-        let mut one = same[at];
-        while one != same[one.0 as usize] {
-            one = same[one.0 as usize];
+        let mut way = vec![at];
+        let mut last = same[at];
+        while last != same[last.0 as usize] {
+            way.push(last.0 as usize);
+            last = same[last.0 as usize];
         }
-        same[at] = one;
+        // None of them is followed twice.
+        way.into_iter().for_each(|one| same[one] = last);
     }
     same
 }

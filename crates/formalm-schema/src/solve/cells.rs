@@ -51,24 +51,29 @@ impl Cells {
         (0..words).map(word).collect()
     }
 
+    /// Puts a number that is an end into a set.
+    fn mark(&self, at: &Decimal, set: &mut Set) {
+        if let Ok(place) = self.ends.binary_search(at) {
+            let cell = 2 * place + 1;
+            set[cell / 64] |= 1 << (cell % 64);
+        }
+    }
+
     fn atom(&self, atom: &Atom, whole: bool) -> Set {
         let cell = |at: &Decimal| match self.ends.binary_search(at) {
             Ok(place) => 2 * place + 1,
             Err(place) => 2 * place,
         };
         let all = self.from(0);
-        let none = || all.iter().map(|_| 0).collect();
+        let none = || all.iter().map(|_| 0).collect::<Set>();
         match atom {
             Atom::Least(at) => self.from(cell(at)),
             Atom::Above(at) => self.from(cell(at) + 1),
-            Atom::Equal(at) => match self.ends.binary_search(at) {
-                Ok(place) => {
-                    let mut one: Set = none();
-                    one[(2 * place + 1) / 64] |= 1 << ((2 * place + 1) % 64);
-                    one
-                }
-                Err(_) => none(),
-            },
+            Atom::Equal(at) => {
+                let mut one = none();
+                self.mark(at, &mut one);
+                one
+            }
             Atom::Whole if whole => all,
             Atom::Multiple(_) if self.integers => all,
             _ => none(),
@@ -90,7 +95,15 @@ impl Cells {
                 list.iter().fold(self.from(0), |so_far, &one| joined(so_far, of(one), |a, b| a & b))
             }
             Form::Or(list) => {
-                list.iter().fold(none(), |so_far, &one| joined(so_far, of(one), |a, b| a | b))
+                let mut all = none();
+                for &one in list.iter() {
+                    match formulas.get(one) {
+                        // There may be thousands of them.
+                        Form::Atom(Atom::Equal(at)) => self.mark(at, &mut all),
+                        _ => all = joined(all, of(one), |a, b| a | b),
+                    }
+                }
+                all
             }
             Form::One(list) => {
                 let (mut some, mut two) = (none(), none());

@@ -68,16 +68,21 @@ pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> 
 }
 
 impl Core {
-    /// Atoms of numbers in a formula.
+    /// Atoms in a formula.
     pub(crate) fn atoms(&self, id: F) -> Vec<Atom> {
-        let (mut atoms, mut stack) = (Vec::new(), vec![id]);
+        self.atoms_of(&[id]).into_iter().cloned().collect()
+    }
+
+    /// Atoms in some formulas, each once.
+    pub(crate) fn atoms_of(&self, all: &[F]) -> Vec<&Atom> {
+        let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
         let mut seen = rustc_hash::FxHashSet::default();
         while let Some(id) = stack.pop() {
             if !seen.insert(id) {
                 continue;
             }
             match self.formulas.get(id) {
-                Form::Atom(atom) => atoms.push(atom.clone()),
+                Form::Atom(atom) => atoms.push(atom),
                 Form::Not(inner) => stack.push(*inner),
                 Form::And(list) | Form::Or(list) | Form::One(list) => {
                     stack.extend_from_slice(list);
@@ -325,14 +330,15 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    pub(crate) fn new(atoms: &[Atom]) -> Scale {
-        let (mut above, mut modulus, mut places) = (BigInt::from(0), BigInt::one(), 0);
-        let mut bits = 0;
+    pub(crate) fn new<'a>(atoms: impl IntoIterator<Item = &'a Atom>) -> Scale {
+        let (mut modulus, mut places, mut bits) = (BigInt::one(), 0, 0);
+        let (mut least, mut most) = (None, None);
         for atom in atoms {
             match atom {
                 Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
                     places = places.max(at.places());
-                    above = above.max(at.abs().scaled(at.places()) / power(at.places()) + 1u32);
+                    least = Some(least.map_or(at, |least: &Decimal| least.min(at)));
+                    most = Some(most.map_or(at, |most: &Decimal| most.max(at)));
                 }
                 Atom::Multiple(unit) => {
                     places = places.max(unit.places());
@@ -343,6 +349,8 @@ impl Scale {
                 _ => {}
             }
         }
+        let passed = |at: &Decimal| at.abs().scaled(at.places()) / power(at.places()) + 1u32;
+        let above = [least, most].into_iter().flatten().map(passed).max().unwrap_or_default();
         let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
         let powers = above.to_string().len() as u32 + places + bits;
         Scale { above, modulus, places, reach, powers }

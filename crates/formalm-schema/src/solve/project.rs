@@ -149,6 +149,9 @@ impl Core {
         }
         let pure = self.formulas.and(pure);
         if mixed.is_empty() {
+            if !self.some_value(pure)? {
+                return Ok(false);
+            }
             let apart = self.formulas.and(apart);
             let goal = self.some_rest(apart, pure, rest)?;
             let child = self.formulas.both(pure, goal);

@@ -66,10 +66,10 @@ impl Core {
     fn ways_of_numbers(&self, asked: &[F], known: F) -> Option<Ways> {
         let mut ends = Vec::new();
         let one = Decimal::integer(1);
-        for atom in self.atoms_of_all(asked, known) {
+        for atom in self.atoms_of(&[asked, &[known]].concat()) {
             match atom {
-                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at),
-                Atom::Multiple(unit) if unit == one => {}
+                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at.clone()),
+                Atom::Multiple(unit) if *unit == one => {}
                 _ => return None,
             }
         }
@@ -107,9 +107,9 @@ impl Core {
 
     fn ways_of_texts(&self, asked: &[F], known: F) -> Option<Ways> {
         let mut texts: BTreeSet<&str> = BTreeSet::new();
-        for atom in self.atoms_of_all(asked, known) {
+        for atom in self.atoms_of(&[asked, &[known]].concat()) {
             let Atom::In(regex) = atom else { return None };
-            texts.extend(self.schema.listed.get(&regex)?.iter().map(String::as_str));
+            texts.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
         }
         if texts.len().saturating_mul(asked.len()) > MAX_TRUTHS {
             return None;
@@ -146,12 +146,6 @@ impl Core {
                 .is_some_and(|list| list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()),
             _ => false,
         })
-    }
-
-    fn atoms_of_all(&self, asked: &[F], known: F) -> Vec<Atom> {
-        let mut seen = BTreeSet::new();
-        let all = asked.iter().chain([&known]).filter(|&&one| seen.insert(one));
-        all.flat_map(|&one| self.atoms(one)).collect()
     }
 
     /// What [`Core::split`] finds, if the truths of the child are found without a search: the
