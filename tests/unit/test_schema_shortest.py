@@ -83,6 +83,56 @@ def test_members_in_any_order_are_owed_together(schema, written: str) -> None:
         assert language.shortest(written[:end]).decode() == written
 
 
+MANY = [
+    "hashes",
+    "identifier",
+    "kind",
+    "mime_type",
+    "number",
+    "pid",
+    "spec_version",
+    "type",
+    "zone",
+]
+PATTERNED = {
+    "type": "object",
+    "patternProperties": {
+        "^[a-z][a-z0-9_]{0,245}_bin$": {"type": "string"},
+        "^[a-z][a-z0-9_]{0,245}_hex$": {"type": "string"},
+        "^[a-z][a-z0-9_]{2,249}$": {},
+    },
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "begun", "written"),
+    [
+        ({"required": ["kind"], "not": {"anyOf": [{"required": [n]} for n in ("ab", "action")]}},
+         "", '{"kind":0}'),
+        ({"required": ["kind"], "oneOf": [{"required": ["data_bin"]}, {"required": ["url", "a1"]}]},
+         "", '{"data_bin":"","kind":0}'),
+        ({"required": ["kind"], "oneOf": [{"required": ["data_bin"]}, {"required": ["url", "a1"]}]},
+         '{"a', '{"a00":0,"data_bin":"","kind":0}'),
+        ({"anyOf": [{"required": ["a00"]}, {"required": ["kind"]}]},
+         '{"a00":0,"a0', '{"a00":0,"a01":0}'),
+        ({"required": MANY, "not": {"anyOf": [{"required": [n]} for n in ("severity", "action")]}},
+         "", "{" + ",".join(f'"{name}":0' for name in sorted(MANY)) + "}"),
+        ({"required": MANY, "oneOf": [{"required": ["payload"]}, {"required": ["url"]}]},
+         "", "{" + ",".join(f'"{name}":0' for name in sorted([*MANY, "url"])) + "}"),
+        ({"anyOf": [{"required": ["kind"]}, {"minProperties": 2}]},
+         "", '{"kind":0}'),
+        # The order of several names is not by their lengths.
+        ({"required": ["kind"], "minProperties": 3, "patternProperties": {"^[ !]*$": {}}},
+         "", '{" ":0,"":0,"kind":0}'),
+    ],
+)  # fmt: skip
+def test_names_of_patterns_are_not_gone_through(schema, begun: str, written: str) -> None:
+    patterns = {**PATTERNED["patternProperties"], **schema.get("patternProperties", {})}
+    language = JsonSchema({**PATTERNED, **schema, "patternProperties": patterns}, order="any")
+    assert language.shortest(begun).decode() == written
+
+
 @pytest.mark.parametrize(
     ("pattern", "written"),
     [

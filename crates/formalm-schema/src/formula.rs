@@ -347,6 +347,15 @@ impl Formulas {
         }
     }
 
+    /// The name that must not come, where a formula says no more than that.
+    pub(crate) fn excluded_name(&self, id: F) -> Option<NameId> {
+        let Form::Not(inner) = self.get(id) else { return None };
+        match self.get(*inner) {
+            Form::Atom(Atom::Owed(names)) if names.len() == 1 => Some(names[0]),
+            _ => None,
+        }
+    }
+
     /// How many formulas one is made of.
     pub(crate) fn parts(&self, id: F) -> usize {
         match self.get(id) {

@@ -65,6 +65,7 @@ impl Grown {
                         return Ok(false);
                     }
                 }
+                _ if self.core.formulas.excluded_name(part) == Some(name) => return Ok(false),
                 _ => {}
             }
         }

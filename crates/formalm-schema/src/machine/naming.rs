@@ -33,8 +33,8 @@ pub(super) struct Naming {
     classes: Box<[(TextId, NameId)]>,
     /// Before the first character of a name.
     pub(super) start: Reach,
-    /// Whether the object owes nothing but members and names, so that names do not depend on each
-    /// other.
+    /// Whether the object owes nothing but members and names, or that one does not come, so that
+    /// names do not depend on each other.
     pub(super) plain: bool,
     /// Whether every other name is of a class that may come.
     pub(super) takes_all: bool,
@@ -86,8 +86,10 @@ impl Grown {
     pub(super) fn is_plain(&self, owes: OwesId) -> bool {
         let owed = self.parts.owes.get(owes.0);
         let formulas = &self.core.formulas;
-        let plain =
-            |&id: &F| matches!(formulas.get(id), Form::Atom(Atom::Members(_) | Atom::Owed(_)));
+        let plain = |&id: &F| match formulas.get(id) {
+            Form::Atom(Atom::Members(_) | Atom::Owed(_)) => true,
+            _ => formulas.excluded_name(id).is_some(),
+        };
         owed.formulas.len() == 1
             && owed.goal == TRUE
             && formulas.conjuncts(owed.formulas[0]).iter().all(plain)

@@ -27,6 +27,11 @@ impl Rest {
         self.left.get(self.read).copied().unwrap_or(0)
     }
 
+    /// The text that is left.
+    pub(super) fn left(&self) -> &[u8] {
+        &self.text[self.read..]
+    }
+
     /// All of it with the quote behind.
     pub(super) fn spelled(&self, escapes: Escapes) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.len() + 1);

@@ -8,8 +8,9 @@ use super::frame::{DONE, Frame, Mode, NamingId, Place, Reach};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::needs::Search;
-use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, Form};
+use super::{Grown, Recorded, UNRECORDED};
+use crate::core::Core;
+use crate::formula::{Atom, F, Form, TRUE};
 use crate::options::Order;
 
 impl Grown {
@@ -54,7 +55,10 @@ impl Grown {
                         self.takes_none(reach.classes) || self.ends_any(reach.classes);
                     let mut all = match others_are_alike {
                         true => self.along_known(naming, reach, read),
-                        false => any_byte(),
+                        false => {
+                            let along = self.along_classes((naming, text), reach, read, search)?;
+                            along.unwrap_or_else(any_byte)
+                        }
                     };
                     (last..=u8::MAX).skip(1).for_each(|byte| all.remove(byte));
                     return Ok(all);
@@ -103,9 +107,8 @@ impl Grown {
         })
     }
 
-    /// The quote, the bytes with which known names go on, and the smallest with which none does:
-    /// behind it names are all alike, and free.
-    fn along_known(&self, naming: NamingId, reach: Reach, read: usize) -> ByteSet {
+    /// The quote, and the bytes with which known names go on.
+    fn next_of_known(&self, naming: NamingId, reach: Reach, read: usize) -> ByteSet {
         let ascii = self.core.options.escapes == Escapes::Ascii;
         let mut set = ByteSet::default();
         set.insert(b'"');
@@ -114,6 +117,41 @@ impl Grown {
             let escaped = byte < 0x20 || matches!(byte, b'"' | b'\\') || (byte >= 0x80 && ascii);
             set.insert(if escaped { b'\\' } else { byte });
         }
+        set
+    }
+
+    /// The same and the bytes with which the smallest of the shortest names of each class go on:
+    /// names of a class are alike. None where several may be needed, whose order matters, and where
+    /// one of them is a known name, which is of no class.
+    fn along_classes(
+        &mut self,
+        (naming, text): (NamingId, Recorded),
+        reach: Reach,
+        read: usize,
+        search: &mut Search,
+    ) -> Result<Option<ByteSet>, Error> {
+        let owed = self.parts.owes.get(self.names_of(naming).owes.0);
+        if owed.goal != TRUE || !owed.formulas.iter().all(|&id| self.core.needs_no_others(id)) {
+            return Ok(None);
+        }
+        let mut set = self.next_of_known(naming, reach, read);
+        let classes = self.parts.asked.get(reach.classes.0).machines.clone();
+        let so_far = self.recorded(text, 0);
+        for &(class, state) in classes.iter().flatten() {
+            let rest = self.rest_of_text(class, state, search)?;
+            let whole = [&so_far, rest.left()].concat();
+            if (reach.from..reach.to).any(|at| self.known_name(naming, at).as_bytes() == whole) {
+                return Ok(None);
+            }
+            rest.next(Escape::None, self.core.options.escapes).map(|byte| set.insert(byte));
+        }
+        Ok(Some(set))
+    }
+
+    /// The quote, the bytes with which known names go on, and the smallest with which none does:
+    /// behind it names are all alike, and free.
+    fn along_known(&self, naming: NamingId, reach: Reach, read: usize) -> ByteSet {
+        let mut set = self.next_of_known(naming, reach, read);
         let plain = (b' '..0x7F).find(|&byte| byte != b'\\' && !set.contains(byte));
         match plain {
             Some(byte) => set.insert(byte),
@@ -159,6 +197,24 @@ impl Grown {
             least = Some(least.map_or(byte, |least| least.min(byte)));
         }
         Ok(least)
+    }
+}
+
+impl Core {
+    /// Whether members that a formula does not name never help to satisfy it.
+    fn needs_no_others(&self, id: F) -> bool {
+        let names_only =
+            |id: F| self.atoms_of(&[id]).iter().all(|&one| matches!(one, Atom::Owed(_)));
+        match self.formulas.get(id) {
+            Form::Atom(Atom::MoreMembers(_)) => false,
+            Form::Not(inner) => {
+                let is_most = matches!(self.formulas.get(*inner), Form::Atom(Atom::MoreMembers(_)));
+                is_most || names_only(*inner)
+            }
+            Form::One(_) => names_only(id),
+            Form::And(list) | Form::Or(list) => list.iter().all(|&one| self.needs_no_others(one)),
+            _ => true,
+        }
     }
 }
 
