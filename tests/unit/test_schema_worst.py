@@ -87,6 +87,24 @@ def test_long_counts_are_not_counted_ahead() -> None:
     assert matcher.allowed_token_ids().tolist() == [0, 2]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "begun", "goes_on"),
+    [
+        (r"(?<!\\)\$\{(.*?)\}", "${a}", False),
+        (r"(?<!\\)\$\{(.*?)\}", "${a", True),
+        (r"(?<!\\)\$\{(.*?)\}", r"\\${a}", True),
+        (r".*(?<!x)a|(?<!y)b.*", "xa", True),
+        (r".*(?<!x)a|(?<!y)b.*", "a", False),
+        (r".*(?<!x)a|(?<!y)b.*", "yb", True),
+    ],
+)
+def test_what_is_excluded_is_not_counted_out(pattern: str, begun: str, goes_on: bool) -> None:
+    schema = {"type": "string", "not": {"pattern": pattern}, "maxLength": 65_536}
+    assert JsonSchema(schema).is_viable(f'"{begun}') == goes_on
+    either = {"oneOf": [{"maxLength": 65_536, "pattern": pattern}, {"maxLength": 65_536}]}
+    assert JsonSchema({"type": "string", **either}).is_viable(f'"{begun}') == goes_on
+
+
 #: A clause's literals: a name and whether it must be there.
 Clauses = list[list[tuple[int, bool]]]
 

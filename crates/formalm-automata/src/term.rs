@@ -314,7 +314,21 @@ impl Terms {
     }
 
     pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
-        if self.facts(body).contextual { self.intern(Term::Scope { body, behinds }) } else { body }
+        if !self.facts(body).contextual {
+            return body;
+        }
+        let Term::Alt(list) = self.get(body) else {
+            return self.intern(Term::Scope { body, behinds });
+        };
+        // Alternatives without look-around stay outside, where they are met as what they are.
+        let (inside, mut all): (Vec<TermId>, Vec<TermId>) =
+            list.iter().partition(|&&one| self.facts(one).contextual);
+        if all.is_empty() {
+            return self.intern(Term::Scope { body, behinds });
+        }
+        let body = self.alt(inside);
+        all.push(self.intern(Term::Scope { body, behinds }));
+        self.alt(all)
     }
 
     /// Head and tail; the tail of a term that is no concatenation is `EPSILON`.

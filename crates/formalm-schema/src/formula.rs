@@ -234,6 +234,18 @@ impl Formulas {
             return self.and(never);
         }
         let mut all: Vec<F> = never.into_iter().map(|one| self.not(one)).collect();
+        if let [one, other] = once[..] {
+            // What holds with another one only does not hold alone.
+            let (one, other) = (self.conjuncts(one), self.conjuncts(other));
+            let (less, more) = if one.len() < other.len() { (one, other) } else { (other, one) };
+            let rest: Vec<F> = more.iter().copied().filter(|part| !less.contains(part)).collect();
+            if less.len() + rest.len() == more.len() {
+                let rest = self.and(rest);
+                all.push(self.not(rest));
+                all.extend(less);
+                return self.and(all);
+            }
+        }
         all.push(match once.len() {
             0 => FALSE,
             1 => once[0],
