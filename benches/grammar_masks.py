@@ -4,10 +4,9 @@ Run as ``python -m benches.grammar_masks``; writes ``records/grammar_masks-DATE.
 ``.json`` beside it. All engines read the same tokens on one thread: each all documents, then the
 next engine, or in turn at each document, so that caches are cold (``--turns documents``, a record
 of its own). The Lark text is the same too, but for xgrammar on JSON, which has a grammar of its own
-that is far faster, and for Python, of which llguidance reads the rules without indentation. A fill
-is timed by the thread's CPU time, since other work on the machine would show in the time on the
-wall. What the clock and an empty call take is measured too, and taken off where engines are
-compared.
+that is far faster, and for Python, of which llguidance reads the rules without indentation. Times
+are taken on the wall, or are CPU times of the thread (``--clock cpu``, a record of its own). What
+the clock and an empty call take is measured too, and taken off where engines are compared.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import thread_time_ns
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from benches import grammar_memory
+from benches import clocks, grammar_memory
 from benches.cases import load_vocabulary
 from benches.grammar_cases import Case, Ours, Theirs, Third, cases
 from benches.grammar_memory import mixed
@@ -34,6 +32,8 @@ from benches.writing import origin, write
 #: Highest ratios to llguidance that are asked for beside those of each grammar.
 TARGETS = {"median": 1 / 20, "p99": 1 / 2}
 
+Clock = Callable[[], int]
+
 #: Most µs that reading a token should take.
 ADVANCE = {"median": 2, "p99": 15}
 
@@ -41,13 +41,15 @@ ADVANCE = {"median": 2, "p99": 15}
 def main() -> None:
     """Measure, then write the record."""
     arguments = parse()
-    record: dict[str, Any] = {"about": describe(), "floor": floor(), "vocabularies": {}}
-    record["turns"] = arguments.turns
+    clock = clocks.CLOCKS[arguments.clock]
+    record: dict[str, Any] = {"about": describe(), "floor": floor(clock), "vocabularies": {}}
+    record["turns"], record["clock"] = arguments.turns, arguments.clock
     for name in arguments.vocabulary:
         record["vocabularies"][name] = measured_over(name, arguments)
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     page = markdown(record)
     way = "" if arguments.turns == "engines" else f"-turns-{arguments.turns}"
+    way += "" if arguments.clock == "wall" else f"-clock-{arguments.clock}"
     write(arguments.output, f"grammar_masks{way}", record, page)
     sys.stdout.write(page)
 
@@ -68,24 +70,25 @@ def measured_over(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         for name, case in chosen.items()
     }
     # What the vocabulary prepares for all constraints is not part of what grammars take.
-    compile_and_first_mask(engines["formalm"], next(iter(chosen.values())))
+    clock = clocks.CLOCKS[arguments.clock]
+    compile_and_first_mask(engines["formalm"], next(iter(chosen.values())), clock)
     memory = mixed(engines["formalm"], chosen, documents)
     found = {
-        name: measured(engines, case, documents[name], arguments.turns)
+        name: measured(engines, case, documents[name], arguments.turns, clock)
         for name, case in chosen.items()
     }
     return {"grammars": found, "memory": memory}
 
 
-def floor() -> dict[str, float]:
+def floor(clock: Clock) -> dict[str, float]:
     """Return what is timed where nothing is done: the clock, and a call without work."""
     out = np.zeros((1, 4008), dtype=np.int32)
     call: Callable[[], object] = out.__len__
     times = []
     for _ in range(100_000):
-        start = thread_time_ns()
+        start = clock()
         call()
-        times.append(thread_time_ns() - start)
+        times.append(clock() - start)
     return summary(times)
 
 
@@ -97,16 +100,19 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--documents", type=int, default=400)
     parser.add_argument("--turns", choices=["engines", "documents"], default="engines")
+    parser.add_argument("--clock", choices=tuple(clocks.CLOCKS), default="wall")
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     return parser.parse_args()
 
 
 def measured(
-    engines: dict[str, Any], case: Case, documents: list[list[int]], by: str
+    engines: dict[str, Any], case: Case, documents: list[list[int]], by: str, clock: Clock
 ) -> dict[str, Any]:
     """Return the times of all engines; of ours and llguidance's on what both read to the end."""
     engines = {name: one for name, one in engines.items() if case.third or name != "xgrammar"}
-    compiled = {name: compile_and_first_mask(engine, case) for name, engine in engines.items()}
+    compiled = {
+        name: compile_and_first_mask(engine, case, clock) for name, engine in engines.items()
+    }
     constraints = {name: engine.build(case) for name, engine in engines.items()}
     times: dict[str, dict[str, list[int]]] = {
         name: {"fill": [], "advance": [], "new": []} for name in engines
@@ -126,7 +132,7 @@ def measured(
     gc.disable()
     for name, tokens in turns:
         marked = seen if name == "formalm" else None
-        one = walk(engines[name], constraints[name], tokens, marked)
+        one = walk(engines[name], constraints[name], tokens, marked, clock)
         left_out[name] += one is None
         for what, values in (one or {}).items():
             times[name][what] += values
@@ -151,21 +157,21 @@ def reads_all(engine: Any, constraint: Any, tokens: list[int]) -> bool:
     return all(engine.advance(cursor, token_id) for token_id in tokens)
 
 
-def compile_and_first_mask(engine: Any, case: Case) -> float:
+def compile_and_first_mask(engine: Any, case: Case, clock: Clock) -> float:
     """Return the median time from the text to the first mask, in µs."""
     taken = []
     for _ in range(5):
-        start = thread_time_ns()
+        start = clock()
         cursor = engine.start(engine.build(case))
         engine.fill(cursor)()
-        taken.append(thread_time_ns() - start)
+        taken.append(clock() - start)
         # Letting go of it is not part of it.
         del cursor
     return float(np.median(taken)) / 1e3
 
 
 def walk(
-    engine: Any, constraint: Any, tokens: list[int], seen: set[int] | None
+    engine: Any, constraint: Any, tokens: list[int], seen: set[int] | None, clock: Clock
 ) -> dict[str, list[int]] | None:
     """Return the times along a document; None if a token is not allowed."""
     times: dict[str, list[int]] = {"fill": [], "advance": [], "new": []}
@@ -173,17 +179,17 @@ def walk(
     bits, advance = engine.bits(), advance_of(cursor)
     for token_id in tokens:
         fill: Callable[[], object] = engine.fill(cursor)
-        start = thread_time_ns()
+        start = clock()
         fill()
-        times["fill"].append(thread_time_ns() - start)
+        times["fill"].append(clock() - start)
         if seen is not None and cursor.state_key not in seen:
             seen.add(cursor.state_key)
             times["new"].append(times["fill"][-1])
         if not int(bits[token_id >> 5]) >> (token_id & 31) & 1:
             return None
-        start = thread_time_ns()
+        start = clock()
         advance(token_id)
-        times["advance"].append(thread_time_ns() - start)
+        times["advance"].append(clock() - start)
     return times
 
 
@@ -221,7 +227,7 @@ def markdown(record: dict[str, Any]) -> str:
         "",
         *origin(about, about["load_average_after"]),
         "",
-        f"Times in µs of the thread's own CPU; {turns}.",
+        f"Times in µs of {clocks.NAMES[record['clock']]}; {turns}.",
         "The same tokens and order for all; llguidance and",
         "xgrammar refuse priorities of terminals and get none, and xgrammar's JSON is the grammar",
         "it ships: along Lark text a mask takes it up to seconds, so of SQL it reads one document.",

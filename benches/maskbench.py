@@ -22,20 +22,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter_ns, thread_time_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
 
 from benches.cases import load_vocabulary
+from benches.clocks import CLOCKS
 from benches.machine import ROOT, describe
 from benches.maskbench_page import markdown, summary
 from benches.schema_engines import Idle, Ours, Theirs, Xgr
 from benches.writing import write
-
-#: Clocks, in nanoseconds.
-CLOCKS = {"wall": perf_counter_ns, "cpu": thread_time_ns}
 
 
 class Watch(NamedTuple):

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benches.clocks import NAMES
+
 #: Highest ratios to llguidance that are asked for.
 TARGETS = {
     ("first", "p50"): 1 / 10,
@@ -20,7 +22,6 @@ TURNS = {
     "runs": "each engine reads all schemas, then the next one",
     "schemas": "engines take turns schema by schema, so that caches are cold",
 }
-CLOCKS = {"wall": "time on the wall", "cpu": "the thread's CPU time"}
 WHAT = {"first": "time to first mask", "between": "time between masks"}
 
 
@@ -48,7 +49,7 @@ def markdown(record: dict[str, Any]) -> str:
         f"load averages {about['load_average']} before, {about['load_average_after']} after.",
         "",
         f"One schema of {about['every']} of the development part;",
-        f"medians of {len(runs)} runs, in µs of {CLOCKS[about['clock']]}; {TURNS[about['turns']]}.",
+        f"medians of {len(runs)} runs, in µs of {NAMES[about['clock']]}; {TURNS[about['turns']]}.",
         f"Members in order {about['order']!r}, at most {about['blanks']} blanks in a gap of ours.",
         "Times are compared on schemas that the peer compiles; ours on the others stand beside.",
         f"Between masks {record['idle']['p50']:.2f} µs are the clock's and the loop's, as an",

@@ -119,7 +119,8 @@ def cases() -> Iterator[tuple[str, object, list[str]]]:
     chosen = [compact(one) for one in numbers[::111]]
     yield "enum of 10,000 numbers", {"enum": numbers}, chosen
     calls = [
-        {"name": f"tool_{at}", "arguments": {"a0": ("x", 1, True)[at % 3]}} for at in range(0, 400, 20)
+        {"name": f"tool_{at}", "arguments": {"a0": ("x", 1, True)[at % 3]}}
+        for at in range(0, 400, 20)
     ]
     yield "400 tools, name first", tools(400), [compact(call) for call in calls]
     turned = [compact(dict(reversed(call.items()))) for call in calls]
