@@ -81,6 +81,13 @@ pub(crate) enum Form {
     One(Arc<[F]>),
 }
 
+/// Which leaves of a formula are replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    All,
+    Children,
+}
+
 #[derive(Debug)]
 pub(crate) struct Formulas {
     table: Table<Form>,
@@ -155,15 +162,17 @@ impl Formulas {
     }
 
     pub(crate) fn not(&mut self, id: F) -> F {
-        match self.get(id).clone() {
+        match self.get(id) {
             Form::False => TRUE,
             Form::True => FALSE,
-            Form::Not(inner) => inner,
+            Form::Not(inner) => *inner,
             Form::And(list) => {
+                let list = Arc::clone(list);
                 let list = list.iter().map(|&one| self.not(one)).collect();
                 self.or(list)
             }
             Form::Or(list) => {
+                let list = Arc::clone(list);
                 let list = list.iter().map(|&one| self.not(one)).collect();
                 self.and(list)
             }
@@ -254,60 +263,52 @@ impl Formulas {
         self.and(all)
     }
 
-    /// The formula with every leaf replaced.
+    /// The formula with every leaf replaced. Parts without children are kept as they are if
+    /// only these are replaced.
     pub(crate) fn replace<X>(
         &mut self,
         id: F,
+        which: Leaves,
         seen: &mut Map<F, F>,
         leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
     ) -> Result<F, X> {
-        if id == FALSE || id == TRUE {
+        let has_any = match which {
+            Leaves::All => id != FALSE && id != TRUE,
+            Leaves::Children => self.has_child(id),
+        };
+        if !has_any {
             return Ok(id);
         }
         if let Some(&known) = seen.get(&id) {
             return Ok(known);
         }
-        let new = match self.get(id).clone() {
-            Form::False | Form::True => id,
-            Form::Child(_) | Form::Atom(_) => leaf(self, id)?,
-            Form::Not(inner) => {
-                let inner = self.replace(inner, seen, leaf)?;
-                self.not(inner)
+        let (list, decides) = match self.get(id) {
+            Form::False | Form::True => return Ok(id),
+            Form::Child(_) | Form::Atom(_) => return leaf(self, id),
+            &Form::Not(inner) => {
+                let inner = self.replace(inner, which, seen, leaf)?;
+                return Ok(self.not(inner));
             }
-            Form::And(list) => match self.replace_unless(&list, Some(FALSE), seen, leaf)? {
-                Some(list) => self.and(list),
-                None => FALSE,
-            },
-            Form::Or(list) => match self.replace_unless(&list, Some(TRUE), seen, leaf)? {
-                Some(list) => self.or(list),
-                None => TRUE,
-            },
-            Form::One(list) => {
-                let list = self.replace_unless(&list, None, seen, leaf)?;
-                self.one(list.unwrap_or_default())
-            }
+            Form::And(list) => (Arc::clone(list), Some(FALSE)),
+            Form::Or(list) => (Arc::clone(list), Some(TRUE)),
+            Form::One(list) => (Arc::clone(list), None),
         };
-        seen.insert(id, new);
-        Ok(new)
-    }
-
-    /// Formulas with every leaf replaced; `None` as soon as one becomes what decides them all.
-    fn replace_unless<X>(
-        &mut self,
-        list: &[F],
-        decides: Option<F>,
-        seen: &mut Map<F, F>,
-        leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
-    ) -> Result<Option<Vec<F>>, X> {
         let mut new = Vec::with_capacity(list.len());
-        for &one in list {
-            let one = self.replace(one, seen, leaf)?;
+        for &one in list.iter() {
+            let one = self.replace(one, which, seen, leaf)?;
             if Some(one) == decides {
-                return Ok(None);
+                seen.insert(id, one);
+                return Ok(one);
             }
             new.push(one);
         }
-        Ok(Some(new))
+        let new = match decides {
+            Some(FALSE) => self.and(new),
+            Some(_) => self.or(new),
+            None => self.one(new),
+        };
+        seen.insert(id, new);
+        Ok(new)
     }
 
     /// The formula with nodes that the child was asked about replaced by formulas. The nodes are
@@ -317,7 +318,7 @@ impl Formulas {
             return id;
         }
         let replaced: Result<F, std::convert::Infallible> =
-            self.replace(id, &mut Map::default(), &mut |all, leaf| {
+            self.replace(id, Leaves::Children, &mut Map::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
                     _ => leaf,

@@ -143,7 +143,9 @@ impl Grown {
             if (reach.from..reach.to).any(|at| self.known_name(naming, at).as_bytes() == whole) {
                 return Ok(None);
             }
-            rest.next(Escape::None, self.core.options.escapes).map(|byte| set.insert(byte));
+            if let Some(byte) = rest.next(Escape::None, self.core.options.escapes) {
+                set.insert(byte);
+            }
         }
         Ok(Some(set))
     }

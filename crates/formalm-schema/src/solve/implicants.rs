@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::Solving;
 use crate::core::Core;
-use crate::formula::{F, FALSE, Form, TRUE};
+use crate::formula::{F, FALSE, Form, Leaves, TRUE};
 use crate::table::Map;
 
 /// So many formulas are simplified in a step.
@@ -166,7 +166,7 @@ impl Core {
     /// The formula where that is known; what becomes of its parts is known afterwards.
     fn assume(&mut self, id: F, known: &mut Map<F, F>) -> F {
         let assumed: Result<F, Infallible> =
-            self.formulas.replace(id, known, &mut |_, leaf| Ok(leaf));
+            self.formulas.replace(id, Leaves::All, known, &mut |_, leaf| Ok(leaf));
         match assumed {
             Ok(formula) => formula,
         }

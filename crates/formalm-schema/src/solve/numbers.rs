@@ -14,7 +14,7 @@ use super::Solving;
 use super::cells::Cells;
 use crate::core::Core;
 use crate::decimal::{Decimal, power};
-use crate::formula::{Atom, F, FALSE, Form};
+use crate::formula::{Atom, F, FALSE, Form, Leaves};
 use crate::table::Map;
 
 /// Multiples of one number that are tried to avoid multiples of others.
@@ -227,7 +227,7 @@ impl Core {
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
         let reduced: Result<F, Infallible> =
-            self.formulas.replace(id, &mut Map::default(), &mut |all, leaf| {
+            self.formulas.replace(id, Leaves::All, &mut Map::default(), &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Form::Atom(Atom::Multiple(_)) => leaf,
                     Form::Atom(atom) => {
