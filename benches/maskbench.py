@@ -5,9 +5,9 @@ beside it. A schema is compiled and its first mask filled; then each instance is
 cut into tokens, and for every token a mask is filled, the token looked up in it, and the matcher
 advanced. An instance must be accepted or refused as it is marked. Engines take turns on one thread:
 run by run, as MaskBench measures them, or schema by schema, which leaves the processor's caches
-cold. Times are CPU times of the thread, since other work would show in those on the wall.
-XGrammar works in a process of its own for each schema, for it does not survive them all.
-Where the extension is built with the feature ``solver-clock``, the solver's share is told.
+cold. Times are those on the wall, or CPU times of the thread (``--clock cpu``). XGrammar works in
+a process of its own for each schema, for it does not survive them all. Where the extension is built
+with the feature ``solver-clock``, the solver's share is told.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def main() -> None:
     way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []
     way += [] if arguments.turns == "runs" else [f"turns-{arguments.turns}"]
     way += [] if arguments.clock == "wall" else [f"clock-{arguments.clock}"]
+    way += [] if runs[0]["solver_seconds"] is None else ["solver-clock"]
     write(arguments.output, "-".join(["maskbench", *way]), record, page)
     sys.stdout.write(page)
 
