@@ -134,8 +134,8 @@ def cases() -> Iterator[tuple[str, object, list[str]]]:
         {**unique, "items": {"type": "integer"}},
         [compact([*range(1000)])],
     )
-    members = [{f"prop{at}": {"f0": "x", "f1": "y"}, "prop40": {"f0": "abc"}} for at in range(20)]
-    yield "5 MB", megabytes(5), [compact(one) for one in members]
+    called = [{f"prop{at}": {"f0": "x", "f1": "y"}, "prop40": {"f0": "abc"}} for at in range(20)]
+    yield "5 MB", megabytes(5), [compact(one) for one in called]
     for last, where in ((False, "first"), (True, "last")):
         both = [{"kind": f"k{at}", "p0": 1 if at % 2 else "x"} for at in range(50)]
         members = [compact(dict(reversed(one.items())) if last else one) for one in both]
