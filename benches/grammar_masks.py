@@ -45,7 +45,7 @@ def main() -> None:
     record: dict[str, Any] = {"about": describe(), "floor": floor(clock), "vocabularies": {}}
     record["turns"], record["clock"] = arguments.turns, arguments.clock
     for name in arguments.vocabulary:
-        record["vocabularies"][name] = measured_over(name, arguments)
+        record["vocabularies"][name] = measured_over(name, arguments, clock)
     record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     page = markdown(record)
     way = "" if arguments.turns == "engines" else f"-turns-{arguments.turns}"
@@ -54,7 +54,7 @@ def main() -> None:
     sys.stdout.write(page)
 
 
-def measured_over(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def measured_over(name: str, arguments: argparse.Namespace, clock: Clock) -> dict[str, Any]:
     """Return the figures of all grammars over one vocabulary."""
     vocabulary = load_vocabulary(name, arguments.shared / "tokenizers")
     engines = {
@@ -70,7 +70,6 @@ def measured_over(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         for name, case in chosen.items()
     }
     # What the vocabulary prepares for all constraints is not part of what grammars take.
-    clock = clocks.CLOCKS[arguments.clock]
     compile_and_first_mask(engines["formalm"], next(iter(chosen.values())), clock)
     memory = mixed(engines["formalm"], chosen, documents)
     found = {

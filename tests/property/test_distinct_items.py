@@ -91,6 +91,22 @@ def combinations_of(parts: SearchStrategy[Schema]) -> SearchStrategy[Schema]:
     )
 
 
+def arrays(
+    values: list[object], most: int, schemas: SearchStrategy[Schema]
+) -> SearchStrategy[Schema]:
+    """Schemas of arrays of some values, so many at most, that say more of them."""
+    listed = {"items": {"enum": values}}
+    return st.builds(
+        lambda schema, distinct: {
+            "type": "array",
+            "maxItems": most,
+            "allOf": [listed, {"uniqueItems": distinct}, schema],
+        },
+        combined(schemas),
+        st.booleans(),
+    )
+
+
 FLAT: list[object] = [0, 10, "a", "ab", None, [0]]
 OF_FLAT = Universe(arrays_of(FLAT, 4), every=7)
 flat_items = st.one_of(
@@ -99,16 +115,7 @@ flat_items = st.one_of(
     st.sampled_from([{"minLength": 2}, {"minimum": 5}, {"pattern": "^a"}, {"not": {"const": 0}}]),
 )
 
-
-flat = st.builds(
-    lambda schema, distinct: {
-        "type": "array",
-        "maxItems": 4,
-        "allOf": [{"items": {"enum": FLAT}}, {"uniqueItems": distinct}, schema],
-    },
-    combined(statements(flat_items, 4)),
-    st.booleans(),
-)
+flat = arrays(FLAT, 4, statements(flat_items, 4))
 
 NESTED: list[object] = [0, 1, [], [0], [1], [0, 1], [1, 0], [0, 0]]
 OF_NESTED = Universe(arrays_of(NESTED, 3))
@@ -119,16 +126,7 @@ within = st.one_of(
     st.sampled_from([{"type": "integer"}, {"type": "array", "uniqueItems": True}]),
 )
 
-
-nested = st.builds(
-    lambda schema, distinct: {
-        "type": "array",
-        "maxItems": 3,
-        "allOf": [{"items": {"enum": NESTED}}, {"uniqueItems": distinct}, schema],
-    },
-    combined(statements(within, 3)),
-    st.booleans(),
-)
+nested = arrays(NESTED, 3, statements(within, 3))
 
 LISTS = arrays_of([0, 1], 2)
 MEMBERS = [

@@ -317,16 +317,14 @@ impl Terms {
         if !self.facts(body).contextual {
             return body;
         }
-        let Term::Alt(list) = self.get(body) else {
-            return self.intern(Term::Scope { body, behinds });
-        };
-        // Alternatives without look-around stay outside, where they are met as what they are.
-        let (inside, mut all): (Vec<TermId>, Vec<TermId>) =
-            list.iter().partition(|&&one| self.facts(one).contextual);
-        if all.is_empty() {
-            return self.intern(Term::Scope { body, behinds });
+        let (mut body, mut all) = (body, Vec::new());
+        if let Term::Alt(list) = self.get(body)
+            && list.iter().any(|&one| !self.facts(one).contextual)
+        {
+            // Alternatives without look-around stay outside, where they are met as what they are.
+            let (inside, outside) = list.iter().partition(|&&one| self.facts(one).contextual);
+            (body, all) = (self.alt(inside), outside);
         }
-        let body = self.alt(inside);
         all.push(self.intern(Term::Scope { body, behinds }));
         self.alt(all)
     }

@@ -123,17 +123,13 @@ impl Decimal {
 
     /// The same, if it fits.
     pub(crate) fn units(&self, places: u32) -> Option<i128> {
-        let shift = usize::try_from(self.exponent + i64::from(places)).ok()?;
-        match (self.digits.to_i64(), SMALL_POWERS.get(shift)) {
-            (Some(digits), Some(power)) => Some(i128::from(digits) * power),
-            _ => self.scaled(places).to_i128(),
-        }
+        self.small(i64::from(places)).or_else(|| self.scaled(places).to_i128())
     }
 
-    /// The number in units of `10^-SMALL_PLACES`, if it is of everyday size.
-    fn small(&self) -> Option<i128> {
+    /// The number in units of `10^-places`, if it is of everyday size.
+    fn small(&self, places: i64) -> Option<i128> {
         let digits = self.digits.to_i64()?;
-        let shift = usize::try_from(self.exponent + SMALL_PLACES).ok()?;
+        let shift = usize::try_from(self.exponent + places).ok()?;
         SMALL_POWERS.get(shift).map(|&power| i128::from(digits) * power)
     }
 
@@ -157,7 +153,7 @@ impl Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        if let (Some(one), Some(two)) = (self.small(), other.small()) {
+        if let (Some(one), Some(two)) = (self.small(SMALL_PLACES), other.small(SMALL_PLACES)) {
             return one.cmp(&two);
         }
         if let (Some(one), Some(two)) = (self.size(), other.size())

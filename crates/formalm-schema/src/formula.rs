@@ -82,7 +82,7 @@ pub(crate) enum Form {
 }
 
 /// Which leaves of a formula are replaced.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Leaves {
     All,
     Children,

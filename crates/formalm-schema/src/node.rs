@@ -257,7 +257,7 @@ impl Schema {
         texts.dedup();
         let mut key = String::from(LISTED);
         for text in &texts {
-            // Any text may be part of another, and no length is.
+            // The length tells where the text ends.
             let _ = write!(key, "{}:{text}", text.len());
         }
         if let Some(&id) = self.regex_ids.get(&key) {

@@ -118,6 +118,7 @@ impl Slots {
     }
 }
 
+/// Mixed once more: the low bits choose the slot, and lists of small numbers are much alike in them.
 fn hash_of<T: Hash + ?Sized>(entry: &T) -> u32 {
     let hash = FxBuildHasher.hash_one(entry);
     ((hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32

@@ -92,13 +92,12 @@ impl Bounds {
             }
         };
         let [positive, negative] = match listed {
-            Some(list) => {
-                let holds = |value: &&&Decimal| {
+            Some(mut list) => {
+                list.retain(|value| {
                     let compared = |atom: &Atom| holds_for(atom, value, true);
                     rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
-                };
-                let points = list.iter().filter(holds).map(|at| units(at));
-                let mut points = points.collect::<Option<Vec<i128>>>()?;
+                });
+                let mut points = list.into_iter().map(units).collect::<Option<Vec<i128>>>()?;
                 points.sort_unstable();
                 sides(points.into_iter().map(|at| (Some(at), Some(at), false)).collect())
             }

@@ -230,7 +230,7 @@ impl Core {
     /// The same where it is known that a child can be read.
     pub(super) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
         let (mut container, must, _) = self.part(owes);
-        self.tell(must, &mut container.formulas);
+        self.tell(must, container.formulas.iter_mut());
         let total = self.total(&container);
         let is_repeated = rest.of == Type::Array && self.may_be_repeated(total);
         let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
@@ -244,7 +244,7 @@ impl Core {
     }
 
     /// Puts the truths of a child that a formula says into others; the literals that say them.
-    fn tell(&mut self, id: F, formulas: &mut [F]) -> Vec<F> {
+    fn tell<'a>(&mut self, id: F, formulas: impl Iterator<Item = &'a mut F>) -> Vec<F> {
         let mut told: Vec<(NodeId, F, F)> = Vec::new();
         for part in self.formulas.conjuncts(id) {
             match *self.formulas.get(part) {
@@ -268,8 +268,8 @@ impl Core {
 
     /// Lets a child owe what has to be true of it, so that it is not asked for that.
     fn move_to_child(&mut self, mut goal: F, Begun { container, child }: &mut Begun) {
-        let mut must = self.tell(goal, &mut container.formulas);
-        self.tell(goal, std::slice::from_mut(&mut goal));
+        let said = goal;
+        let mut must = self.tell(said, container.formulas.iter_mut().chain([&mut goal]));
         must.push(child.formulas[0]);
         let asked = self.formulas.asked(&container.formulas);
         // It may speak of nodes that the container does not ask about.

@@ -80,7 +80,7 @@ impl Grown {
         gone: GoneId,
         name: NameId,
     ) -> Result<bool, Error> {
-        let owed = self.parts.owes.get(owes.0).clone();
+        let owed = self.parts.owes.get(owes.0);
         if owed.goal != TRUE || self.known.after_name.get(&(owes, name)).is_some() {
             return Ok(false);
         }

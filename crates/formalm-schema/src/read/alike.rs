@@ -44,14 +44,15 @@ pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
     }
     for at in 0..count {
         // References go forwards and backwards, and in no circle.
-        let mut way = vec![at];
         let mut last = same[at];
         while last != same[last.0 as usize] {
-            way.push(last.0 as usize);
             last = same[last.0 as usize];
         }
-        // None of them is followed twice.
-        way.into_iter().for_each(|one| same[one] = last);
+        // None of them is followed again.
+        let mut one = at;
+        while same[one] != last {
+            one = std::mem::replace(&mut same[one], last).0 as usize;
+        }
     }
     same
 }
