@@ -10,6 +10,7 @@ import pytest
 
 from formalm import LimitError, ModelError, from_transformers
 from formalm.models.transformers import lengths
+from formalm.models.transformers.network import CACHES
 from tests.integration.transformers_models import HIDDEN, VOCABULARY, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")
@@ -190,11 +191,12 @@ def test_positions_that_begin_nowhere_we_know(monkeypatch) -> None:
     network = tiny("gpt2")
     forward = type(network).forward
 
-    def shifted(self, input_ids, position_ids=None, past_key_values=None, **rest):
+    def shifted(self, input_ids, position_ids=None, **rest):
         if position_ids is None:
-            past = 0 if past_key_values is None else past_key_values.get_seq_length()
+            caches = [rest[name] for name in CACHES if rest.get(name) is not None]
+            past = sum(cache.get_seq_length() for cache in caches)
             position_ids = 7 + past + torch.arange(input_ids.shape[1])[None]
-        return forward(self, input_ids, past_key_values, position_ids=position_ids, **rest)
+        return forward(self, input_ids, position_ids=position_ids, **rest)
 
     monkeypatch.setattr(type(network), "forward", shifted)
     model = opened(network)

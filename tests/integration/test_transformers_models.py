@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import weakref
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from formalm import (
 )
 from formalm.models import IncrementalModel, LanguageModel
 from formalm.models.canary import WEIGHTS, canary
+from formalm.models.transformers.network import CACHES
 from tests.integration.transformers_models import MODELS, VOCABULARY, WIDTH, byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")
@@ -84,6 +86,23 @@ def test_small_batches_are_the_same(small) -> None:
         small.extend(states, [4, 5, 6]), other.extend(ours, [4, 5, 6]), strict=True
     ):
         np.testing.assert_allclose(one.logprobs, two.logprobs, atol=1e-5)
+
+
+def test_the_cache_is_given_under_the_name_that_forward_has(monkeypatch) -> None:
+    """The code of a model may be older than the library that names what it returns."""
+    network = tiny("llama")
+    forward = type(network).forward
+    (own,) = set(inspect.signature(forward).parameters) & set(CACHES)
+
+    def older(self, input_ids, position_ids=None, cache_params=None, **rest):
+        return forward(self, input_ids, position_ids=position_ids, **{own: cache_params}, **rest)
+
+    monkeypatch.setattr(type(network), "forward", older)
+    model = from_transformers(network, vocabulary=VOCABULARY)
+    assert model.is_cached
+    assert model.notes == ()
+    (state,) = model.extend([model.start([1, 2, 3])], [4])
+    np.testing.assert_allclose(state.logprobs, model.next_logprobs([[1, 2, 3, 4]])[0], atol=1e-5)
 
 
 def test_dropped_states_free_their_rows() -> None:

@@ -15,8 +15,9 @@ __all__ = ["CACHES", "Floats", "Network"]
 
 Floats = npt.NDArray[np.floating[Any]]
 
-# The names under which forward passes return what they remember, and take it back.
-CACHES = ("past_key_values", "cache_params")
+# The names under which forward passes return what they remember, and take it back: the first is
+# that of transformers 5.24 and later, the others are older.
+CACHES = ("cache", "past_key_values", "cache_params")
 # Rows of a padded batch end at different places, and the logits of a place are computed for all
 # rows. This bounds the waste.
 PLACES = 8
@@ -92,7 +93,7 @@ class Network:
         if "logits_to_keep" in self._parameters:
             inputs["logits_to_keep"] = 1
         output = self._forward(torch.tensor([list(prefix)]), 0, inputs)
-        name = next((name for name in CACHES if output.get(name) is not None), "")
+        name = next((name for name in output.keys() if name in CACHES), "")  # noqa: SIM118
         return self._logprobs(output.logits[:, -1], [len(prefix)]), name, output.get(name)
 
     def extend(
@@ -106,7 +107,9 @@ class Network:
         import torch
 
         ids = torch.tensor([list(run) for run in runs])
-        inputs = {"use_cache": True, name: cache}
+        # A model's own code may take it under an older name than the one it is returned under.
+        taken = next((name for name in (name, *CACHES) if name in self._parameters), name)
+        inputs = {"use_cache": True, taken: cache}
         longest = max(pasts)
         if min(pasts) < longest:
             before, new = torch.tensor(pasts)[:, None], ids.shape[1]
