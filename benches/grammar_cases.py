@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,25 @@ class Case:
 
 
 class Ours(Formalm):
-    """Formalm, from Lark text."""
+    """Formalm, from Lark text; its masks are arrays that are not copied."""
+
+    def fill(self, cursor: Any) -> Callable[[], object]:
+        """Return the call that gives the cursor's mask."""
+        call: Callable[[], object] = cursor.bitmask
+        return call
 
     def build(self, case: Case) -> Any:
         """Build the constraint of a grammar from its text."""
         grammar = self._formalm.Grammar(case.text, **case.options)
         return self._formalm.Constraint(grammar, self._vocabulary)
+
+
+class Copied(Ours):
+    """The same, its masks copied into an array of the caller's, as those of the others are."""
+
+    def fill(self, cursor: Any) -> Callable[[], object]:
+        """Return the call that writes the cursor's mask."""
+        return Formalm.fill(self, cursor)
 
 
 class Theirs(Llguidance):

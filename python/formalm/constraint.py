@@ -47,7 +47,8 @@ class Constraint:
         never allowed.
     memory_limit_bytes
         Most memory for masks that are kept; None takes the core's default. Beyond it masks are
-        forgotten and computed again: a small limit costs time, and nothing fails.
+        forgotten and computed again: a small limit costs time, and nothing fails. The arrays of
+        :meth:`Matcher.bitmask` come on top: a quarter of it, at most 4 MB.
     state_limit
         Most states of the language's automaton; None takes the core's default.
 

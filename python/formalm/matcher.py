@@ -25,6 +25,7 @@ CALLS = (
     "advance_many",
     "allowed_token_ids",
     "allows",
+    "bitmask",
     "fill_bitmask",
     "forced_bytes",
     "forced_token_ids",
@@ -77,7 +78,9 @@ class Matcher:
     Made by :meth:`Constraint.matcher` and :meth:`fork`. A matcher belongs to one thread at a time;
     two at once are a :class:`~formalm.ConcurrencyError`. The calls of a decoding loop go straight
     to the core: ``fill_bitmask(out, row=0)`` (writes the mask into a row of an int32 array or CPU
-    tensor), ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()`` (bool
+    tensor), ``bitmask()`` (the mask as a read-only int32 array ``(ceil(width / 32),)``, which is
+    not copied: positions with the same mask share one, as far as 4 MB hold them),
+    ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()`` (bool
     array ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how
     many were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
     ``forced_token_ids()``.
@@ -89,6 +92,7 @@ class Matcher:
     __slots__ = (*CALLS, "constraint", "core")
 
     fill_bitmask: Callable[..., None]
+    bitmask: Callable[[], npt.NDArray[np.int32]]
     mask: Callable[[], npt.NDArray[np.bool_]]
     allowed_token_ids: Callable[[], npt.NDArray[np.uint32]]
     allows: Callable[[int], bool]
@@ -104,6 +108,7 @@ class Matcher:
         self.constraint = constraint
         self.core = core
         # Bound once: a wrapper's own call would cost a tenth of a mask.
+        self.bitmask = core.bitmask
         self.fill_bitmask = core.fill_bitmask
         self.advance = core.advance
 

@@ -117,6 +117,7 @@ def test_bits_masks_and_explanations_agree(constraint: Constraint, data: st.Data
     matcher.fill_bitmask(out, 1)
     bits = np.unpackbits(out[1].view(np.uint8), bitorder="little")[: len(mask)].astype(bool)
     assert np.array_equal(bits, mask)
+    assert np.array_equal(matcher.bitmask(), out[1])
     assert not out[0].any()
     fill_bitmasks([matcher, matcher.fork()], out)
     assert np.array_equal(out[0], out[1])

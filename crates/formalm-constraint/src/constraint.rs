@@ -244,6 +244,31 @@ impl<K: Keys> Constraint<K> {
         Ok(true)
     }
 
+    /// A number for the mask of a position: positions with equal numbers have equal masks, now and
+    /// later. None if the mask is not found by a key alone, or there is no room to store it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::fill`].
+    pub fn mask_number(&self, position: Position) -> Result<Option<u64>, Error> {
+        if self.canonical.is_some() || !self.unsure_tokens(position.state).is_empty() {
+            return Ok(None);
+        }
+        self.with_mask(position.state, |_| ())?;
+        Ok(self.mask_number_ready(position))
+    }
+
+    /// The same if the mask is stored already.
+    #[inline]
+    pub fn mask_number_ready(&self, position: Position) -> Option<u64> {
+        if self.canonical.is_some() || !self.unsure_tokens(position.state).is_empty() {
+            return None;
+        }
+        let key = self.keys.known_key(position.state)?;
+        let number = self.memo.number(key.number())?;
+        Some(number << 1 | u64::from(self.is_accepting(position)))
+    }
+
     #[inline]
     fn add_end(&self, position: Position, out: &mut Words) {
         if self.is_accepting(position) {

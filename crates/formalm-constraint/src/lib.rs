@@ -9,6 +9,7 @@ mod completions;
 mod composed;
 mod compute;
 mod constraint;
+mod content;
 mod endless;
 mod explicit;
 mod lexical;

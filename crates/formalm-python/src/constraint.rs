@@ -13,6 +13,7 @@ use crate::errors;
 use crate::machine::AnyKeys;
 use crate::matcher::{Cursor, Matcher};
 use crate::patient::aside;
+use crate::views::Views;
 use crate::vocabulary::Vocabulary;
 
 /// Memory for stored masks, unless the user says otherwise.
@@ -26,6 +27,7 @@ const WIDTH_LIMIT: usize = 1 << 24;
 pub(crate) struct Constraint {
     pub(crate) inner: Arc<Inner<AnyKeys>>,
     width: usize,
+    views: Arc<Views>,
 }
 
 impl Constraint {
@@ -76,11 +78,12 @@ impl Constraint {
                 .map_err(|error| errors::failure(py, &error, None))?
             }
         };
-        Ok(Constraint { inner: Arc::new(inner), width })
+        let views = Arc::new(Views::new(width, memory_limit_bytes));
+        Ok(Constraint { inner: Arc::new(inner), width, views })
     }
 
     fn matcher(&self) -> Matcher {
-        Matcher::new(&self.inner, self.width)
+        Matcher::new(&self.inner, self.width, &self.views)
     }
 
     /// A matcher after tokens, or none and how many of them some text may have begun with.
@@ -91,7 +94,7 @@ impl Constraint {
     ) -> PyResult<(Option<Matcher>, usize)> {
         let constraint = Arc::clone(&self.inner);
         match py.detach(|| Cursor::after(constraint, &token_ids)) {
-            Ok(cursor) => Ok((Some(Matcher::of(cursor, self.width)), token_ids.len())),
+            Ok(cursor) => Ok((Some(Matcher::of(cursor, self.width, &self.views)), token_ids.len())),
             Err(Unfollowed::Prompt { good }) => Ok((None, good)),
             Err(Unfollowed::Language) => Ok((None, token_ids.len())),
             Err(Unfollowed::Failed(error)) => Err(errors::failure(py, &error, None)),
@@ -105,7 +108,8 @@ impl Constraint {
 
     #[getter]
     fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes() + self.inner.machine().memory_bytes()
+        let machine = self.inner.machine().memory_bytes();
+        self.inner.memory_bytes() + machine + self.views.memory_bytes()
     }
 
     /// Whether all that is allowed is known to lead to a member.

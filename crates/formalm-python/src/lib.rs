@@ -17,6 +17,7 @@ mod parser;
 mod patient;
 mod schema;
 mod trees;
+mod views;
 mod vocabulary;
 
 use pyo3::prelude::*;

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
+use crate::views::{self, Views};
 
 type Constraint = Generic<AnyKeys>;
 pub(crate) type Cursor = GenericMatcher<AnyKeys>;
@@ -21,15 +22,16 @@ pub(crate) type Cursor = GenericMatcher<AnyKeys>;
 pub(crate) struct Matcher {
     cursor: Mutex<Cursor>,
     width: usize,
+    views: Arc<Views>,
 }
 
 impl Matcher {
-    pub(crate) fn new(constraint: &Arc<Constraint>, width: usize) -> Matcher {
-        Matcher::of(Cursor::new(Arc::clone(constraint)), width)
+    pub(crate) fn new(constraint: &Arc<Constraint>, width: usize, views: &Arc<Views>) -> Matcher {
+        Matcher::of(Cursor::new(Arc::clone(constraint)), width, views)
     }
 
-    pub(crate) fn of(cursor: Cursor, width: usize) -> Matcher {
-        Matcher { cursor: Mutex::new(cursor), width }
+    pub(crate) fn of(cursor: Cursor, width: usize, views: &Arc<Views>) -> Matcher {
+        Matcher { cursor: Mutex::new(cursor), width, views: Arc::clone(views) }
     }
 
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Cursor>> {
@@ -79,6 +81,11 @@ fn refused(
     errors::refusal(py, refusal, Refused::Token(id, bytes))
 }
 
+/// Equal numbers, equal futures.
+fn state_key(cursor: &Cursor) -> u64 {
+    cursor.position().number() << 1 | u64::from(cursor.has_ended())
+}
+
 fn token_id(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     errors::integer(value, "token id")
 }
@@ -108,6 +115,30 @@ impl Matcher {
         // SAFETY: `out` is alive for the whole call.
         let words = unsafe { place.words() };
         fill(py, cursor, words).map_err(|error| errors::failure(py, &error, None))
+    }
+
+    fn bitmask(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        let position = state_key(cursor);
+        if let Some(array) = self.views.at(py, position) {
+            return Ok(array);
+        }
+        let number = match cursor.mask_number_ready() {
+            Some(number) => Ok(Some(number)),
+            None => py.detach(|| cursor.mask_number()),
+        };
+        let number = number.map_err(|error| errors::failure(py, &error, None))?;
+        if let Some(array) = number.and_then(|number| self.views.of(py, position, number)) {
+            return Ok(array);
+        }
+        let mut words = vec![0; self.width.div_ceil(32)];
+        fill(py, cursor, &mut words).map_err(|error| errors::failure(py, &error, None))?;
+        let array = views::array(py, &words)?.unbind();
+        if let Some(number) = number {
+            self.views.keep(position, number, array.clone_ref(py));
+        }
+        Ok(array)
     }
 
     fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
@@ -195,7 +226,7 @@ impl Matcher {
 
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
         let cursor = self.lock(py)?.clone();
-        Ok(Matcher::of(cursor, self.width))
+        Ok(Matcher::of(cursor, self.width, &self.views))
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
@@ -274,9 +305,7 @@ impl Matcher {
 
     #[getter]
     fn state_key(&self, py: Python<'_>) -> PyResult<u64> {
-        let cursor = self.lock(py)?;
-        let ended = u64::from(cursor.has_ended());
-        Ok(cursor.position().number() << 1 | ended)
+        Ok(state_key(&*self.lock(py)?))
     }
 }
 

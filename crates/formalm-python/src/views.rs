@@ -1,0 +1,125 @@
+//! Masks as arrays that are not copied: read-only, and one for all positions with the same mask.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::dtype;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
+use rustc_hash::FxHashMap;
+
+/// Memory for arrays of one constraint.
+const LIMIT_BYTES: usize = 4 << 20;
+
+/// Positions whose arrays are remembered: an array is found for a position at once, or else by the
+/// number of its mask.
+const MOST_POSITIONS: usize = 1 << 15;
+
+/// The arrays of a constraint that were asked for lately.
+pub(crate) struct Views {
+    kept: Mutex<Kept>,
+    array_bytes: usize,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Kept {
+    arrays: Vec<Array>,
+    /// Places among the arrays, by the numbers of masks.
+    masks: FxHashMap<u64, usize>,
+    /// The same by positions, with those numbers: in a place there may be another array by now.
+    positions: FxHashMap<u64, (usize, u64)>,
+    questions: u64,
+}
+
+struct Array {
+    number: u64,
+    array: Py<PyAny>,
+    /// When it was asked for last, as the number of the question.
+    asked: u64,
+}
+
+impl Views {
+    /// No arrays yet; of the memory for masks they take a quarter at most.
+    pub(crate) fn new(width: usize, memory_limit_bytes: usize) -> Views {
+        let array_bytes = 4 * width.div_ceil(32).max(1);
+        let most = LIMIT_BYTES.min(memory_limit_bytes / 4) / array_bytes;
+        Views { kept: Mutex::default(), array_bytes, most }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The array of a position, if it is remembered.
+    #[inline]
+    pub(crate) fn at(&self, py: Python<'_>, position: u64) -> Option<Py<PyAny>> {
+        let kept = &mut *self.lock();
+        let &(place, number) = kept.positions.get(&position)?;
+        let array = kept.arrays.get_mut(place).filter(|array| array.number == number)?;
+        kept.questions += 1;
+        array.asked = kept.questions;
+        Some(array.array.clone_ref(py))
+    }
+
+    /// The array of a position whose mask has a number, if there is one.
+    pub(crate) fn of(&self, py: Python<'_>, position: u64, number: u64) -> Option<Py<PyAny>> {
+        let kept = &mut *self.lock();
+        let &place = kept.masks.get(&number)?;
+        kept.remember(position, place, number);
+        kept.questions += 1;
+        kept.arrays[place].asked = kept.questions;
+        Some(kept.arrays[place].array.clone_ref(py))
+    }
+
+    /// Keeps the array of a position whose mask has a number, in place of the one that was asked
+    /// for longest ago if there are too many.
+    pub(crate) fn keep(&self, position: u64, number: u64, array: Py<PyAny>) {
+        if self.most == 0 {
+            return;
+        }
+        let kept = &mut *self.lock();
+        kept.questions += 1;
+        let array = Array { number, array, asked: kept.questions };
+        let place = if kept.arrays.len() < self.most {
+            kept.arrays.push(array);
+            kept.arrays.len() - 1
+        } else {
+            let asked = |(_, array): &(usize, &Array)| array.asked;
+            let oldest = kept.arrays.iter().enumerate().min_by_key(asked);
+            let place = oldest.map_or(0, |(place, _)| place);
+            kept.masks.remove(&kept.arrays[place].number);
+            kept.arrays[place] = array;
+            place
+        };
+        kept.masks.insert(number, place);
+        kept.remember(position, place, number);
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let kept = self.lock();
+        kept.arrays.len() * self.array_bytes + kept.positions.capacity() * 25
+    }
+}
+
+impl Kept {
+    fn remember(&mut self, position: u64, place: usize, number: u64) {
+        if self.positions.len() >= MOST_POSITIONS {
+            self.positions.clear();
+        }
+        self.positions.insert(position, (place, number));
+    }
+}
+
+/// An int32 array of words that cannot be made writable.
+pub(crate) fn array<'py>(py: Python<'py>, words: &[u32]) -> PyResult<Bound<'py, PyAny>> {
+    static FROM_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let bytes = PyBytes::new_with(py, 4 * words.len(), |out| {
+        for (place, word) in out.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        Ok(())
+    })?;
+    let from_buffer = FROM_BUFFER.import(py, "numpy", "frombuffer")?;
+    from_buffer.call1((bytes, dtype::<i32>(py)))
+}

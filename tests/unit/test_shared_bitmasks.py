@@ -1,0 +1,139 @@
+"""Masks as arrays that are not copied: right at every position, shared, never written to."""
+
+import random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from formalm import (
+    Constraint,
+    Grammar,
+    JsonSchema,
+    Language,
+    Matcher,
+    Regex,
+    Vocabulary,
+    apply_bitmask,
+    new_bitmask,
+)
+from formalm.models.canary import canary
+
+LISTS = Grammar('start: "[" (item ("," item)*)? "]"\nitem: start | /[0-9]+/ | /"[a-z]*"/')
+TOKENS = [bytes([byte]) for byte in b'[],"0123456789abcxyz']
+VOCABULARY = Vocabulary.from_tokens(
+    [*TOKENS, b"[[", b"]]", b'",', b'"a', b"12", None], end_token_ids=[len(TOKENS) + 5]
+)
+
+
+def filled(matcher: Matcher) -> npt.NDArray[np.int32]:
+    out = new_bitmask(1, matcher.constraint.width)
+    matcher.fill_bitmask(out)
+    return out[0]
+
+
+def walked(constraint: Constraint, seed: int) -> int:
+    """Compare along a walk that goes back now and then; the number of positions."""
+    choice, matcher = random.Random(seed), constraint.matcher()
+    seen: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
+    for _ in range(80):
+        mask = matcher.bitmask()
+        assert np.array_equal(mask, filled(matcher))
+        assert np.array_equal(matcher.fork().bitmask(), mask)
+        seen.append((mask, mask.copy()))
+        allowed = np.flatnonzero(matcher.mask()).tolist()
+        if not allowed or choice.random() < 0.2:
+            matcher.rollback(min(len(seen), len(matcher.token_ids)) // 2)
+        else:
+            matcher.advance(choice.choice(allowed))
+    assert all(np.array_equal(mask, before) for mask, before in seen)
+    return len(seen)
+
+
+@pytest.mark.parametrize("memory_limit_bytes", [None, 2_000, 40, 1])
+@pytest.mark.parametrize(
+    "language", [LISTS, Regex("[[]([0-9]+,)*[]]"), JsonSchema({"items": {"type": "string"}})]
+)
+def test_it_is_the_mask_at_every_position(
+    language: Language, memory_limit_bytes: int | None
+) -> None:
+    constraint = Constraint(language, VOCABULARY, memory_limit_bytes=memory_limit_bytes)
+    assert sum(walked(constraint, seed) for seed in range(6)) > 400
+
+
+def test_with_canonical_tokens_and_a_wider_model() -> None:
+    model = canary()
+    width = len(model.vocabulary) + 70
+    for tokenization in ("all", "canonical"):
+        constraint = Constraint(
+            Regex("(the|a) (quick|brown) [a-z]+"),
+            model.vocabulary,
+            tokenization=tokenization,
+            width=width,
+        )
+        assert constraint.matcher().bitmask().shape == (-(-width // 32),)
+        walked(constraint, 1)
+
+
+def test_positions_with_the_same_mask_share_it() -> None:
+    constraint = Constraint(LISTS, VOCABULARY)
+    one, other = constraint.matcher(), constraint.matcher()
+    mask = one.bitmask()
+    assert other.bitmask() is mask
+    for text in (b"[12,", b"[[],"):
+        one.advance_bytes(text)
+        assert one.state_key != other.state_key
+        after = one.bitmask()
+        other.advance_bytes(b'["abc",' + text)
+        assert other.bitmask() is not mask
+        one.reset()
+        other.reset()
+        assert one.bitmask() is mask
+        assert after is not mask
+    one.advance_bytes(b"[[")
+    other.advance_bytes(b"[[[")
+    assert one.state_key != other.state_key
+    assert one.bitmask() is other.bitmask()
+
+
+def test_after_the_end_nothing_is_allowed() -> None:
+    matcher = Constraint(LISTS, VOCABULARY).matcher()
+    matcher.advance_bytes(b"[]")
+    assert matcher.bitmask().any()
+    matcher.advance(VOCABULARY.end_token_ids[0])
+    assert not matcher.bitmask().any()
+
+
+def test_it_cannot_be_written_to() -> None:
+    mask = Constraint(LISTS, VOCABULARY).matcher().bitmask()
+    assert mask.dtype == np.int32
+    with pytest.raises(ValueError, match="read-only"):
+        mask[0] = 0
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        mask.flags.writeable = True
+    logits = np.zeros(len(VOCABULARY), np.float32)
+    apply_bitmask(logits, mask)
+    assert np.flatnonzero(logits == 0).tolist() == [0, len(TOKENS)]
+
+
+def test_its_memory_is_bounded_and_counted() -> None:
+    texts = ["".join(random.Random(seed).choices("abcxyz", k=6)) for seed in range(400)]
+    rests = {text[start:].encode() for text in texts for start in range(5)}
+    vocabulary = Vocabulary.from_tokens([*TOKENS, *sorted(rests), *[b"zz"] * 40_000])
+    constraint = Constraint(Regex("|".join(texts)), vocabulary)
+    row = 4 * -(-len(vocabulary) // 32)
+    before, masks = constraint.memory_bytes, set()
+    for text in texts:
+        for end in range(7):
+            matcher = constraint.matcher()
+            matcher.advance_bytes(text[:end].encode())
+            masks.add(matcher.bitmask().tobytes())
+    assert len(masks) > 100
+    kept = constraint.memory_bytes
+    assert before + 50 * row < kept < before + (4 << 20) + (6 << 20)
+    small = Constraint(Regex("|".join(texts)), vocabulary, memory_limit_bytes=8 * row)
+    for text in texts:
+        matcher = small.matcher()
+        matcher.advance_bytes(text[:3].encode())
+        matcher.bitmask()
+    assert small.memory_bytes < kept / 2
