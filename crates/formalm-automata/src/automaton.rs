@@ -267,6 +267,14 @@ impl Automaton {
     }
 }
 
+impl Automaton {
+    /// Whether the text read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.flags.get(state.0 as usize) & ACCEPTING != 0
+    }
+}
+
 impl Machine for Automaton {
     fn start(&self) -> StateId {
         self.start
@@ -283,8 +291,8 @@ impl Machine for Automaton {
     }
 
     #[inline]
-    fn is_accepting(&self, state: StateId) -> bool {
-        self.flags.get(state.0 as usize) & ACCEPTING != 0
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(Automaton::is_accepting(self, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

@@ -83,7 +83,7 @@ fn attempt(
     }
     let rest = machine.shortest(state)?;
     poll.tick(rest.len() * STATE)?;
-    let ends = machine.walk(state, &rest)?.is_ok_and(|last| machine.is_accepting(last));
+    let ends = machine.is_completed(state, &rest)?;
     text.extend(rest);
     Ok(ends.then_some(text))
 }
@@ -103,7 +103,7 @@ fn choice(
 ) -> Result<Option<Choice>, Error> {
     let ways = machine.ways(state)?;
     let mut ways: Vec<Vec<u8>> = ways.iter().map(|bytes| bytes.iter().collect()).collect();
-    let end = if machine.is_accepting(state) { COMMON } else { 0 };
+    let end = if machine.is_accepting(state)? { COMMON } else { 0 };
     let open = ways.iter().any(|bytes| common(bytes) >= MANY);
     let exponent = ends_in_exponent(text);
     let weight = |bytes: &[u8]| match bytes {

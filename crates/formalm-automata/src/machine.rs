@@ -32,7 +32,11 @@ pub trait Machine: Debug + Send + Sync {
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error>;
 
     /// Whether the text read so far is a member.
-    fn is_accepting(&self, state: StateId) -> bool;
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error>;
 
     /// Bytes that some member continues with.
     ///
@@ -165,7 +169,10 @@ pub trait Machine: Debug + Send + Sync {
     ///
     /// [`Error::Limit`].
     fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        Ok(self.walk(state, text)?.is_ok_and(|end| self.is_accepting(end)))
+        match self.walk(state, text)? {
+            Ok(end) => self.is_accepting(end),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Memory in use, in bytes, to a good approximation.

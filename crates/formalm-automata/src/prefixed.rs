@@ -107,13 +107,13 @@ impl<M: Machine> Machine for Prefixed<M> {
         Ok(next.map(|next| StateId::from_number(front.outer(next.number()))))
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
-        let start = || self.rest.is_accepting(self.rest.start());
-        match (self.front.inner(state.number()), state.number()) {
-            (Some(inner), _) => self.rest.is_accepting(StateId::from_number(inner)),
-            (None, 0) if self.front.unless_empty => start(),
-            (None, number) => number == self.front.len() && !self.front.unless_empty && start(),
-        }
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        let begins = match (self.front.inner(state.number()), state.number()) {
+            (Some(inner), _) => return self.rest.is_accepting(StateId::from_number(inner)),
+            (None, 0) if self.front.unless_empty => true,
+            (None, number) => number == self.front.len() && !self.front.unless_empty,
+        };
+        Ok(begins && self.rest.is_accepting(self.rest.start())?)
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
@@ -137,7 +137,7 @@ impl<M: Machine> Machine for Prefixed<M> {
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         match self.front.inner(state.number()) {
             Some(inner) => self.rest.shortest(StateId::from_number(inner)),
-            None if self.is_accepting(state) => Ok(Vec::new()),
+            None if self.is_accepting(state)? => Ok(Vec::new()),
             None => {
                 let rest = self.rest.shortest(self.rest.start())?;
                 Ok([self.front.left(state.number()), &rest].concat())

@@ -61,6 +61,14 @@ impl Word {
     }
 }
 
+impl Word {
+    /// Whether the text read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.dags.is_accepting(DagId(state.0))
+    }
+}
+
 impl Machine for Word {
     fn start(&self) -> StateId {
         StateId(self.start.0)
@@ -72,8 +80,8 @@ impl Machine for Word {
     }
 
     #[inline]
-    fn is_accepting(&self, state: StateId) -> bool {
-        self.dags.is_accepting(DagId(state.0))
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(Word::is_accepting(self, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

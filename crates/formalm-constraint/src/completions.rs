@@ -235,8 +235,10 @@ impl Completions {
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
         let (mut layer, mut depth, mut nodes) = (0, 0, 0);
         loop {
-            if let Some(at) = (layer..came.len()).find(|&at| machine.is_accepting(came[at].0)) {
-                return Ok(Found::Path(trace(&came, at)));
+            for at in layer..came.len() {
+                if machine.is_accepting(came[at].0)? {
+                    return Ok(Found::Path(trace(&came, at)));
+                }
             }
             let end = came.len();
             if layer == end || depth == limit {

@@ -191,10 +191,14 @@ impl<K: Keys> Constraint<K> {
     }
 
     /// Whether the text read is a member, by the tokens it was read in if they must be canonical.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the machine would outgrow its limits.
     #[inline]
-    pub fn is_accepting(&self, position: Position) -> bool {
+    pub fn is_accepting(&self, position: Position) -> Result<bool, Error> {
         match &self.canonical {
-            Some(canonical) => canonical.is_accepting(position.state),
+            Some(canonical) => Ok(canonical.is_accepting(position.state)),
             None => self.machine().is_accepting(position.state),
         }
     }
@@ -215,8 +219,7 @@ impl<K: Keys> Constraint<K> {
                 self.correct(position.state, out)?;
             }
         }
-        self.add_end(position, out);
-        Ok(())
+        self.add_end(position, out)
     }
 
     /// The same if the mask is stored, which takes less than a microsecond; `false`, and nothing is
@@ -240,7 +243,7 @@ impl<K: Keys> Constraint<K> {
                 self.correct(position.state, out)?;
             }
         }
-        self.add_end(position, out);
+        self.add_end(position, out)?;
         Ok(true)
     }
 
@@ -254,26 +257,28 @@ impl<K: Keys> Constraint<K> {
         if self.canonical.is_some() || !self.unsure_tokens(position.state).is_empty() {
             return Ok(None);
         }
-        self.with_mask(position.state, |_| ())?;
-        Ok(self.mask_number_ready(position))
+        let number = match self.number_of(position.state) {
+            None => {
+                self.with_mask(position.state, |_| ())?;
+                self.number_of(position.state)
+            }
+            known => known,
+        };
+        let Some(number) = number else { return Ok(None) };
+        Ok(Some(number << 1 | u64::from(self.is_accepting(position)?)))
     }
 
-    /// The same if the mask is stored already.
-    #[inline]
-    pub fn mask_number_ready(&self, position: Position) -> Option<u64> {
-        if self.canonical.is_some() || !self.unsure_tokens(position.state).is_empty() {
-            return None;
-        }
-        let key = self.keys.known_key(position.state)?;
-        let number = self.memo.number(key.number())?;
-        Some(number << 1 | u64::from(self.is_accepting(position)))
+    /// The number of the stored mask of a state, which leaves end tokens out.
+    fn number_of(&self, state: StateId) -> Option<u64> {
+        self.memo.number(self.keys.known_key(state)?.number())
     }
 
     #[inline]
-    fn add_end(&self, position: Position, out: &mut Words) {
-        if self.is_accepting(position) {
+    fn add_end(&self, position: Position, out: &mut Words) -> Result<(), Error> {
+        if self.is_accepting(position)? {
             patch(out, self.vocabulary.end_token_ids(), &[]);
         }
+        Ok(())
     }
 
     /// Corrects the tokens that the key of a state does not answer for.
@@ -316,7 +321,7 @@ impl<K: Keys> Constraint<K> {
     /// As [`Constraint::fill`].
     pub fn allows(&self, position: Position, token_id: u32) -> Result<bool, Error> {
         if self.vocabulary.is_end(token_id) {
-            return Ok(self.is_accepting(position));
+            return self.is_accepting(position);
         }
         match self.read(position, token_id) {
             Ok(_) => Ok(true),

@@ -128,7 +128,11 @@ impl<K: Keys> Matcher<K> {
     }
 
     /// Whether the text is a member.
-    pub fn is_accepting(&self) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn is_accepting(&self) -> Result<bool, Error> {
         self.constraint.is_accepting(self.position())
     }
 
@@ -221,12 +225,6 @@ impl<K: Keys> Matcher<K> {
         if self.ended { Ok(Some(0)) } else { self.constraint.mask_number(self.position()) }
     }
 
-    /// The same if the mask is stored already.
-    #[inline]
-    pub fn mask_number_ready(&self) -> Option<u64> {
-        if self.ended { Some(0) } else { self.constraint.mask_number_ready(self.position()) }
-    }
-
     /// Whether a token is allowed.
     ///
     /// # Errors
@@ -248,7 +246,7 @@ impl<K: Keys> Matcher<K> {
         }
         let vocabulary = self.constraint.vocabulary();
         if vocabulary.is_end(token_id) {
-            if !self.is_accepting() {
+            if !self.is_accepting()? {
                 return Err(Refusal::NotAccepting);
             }
             self.steps.push(Step { position: self.position(), token: Some(token_id), bytes: 0 });
@@ -343,7 +341,7 @@ impl<K: Keys> Matcher<K> {
         }
         let mut state = self.constraint.state(self.position());
         // Every state is live, so a run of single choices ends at a member.
-        while !machine.is_accepting(state) {
+        while !machine.is_accepting(state)? {
             let live = machine.live_bytes(state)?;
             let (Some(byte), 1) = (live.iter().next(), live.len()) else { break };
             let Some(next) = machine.step(state, byte)? else { break };
@@ -365,7 +363,7 @@ impl<K: Keys> Matcher<K> {
         let mut ahead = self.clone();
         let mut words = vec![0; self.constraint.words()];
         let mut forced = Vec::new();
-        while !ahead.ended && !ahead.is_accepting() {
+        while !ahead.ended && !ahead.is_accepting()? {
             ahead.fill(&mut words)?;
             let Some(only) = only_bit(&words) else { break };
             if ahead.advance(only).is_err() {
@@ -400,11 +398,11 @@ impl<K: Keys> Matcher<K> {
                 return Ok(Explanation {
                     refusal,
                     expected,
-                    accepting: machine.is_accepting(state),
+                    accepting: machine.is_accepting(state)?,
                 });
             }
         }
-        let (expected, accepting) = (ahead.live_bytes()?, ahead.is_accepting());
+        let (expected, accepting) = (ahead.live_bytes()?, ahead.is_accepting()?);
         Ok(Explanation { refusal, expected, accepting })
     }
 }

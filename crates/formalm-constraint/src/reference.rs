@@ -16,7 +16,7 @@ pub fn allowed(
     let mut ids = Vec::new();
     for id in 0..vocabulary.len() as u32 {
         let allowed = if vocabulary.is_end(id) {
-            machine.is_accepting(state)
+            machine.is_accepting(state)?
         } else if let Some(bytes) = vocabulary.token_bytes(id) {
             machine.walk(state, bytes)?.is_ok()
         } else {

@@ -234,8 +234,10 @@ impl GrammarAutomaton {
             };
             let (terminal, state, byte) = question;
             let Some(machine) = self.asked(terminal) else { return Err(Error::Interrupted) };
-            let next = machine.step(state, byte)?;
-            let answer = next.map(|next| (next, machine.is_accepting(next)));
+            let answer = match machine.step(state, byte)? {
+                Some(next) => Some((next, machine.is_accepting(next)?)),
+                None => None,
+            };
             let answers = &mut self.lock().core.embedded.answers;
             answers.known.insert((terminal, state.number(), byte), answer);
         }
@@ -261,7 +263,7 @@ impl GrammarAutomaton {
         if good < text.len() {
             return Ok(Err(good));
         }
-        self.flagged(state).map(Ok)
+        Ok(Ok(state))
     }
 
     /// The machine of a terminal that is an embedded language.

@@ -124,7 +124,6 @@ impl GrammarAutomaton {
             }),
             grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
         };
-        automaton.flagged(automaton.start)?;
         Ok(Ok(automaton))
     }
 
@@ -177,27 +176,17 @@ impl GrammarAutomaton {
         check(Resource::Bytes, core.states.memory_bytes() as u64, self.limits.bytes)
     }
 
-    /// Finds out whether a state is accepting: where a text stops, not at each byte of it.
-    #[inline]
-    pub(crate) fn flagged(&self, state: StateId) -> Result<StateId, Error> {
-        if self.rows.flags(state.number()) == 0 {
-            self.flag(state.number())?;
-        }
-        Ok(state)
-    }
-
-    fn flag(&self, state: u32) -> Result<(), Error> {
-        self.flag_in(&mut self.lock().core, state)
-    }
-
-    pub(crate) fn flag_in(&self, core: &mut Core, state: u32) -> Result<(), Error> {
+    /// Finds out whether a state is accepting: where that is asked, which is not at each byte of a
+    /// text nor at each token.
+    fn flag(&self, state: u32) -> Result<bool, Error> {
+        let core = &mut self.lock().core;
         core.stacks.meter.reset();
         let accepting = core.is_accepting(state - 1)?;
         self.rows.set_flags(state, if accepting { FLAGGED | ACCEPTING } else { FLAGGED });
-        Ok(())
+        Ok(accepting)
     }
 
-    /// The state after a byte, not flagged.
+    /// The state after a byte.
     #[inline]
     pub(crate) fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let next = match self.known(state.number(), self.classes[usize::from(byte)]) {
@@ -242,10 +231,7 @@ impl Machine for GrammarAutomaton {
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        match self.next(state, byte)? {
-            Some(next) => self.flagged(next).map(Some),
-            None => Ok(None),
-        }
+        self.next(state, byte)
     }
 
     #[inline]
@@ -257,8 +243,11 @@ impl Machine for GrammarAutomaton {
     }
 
     #[inline]
-    fn is_accepting(&self, state: StateId) -> bool {
-        self.rows.flags(state.number()) & ACCEPTING != 0
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        match self.rows.flags(state.number()) {
+            0 => self.flag(state.number()),
+            flags => Ok(flags & ACCEPTING != 0),
+        }
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

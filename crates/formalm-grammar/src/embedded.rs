@@ -98,7 +98,7 @@ impl Embedded {
 
 /// Whether a member goes on from a state.
 fn reads_more(machine: &dyn Machine, state: StateId) -> Result<bool, Error> {
-    Ok(!machine.is_accepting(state) || !machine.live_bytes(state)?.is_empty())
+    Ok(!machine.is_accepting(state)? || !machine.live_bytes(state)?.is_empty())
 }
 
 /// Bytes of a shortest member that is not empty; `None` if there is none.
@@ -107,7 +107,7 @@ pub(crate) fn shortest_bytes(machine: &dyn Machine) -> Result<Option<u32>, Error
     if !machine.is_exact() {
         return Ok(Some(1));
     }
-    if !machine.is_accepting(start) {
+    if !machine.is_accepting(start)? {
         return Ok(Some(machine.shortest(start)?.len() as u32));
     }
     let mut least = None;
@@ -168,7 +168,7 @@ impl Core {
         let Some(machine) = self.embedded.machine(terminal) else { return Ok(()) };
         let Some(state) = machine.step(state, byte)? else { return Ok(()) };
         let Some(left) = self.pending(forbidden, byte)? else { return Ok(()) };
-        if machine.is_accepting(state) {
+        if machine.is_accepting(state)? {
             let behind = self.after(place, terminal)?;
             if behind != NOTHING {
                 next(Reading::between(behind, left), Some(terminal));
@@ -237,7 +237,7 @@ impl Core {
         let (terminal, at) = self.embedded.at(reading.lexeme);
         let Some(machine) = self.embedded.machine(terminal) else { return Ok(None) };
         // What has ended already would end with nothing.
-        if machine.is_accepting(at) {
+        if machine.is_accepting(at)? {
             return Ok(None);
         }
         let member = match self.embedded.rests.get(&(terminal, at.number())) {

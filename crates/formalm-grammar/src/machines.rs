@@ -42,6 +42,17 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Whether the text read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        match self {
+            Reader::Word(one) => one.is_accepting(state),
+            Reader::Automaton(one) => one.is_accepting(state),
+        }
+    }
+}
+
 impl Machine for Reader {
     fn start(&self) -> StateId {
         match self {
@@ -59,11 +70,8 @@ impl Machine for Reader {
     }
 
     #[inline]
-    fn is_accepting(&self, state: StateId) -> bool {
-        match self {
-            Reader::Word(one) => one.is_accepting(state),
-            Reader::Automaton(one) => one.is_accepting(state),
-        }
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(Reader::is_accepting(self, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
@@ -98,7 +106,7 @@ pub(crate) fn terminals(grammar: &Grammar) -> Result<(Readers, Vec<bool>), Error
     let simple = words(grammar.terminals.iter().map(|one| &one.language));
     for (one, word) in grammar.terminals.iter().zip(simple) {
         if let Some(one) = &one.embedded {
-            nullable.push(one.machine.is_accepting(one.machine.start()));
+            nullable.push(one.machine.is_accepting(one.machine.start())?);
             readers.push(None);
             continue;
         }

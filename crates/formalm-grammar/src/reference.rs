@@ -246,8 +246,7 @@ impl<'a> Naive<'a> {
 
     fn matches(&self, terminal: usize, text: &[u8]) -> bool {
         let Some(automaton) = &self.terminals[terminal] else { return false };
-        let read = automaton.walk(automaton.start(), text).expect("within limits");
-        read.is_ok_and(|state| automaton.is_accepting(state))
+        automaton.is_completed(automaton.start(), text).expect("within limits")
     }
 
     fn begins(&self, terminal: usize, text: &[u8]) -> bool {

@@ -122,7 +122,7 @@ fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
 /// What a machine says of a text: viable, and a member.
 fn verdict(machine: &GrammarAutomaton, text: &[u8]) -> Result<(bool, bool), Error> {
     Ok(match machine.walk(machine.start(), text)? {
-        Ok(state) => (true, machine.is_accepting(state)),
+        Ok(state) => (true, machine.is_accepting(state)?),
         Err(_) => (false, false),
     })
 }
@@ -308,8 +308,7 @@ fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {
 }
 
 fn reads(machine: &GrammarAutomaton, text: &[u8]) -> bool {
-    let read = machine.walk(machine.start(), text).unwrap();
-    read.is_ok_and(|state| machine.is_accepting(state))
+    machine.is_completed(machine.start(), text).unwrap()
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl GrammarAutomaton {
                 Err(read) => return Ok(Err(count * PIECE + read)),
             }
         }
-        self.flagged(StateId::from_number(at)).map(Ok)
+        Ok(Ok(StateId::from_number(at)))
     }
 
     /// The state after a text of few bytes.

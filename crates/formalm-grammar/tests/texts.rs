@@ -9,8 +9,7 @@ fn machine(text: &str, syntax: Syntax) -> GrammarAutomaton {
 }
 
 fn reads(machine: &GrammarAutomaton, text: &str) -> bool {
-    let read = machine.walk(machine.start(), text.as_bytes()).expect("a grammar");
-    read.is_ok_and(|state| machine.is_accepting(state))
+    machine.is_completed(machine.start(), text.as_bytes()).expect("a grammar")
 }
 
 fn check(text: &str, syntax: Syntax, members: &[&str], others: &[&str]) {
@@ -213,8 +212,7 @@ fn files_of_others_are_read() {
 fn ends(rules: &[String], text: &[u8]) -> bool {
     let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
         let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
-        let read = machine.walk(machine.start(), text)?;
-        Ok(read.is_ok_and(|state| machine.is_accepting(state)))
+        machine.is_completed(machine.start(), text)
     });
     match read {
         Ok(member) => member,

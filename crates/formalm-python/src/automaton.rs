@@ -293,12 +293,16 @@ impl Automaton {
     }
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        patient(py, |poll| match walked(&self.machine, text, poll) {
+        let read = |poll: &mut Poll<'_>| match walked(&self.machine, text, poll)? {
+            Ok(state) => self.machine.is_accepting(state),
+            Err(_) => Ok(false),
+        };
+        patient(py, |poll| match read(poll) {
             // Whether its beginnings lead to a member was not found out, which need not matter.
             Err(limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. }) => {
                 self.machine.is_member(text)?.ok_or(limit)
             }
-            read => Ok(read?.is_ok_and(|state| self.machine.is_accepting(state))),
+            read => read,
         })
     }
 

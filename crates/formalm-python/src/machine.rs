@@ -87,8 +87,8 @@ impl Machine for AnyMachine {
     }
 
     #[inline]
-    fn is_accepting(&self, state: StateId) -> bool {
-        on_any!(self, one => one.is_accepting(state))
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        on_any!(self, one => Machine::is_accepting(&**one, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

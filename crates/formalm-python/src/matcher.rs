@@ -124,10 +124,7 @@ impl Matcher {
         if let Some(array) = self.views.at(py, position) {
             return Ok(array);
         }
-        let number = match cursor.mask_number_ready() {
-            Some(number) => Ok(Some(number)),
-            None => py.detach(|| cursor.mask_number()),
-        };
+        let number = py.detach(|| cursor.mask_number());
         let number = number.map_err(|error| errors::failure(py, &error, None))?;
         if let Some(array) = number.and_then(|number| self.views.of(py, position, number)) {
             return Ok(array);
@@ -285,7 +282,7 @@ impl Matcher {
 
     #[getter]
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.lock(py)?.is_accepting())
+        self.lock(py)?.is_accepting().map_err(|error| errors::failure(py, &error, None))
     }
 
     #[getter]

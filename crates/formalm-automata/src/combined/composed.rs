@@ -59,7 +59,7 @@ impl<M: Machine> Composed<M> {
         let states = Mutex::new(States::new(state_limit));
         let composed = Composed { letters, rest, empty, states };
         let mut items = vec![(BEGINNING, StateId::from_number(0))];
-        composed.enter(first, &mut items);
+        composed.enter(first, &mut items)?;
         composed.lock().number(items)?;
         Ok(composed)
     }
@@ -99,7 +99,7 @@ impl<M: Machine> Composed<M> {
     /// [`Error::Limit`].
     pub fn state_behind(&self, letter: u32) -> Result<Option<StateId>, Error> {
         let mut items = Vec::new();
-        self.enter(&self.letters[letter as usize].follows, &mut items);
+        self.enter(&self.letters[letter as usize].follows, &mut items)?;
         self.state_within(&items)
     }
 
@@ -126,18 +126,19 @@ impl<M: Machine> Composed<M> {
     }
 
     /// Adds the starts of letters, and of those behind letters that may be empty.
-    fn enter(&self, letters: &[u32], items: &mut Vec<Item>) {
+    fn enter(&self, letters: &[u32], items: &mut Vec<Item>) -> Result<(), Error> {
         let mut open = letters.to_vec();
         while let Some(at) = open.pop() {
             let letter = &self.letters[at as usize];
             let item = (at, letter.machine.start());
             if !items.contains(&item) {
                 items.push(item);
-                if letter.machine.is_accepting(item.1) {
+                if letter.machine.is_accepting(item.1)? {
                     open.extend_from_slice(&letter.follows);
                 }
             }
         }
+        Ok(())
     }
 
     /// The least over all letters of what `own` says they need, and of what follows.
@@ -146,7 +147,7 @@ impl<M: Machine> Composed<M> {
         state: StateId,
         own: impl Fn(&M, StateId) -> Result<usize, Error>,
     ) -> Result<usize, Error> {
-        if self.is_accepting(state) {
+        if self.is_accepting(state)? {
             return Ok(0);
         }
         let mut least = usize::MAX;
@@ -197,8 +198,8 @@ impl<M: Machine> Machine for Composed<M> {
             let letter = &self.letters[at as usize];
             let Some(after) = letter.machine.step(state, byte)? else { continue };
             next.push((at, after));
-            if letter.machine.is_accepting(after) {
-                self.enter(&letter.follows, &mut next);
+            if letter.machine.is_accepting(after)? {
+                self.enter(&letter.follows, &mut next)?;
             }
         }
         let mut states = self.lock();
@@ -207,12 +208,18 @@ impl<M: Machine> Machine for Composed<M> {
         Ok(number.map(StateId::from_number))
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
         let items = self.lock().items(state.number());
-        items.iter().any(|&(at, state)| match self.letters.get(at as usize) {
-            Some(letter) => letter.last && letter.machine.is_accepting(state),
-            None => self.empty,
-        })
+        for &(at, state) in &*items {
+            let accepting = match self.letters.get(at as usize) {
+                Some(letter) => letter.last && letter.machine.is_accepting(state)?,
+                None => self.empty,
+            };
+            if accepting {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

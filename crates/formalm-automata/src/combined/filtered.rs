@@ -87,8 +87,8 @@ impl<M: Machine> Filtered<M> {
         Ok(self.machine.step(left, byte)?.map(|left| (left, right)))
     }
 
-    fn is_member(&self, (left, right): Pair) -> bool {
-        self.machine.is_accepting(left) && self.regular.is_accepting(right)
+    fn is_member(&self, (left, right): Pair) -> Result<bool, Error> {
+        Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
     }
 
     /// A lower bound of the bytes to a common member.
@@ -121,7 +121,7 @@ impl<M: Machine> Filtered<M> {
             let here = came[at].0;
             let rest = match learnt.needs.get(&here) {
                 Some(&known) => known,
-                None => self.is_member(here).then_some(0),
+                None => self.is_member(here)?.then_some(0),
             };
             match rest {
                 Some(rest) if read + rest <= all => {
@@ -200,9 +200,9 @@ impl<M: Machine> Machine for Filtered<M> {
         Ok(number.map(StateId::from_number))
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
-        let learnt = self.lock();
-        self.is_member(self.pair(state, &learnt))
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        let pair = self.pair(state, &self.lock());
+        self.is_member(pair)
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
@@ -251,8 +251,7 @@ impl<M: Machine> Machine for Filtered<M> {
         if known.is_some() {
             return Ok(known);
         }
-        let end = self.machine.walk(self.machine.start(), text)?;
-        Ok(Some(end.is_ok_and(|state| self.machine.is_accepting(state))))
+        self.machine.is_completed(self.machine.start(), text).map(Some)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -60,7 +60,7 @@ impl<'a, M> Plainly<'a, M> {
 
 impl<M: Machine> EndSteps for Plainly<'_, M> {
     fn is_end(&self, key: KeyId) -> Result<bool, Error> {
-        Ok(self.0.is_accepting(StateId::from_number(key.number())))
+        self.0.is_accepting(StateId::from_number(key.number()))
     }
 }
 

@@ -64,8 +64,10 @@ pub fn difference<A: Machine, B: Machine>(
     // Texts of one length at a time, smallest first.
     let mut level = vec![0];
     while !level.is_empty() {
-        if let Some(&at) = level.iter().find(|&&at| search.differs(at)) {
-            return Ok(Some(search.trace(at)));
+        for &at in &level {
+            if search.differs(at)? {
+                return Ok(Some(search.trace(at)));
+            }
         }
         let mut next = Vec::new();
         for at in level {
@@ -76,16 +78,21 @@ pub fn difference<A: Machine, B: Machine>(
     Ok(None)
 }
 
+fn is_member(machine: Option<&impl Machine>, state: Option<StateId>) -> Result<bool, Error> {
+    match machine.zip(state) {
+        Some((machine, state)) => machine.is_accepting(state),
+        None => Ok(false),
+    }
+}
+
 impl<A: Machine, B: Machine> Search<'_, A, B> {
-    fn differs(&self, at: usize) -> bool {
+    fn differs(&self, at: usize) -> Result<bool, Error> {
         let (left, right) = self.visits[at].pair;
-        let is_member = |side: Option<bool>| side == Some(true);
-        let left = is_member(self.left.zip(left).map(|(machine, at)| machine.is_accepting(at)));
-        let right = is_member(self.right.zip(right).map(|(machine, at)| machine.is_accepting(at)));
-        match self.relation {
+        let (left, right) = (is_member(self.left, left)?, is_member(self.right, right)?);
+        Ok(match self.relation {
             Relation::Equivalence => left != right,
             Relation::Inclusion => left && !right,
-        }
+        })
     }
 
     /// Reads one character in every way, ascending, and notes where a new pair is reached.

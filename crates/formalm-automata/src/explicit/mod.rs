@@ -108,7 +108,7 @@ impl Graph {
     pub fn explore<S: Copy + Eq + Hash>(
         start: S,
         mut successors: impl FnMut(S, &mut Vec<(u32, S)>) -> Result<(), Error>,
-        is_accepting: impl Fn(S) -> bool,
+        is_accepting: impl Fn(S) -> Result<bool, Error>,
         size: Size,
         poll: &mut Poll<'_>,
     ) -> Result<Graph, Error> {
@@ -132,7 +132,7 @@ impl Graph {
                 graph.push(Edge { low: label, high: label, target });
             }
             check(Resource::States, states.len() as u64, size.states)?;
-            graph.close(is_accepting(state));
+            graph.close(is_accepting(state)?);
             poll.tick(row.len() + 64)?;
         }
         Ok(graph)
@@ -242,8 +242,8 @@ impl Machine for Graph {
         Ok(self.after(state.0, u32::from(byte)).map(StateId))
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
-        self.accepting[state.0 as usize]
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(self.accepting[state.0 as usize])
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

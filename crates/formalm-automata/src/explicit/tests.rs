@@ -50,7 +50,7 @@ fn explored((rows, accepting): &Rows) -> Graph {
         Ok(())
     };
     let size = Size { states: LIMIT, edges: LIMIT };
-    patient(|poll| Graph::explore(0, successors, |state| accepting[state], size, poll)).unwrap()
+    patient(|poll| Graph::explore(0, successors, |state| Ok(accepting[state]), size, poll)).unwrap()
 }
 
 fn minimal(rows: &Rows) -> Graph {

@@ -53,7 +53,7 @@ pub fn is_text(machine: &impl Machine, limit: u64, poll: &mut Poll<'_>) -> Resul
     let mut seen: FxHashSet<(StateId, Place)> = FxHashSet::from_iter([start]);
     let mut stack = vec![start];
     while let Some((state, place)) = stack.pop() {
-        if machine.is_accepting(state) && place != Place::Between {
+        if place != Place::Between && machine.is_accepting(state)? {
             return Ok(false);
         }
         poll.tick(256)?;

@@ -185,12 +185,12 @@ impl Canonical {
         members: Vec<Member>,
     ) -> Result<StateId, Error> {
         let machine = context.machine;
-        let accepting = members.iter().any(|member| {
+        let mut accepting = false;
+        for member in &members {
             let (state, place) = pairs.parts(member.pair);
-            machine.is_accepting(state)
-                && self.encoder.splitter().ends(place)
-                && self.encoder.may_end(member.path)
-        });
+            let may_end = self.encoder.splitter().ends(place) && self.encoder.may_end(member.path);
+            accepting = accepting || (may_end && machine.is_accepting(state)?);
+        }
         let masked = members.iter().map(|&Member { pair, path }| {
             pairs.common(context, pair).map(|pair| Member { pair, path })
         });

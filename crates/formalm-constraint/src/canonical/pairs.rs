@@ -104,9 +104,9 @@ impl Pairs {
         }
     }
 
-    fn is_end<K: Keys>(&self, context: Context<'_, K>, pair: Pair) -> bool {
+    fn is_end<K: Keys>(&self, context: Context<'_, K>, pair: Pair) -> Result<bool, Error> {
         let (state, place) = self.parts(pair);
-        context.machine.is_accepting(state) && context.encoder.splitter().ends(place)
+        Ok(context.encoder.splitter().ends(place) && context.machine.is_accepting(state)?)
     }
 
     /// Whether some text completes a member from here and may be marked so.
@@ -202,7 +202,7 @@ impl Pairs {
     }
 
     fn find_clean<K: Keys>(&mut self, context: Context<'_, K>, pair: Pair) -> Result<bool, Error> {
-        if self.is_end(context, pair) {
+        if self.is_end(context, pair)? {
             return Ok(true);
         }
         if !self.behind_special(context, pair, None)?.is_empty() {

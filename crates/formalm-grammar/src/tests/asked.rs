@@ -23,7 +23,7 @@ impl Machine for Asked {
         self.0.step(state, byte)
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
         self.0.is_accepting(state)
     }
 
@@ -53,8 +53,10 @@ fn walked(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<Ways>, Error
         let mut answers = Vec::new();
         for one in ways.within() {
             let asked = machine.asked(one.terminal).unwrap();
-            let next = asked.step(one.state, byte)?;
-            answers.push(next.map(|next| (next, asked.is_accepting(next))));
+            answers.push(match asked.step(one.state, byte)? {
+                Some(next) => Some((next, asked.is_accepting(next)?)),
+                None => None,
+            });
         }
         match machine.ways_after(&ways, byte, &answers)? {
             Some(next) => ways = next,

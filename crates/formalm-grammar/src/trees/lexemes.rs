@@ -232,7 +232,7 @@ fn member_ends(
             Some(next) => state = next,
             None => break,
         }
-        ends.extend(machine.is_accepting(state).then_some(place + 1));
+        ends.extend(machine.is_accepting(state)?.then_some(place + 1));
     }
     Ok(ends)
 }

@@ -121,12 +121,12 @@ impl<'a> Walk<'a> {
     fn found(&mut self, ways: &Ways, byte: u8) -> Result<Next, Error> {
         let mut answers = Vec::with_capacity(ways.within().len());
         for one in ways.within() {
-            let machine = self.machine(one);
-            answers.push(match machine {
-                Some(machine) => {
-                    let next = machine.step(one.state, byte)?;
-                    next.map(|next| (next, machine.is_accepting(next)))
-                }
+            let Some(machine) = self.machine(one) else {
+                answers.push(None);
+                continue;
+            };
+            answers.push(match machine.step(one.state, byte)? {
+                Some(next) => Some((next, machine.is_accepting(next)?)),
                 None => None,
             });
         }

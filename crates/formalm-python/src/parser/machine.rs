@@ -307,8 +307,8 @@ impl Machine for ParserMachine {
         Ok(next.ok().map(StateId::from_number))
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
-        self.states().is_accepting(state.number())
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(self.states().is_accepting(state.number()))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

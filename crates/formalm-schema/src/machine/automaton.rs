@@ -175,6 +175,22 @@ fn exact(notes: &[Note]) -> Result<(), Error> {
     }
 }
 
+impl SchemaAutomaton {
+    /// Whether the text read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        match self.flags.get(state.number() as usize) {
+            0 => {
+                let accepting = self.lock().is_accepting(state.number());
+                let flag = if accepting { ACCEPTING } else { REFUSING };
+                self.flags.set(state.number() as usize, flag);
+                accepting
+            }
+            flag => flag == ACCEPTING,
+        }
+    }
+}
+
 impl Machine for SchemaAutomaton {
     fn start(&self) -> StateId {
         self.start
@@ -185,16 +201,9 @@ impl Machine for SchemaAutomaton {
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
 
-    fn is_accepting(&self, state: StateId) -> bool {
-        match self.flags.get(state.number() as usize) {
-            0 => {
-                let accepting = self.lock().is_accepting(state.number());
-                let flag = if accepting { ACCEPTING } else { REFUSING };
-                self.flags.set(state.number() as usize, flag);
-                accepting
-            }
-            flag => flag == ACCEPTING,
-        }
+    #[inline]
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(SchemaAutomaton::is_accepting(self, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {

@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Chunks, EndPurpose, Error, KeyId, Keys, Machine, Purpose, StateId, TokenNames,
-};
+use formalm_automata::{Chunks, EndPurpose, Error, KeyId, Keys, Purpose, StateId, TokenNames};
 
 use super::ahead::Ahead;
 use super::frame::{AskedId, Place};

@@ -132,7 +132,8 @@ pub(crate) fn fresh_beginning<M: Machine>(
 ) -> Result<Option<(Vec<u8>, StateId)>, Error> {
     let mut open = vec![(state, Vec::new(), excluded.to_vec())];
     while let Some((state, read, excluded)) = open.pop() {
-        let is_member = machine.is_accepting(state) && excluded.iter().all(|one| !one.is_empty());
+        let is_member =
+            excluded.iter().all(|one| !one.is_empty()) && machine.is_accepting(state)?;
         if excluded.is_empty() || is_member {
             return Ok(Some((read, state)));
         }

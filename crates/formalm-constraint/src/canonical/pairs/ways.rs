@@ -61,8 +61,7 @@ impl Pairs {
         loop {
             let last = layers.len() - 1;
             if first.is_none()
-                && let Some(at) =
-                    layers[last].iter().position(|way| self.is_goal(context, way, parted))
+                && let Some(at) = self.goal(context, &layers[last], parted)?
             {
                 layers[last].swap(0, at);
                 self.learn(&layers);
@@ -153,9 +152,20 @@ impl Pairs {
         Ok(vec![Way { pair, from, step: (SPECIAL, Mark::Piece), parted: true }])
     }
 
-    fn is_goal<K: Keys>(&self, context: Context<'_, K>, way: &Way, parted: bool) -> bool {
-        let known = self.productive[way.pair as usize] == Known::Yes && (way.parted || !parted);
-        known || self.is_end(context, way.pair)
+    /// The first of some ways that leads to a pair known to be productive, or to a member.
+    fn goal<K: Keys>(
+        &self,
+        context: Context<'_, K>,
+        ways: &[Way],
+        parted: bool,
+    ) -> Result<Option<usize>, Error> {
+        for (at, way) in ways.iter().enumerate() {
+            let known = self.productive[way.pair as usize] == Known::Yes && (way.parted || !parted);
+            if known || self.is_end(context, way.pair)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
     }
 
     /// Every pair on the way to the first entry of the last layer is productive.
@@ -186,7 +196,7 @@ impl Pairs {
         while at < came.len() {
             let here = came[at].0;
             let known = self.ahead.contains_key(&here.number());
-            if known || context.machine.is_accepting(here) {
+            if known || context.machine.is_accepting(here)? {
                 if !known {
                     self.ahead.insert(here.number(), None);
                 }
@@ -227,7 +237,7 @@ impl Pairs {
             way.push((here, (byte, next)));
             here = next;
         }
-        if context.machine.is_accepting(here) {
+        if context.machine.is_accepting(here)? {
             self.ahead.entry(here.number()).or_insert(None);
         }
         // A state that is met twice goes on as it did the last time, so that no way is a circle.
