@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
+use crate::bounds::{Known, ending_lines};
 use crate::certificate::Certificate;
 use crate::embedded::{Embedded, shortest_bytes};
 use crate::grammar::{Grammar, Lexing, Replaced};
@@ -72,6 +73,8 @@ pub(crate) struct Core {
     /// What is known of lines, where indentation matters.
     pub(crate) layout: Option<Layout>,
     pub(crate) limits: Limits,
+    /// Bytes that complete what is left on stacks, where there are levels.
+    pub(crate) rests: Known,
     /// What can be seen of places from their tops.
     pub(crate) outlines: Lists,
     /// States of the machine: lists of readings, [`NUMBERS`] each.
@@ -162,6 +165,7 @@ impl Core {
             checked: grammar.lexing != Lexing::Any || looks,
             layout,
             limits,
+            rests: Known::default(),
             outlines: Lists::default(),
             states: Lists::default(),
             ignored,
@@ -180,6 +184,9 @@ impl Core {
         });
         if core.checked {
             core.look_at_lines(&prepared)?;
+            if let Some(layout) = &mut core.layout {
+                layout.ends_lines = ending_lines(&core.stacks.tables, layout);
+            }
             let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
             core.certify(&all.collect::<Vec<u32>>())?;
         }
@@ -252,6 +259,7 @@ impl Core {
         }
         self.states.truncate(mark.states);
         self.forget_places(mark.places);
+        self.rests.clear();
         self.embedded.truncate(mark.embedded);
         for reading in mark.learnt {
             self.viable.remove(&reading);
@@ -269,6 +277,7 @@ impl Core {
             + self.embedded.memory_bytes()
             + self.states.memory_bytes()
             + self.outlines.memory_bytes()
+            + self.rests.capacity() * 17
             + self.contexts.len() * 16
             + self.viable.len() * 20
             + self.settled.len() * 12

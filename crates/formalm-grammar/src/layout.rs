@@ -17,7 +17,7 @@ use crate::tables::members;
 const BEFORE: u32 = u32::MAX;
 
 /// In place of the column of a level that is out of sight.
-const OUT_OF_SIGHT: u32 = u32::MAX;
+pub(crate) const OUT_OF_SIGHT: u32 = u32::MAX;
 
 /// Levels that are in sight where lines matter.
 const IN_SIGHT: usize = 2;
@@ -30,7 +30,9 @@ pub(crate) struct Layout {
     pub(crate) dedent: u32,
     opening: Vec<u32>,
     closing: Vec<u32>,
-    rules: Rules,
+    pub(crate) rules: Rules,
+    /// The width of a tab.
+    pub(crate) tab: u32,
     widest: u32,
     levels: u32,
     /// Number of a line that begins at the first column; other columns follow.
@@ -47,13 +49,15 @@ pub(crate) struct Layout {
     /// The terminal of line breaks and the lexer in front of all terminals, once it is known that
     /// levels, lines and brackets fit together.
     pub(crate) in_brackets: Option<(u32, u32)>,
+    /// Symbols that end lines wherever they are not empty.
+    pub(crate) ends_lines: Vec<bool>,
 }
 
 /// A place taken apart.
-struct Parts {
-    stacks: u32,
-    depth: u32,
-    levels: Vec<u32>,
+pub(crate) struct Parts {
+    pub(crate) stacks: u32,
+    pub(crate) depth: u32,
+    pub(crate) levels: Vec<u32>,
 }
 
 /// How columns are counted in a grammar.
@@ -73,6 +77,7 @@ impl Layout {
             opening: numbers(&one.opening),
             closing: numbers(&one.closing),
             rules: one.rules,
+            tab: one.tab.max(1),
             widest: one.widest,
             levels: one.levels,
             first: 2 * grammar.terminals.len() as u32,
@@ -81,6 +86,7 @@ impl Layout {
             left: NOTHING,
             comments: Vec::new(),
             in_brackets: None,
+            ends_lines: Vec::new(),
         })
     }
 
@@ -110,7 +116,7 @@ impl Layout {
         Some((at / (self.widest + 1), at % (self.widest + 1)))
     }
 
-    fn parts(&self, place: u32) -> Parts {
+    pub(crate) fn parts(&self, place: u32) -> Parts {
         let Spot { stacks, depth, .. } = self.places.get(place);
         Parts { stacks, depth, levels: self.places.levels(place).to_vec() }
     }
@@ -358,6 +364,11 @@ impl Core {
     pub(crate) fn place_count(&self) -> usize {
         self.layout.as_ref().map_or(0, |layout| layout.places.len())
     }
+}
+
+/// Whether no line was read before.
+pub(crate) fn is_before_lines(depth: u32) -> bool {
+    depth == BEFORE
 }
 
 /// Whether a thread with this column has read the end of a line.

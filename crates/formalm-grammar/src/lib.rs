@@ -9,6 +9,7 @@
 mod ambiguity;
 mod asked;
 mod automaton;
+mod bounds;
 mod certificate;
 mod contexts;
 mod core;

@@ -53,6 +53,11 @@ impl Places {
         self.levels.get(self.get(place).levels)
     }
 
+    /// Columns by their number.
+    pub(crate) fn list(&self, levels: u32) -> &[u32] {
+        self.levels.get(levels)
+    }
+
     /// The number of some columns.
     pub(crate) fn levels_number(&mut self, columns: &[u32]) -> u32 {
         self.levels.intern(columns)

@@ -207,21 +207,4 @@ impl Core {
             false => self.may_end_within(reading),
         }
     }
-
-    /// Bytes that a reading needs at least to become a member; exact where lexemes are free.
-    pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
-        if reading.is_between() {
-            return self.stacks.completion_bytes(self.stacks_of(reading.place));
-        }
-        if reading.is_embedded() {
-            return self.embedded_bytes(reading);
-        }
-        let mut least = crate::stacks::NEVER - 1;
-        for (terminal, bytes) in self.lexer.distances(reading.lexeme)? {
-            let stacks = self.stacks_after(reading.place, terminal)?;
-            let rest = self.stacks.completion_bytes(stacks)?;
-            least = least.min(bytes.saturating_add(rest));
-        }
-        Ok(least)
-    }
 }

@@ -164,13 +164,21 @@ impl Tables {
         &self.states[state as usize].reductions
     }
 
-    /// `(left side, symbols pushed, bytes of a shortest rest)` of the state's kernel.
-    pub(crate) fn goals(&self, state: u32) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        let kernel = self.kernels.get(self.states[state as usize].kernel);
-        kernel.chunks_exact(2).map(|item| {
-            let place = item[0] as usize;
-            (self.left[place], item[1], self.rest_bytes[place])
-        })
+    /// Bytes of a shortest rest of a production from a place on.
+    pub(crate) fn rest_bytes(&self, place: usize) -> u32 {
+        self.rest_bytes[place]
+    }
+
+    /// The symbols of a production from a place on.
+    pub(crate) fn rest(&self, place: usize) -> &[u32] {
+        let rest = &self.symbol[place..];
+        let end = rest.iter().position(|&symbol| symbol == END);
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    /// Whether a place is in the production of the whole text.
+    pub(crate) fn is_goal_at(&self, place: usize) -> bool {
+        self.is_goal(self.left[place])
     }
 
     /// Whether a left side is that of the whole text.

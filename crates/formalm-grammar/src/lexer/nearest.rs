@@ -22,7 +22,7 @@ impl Lexer {
     }
 
     /// Bytes that a thread needs at least; one if it matches already, as it reads on.
-    fn distance(&mut self, thread: u32) -> Result<u32, Error> {
+    pub(crate) fn distance(&mut self, thread: u32) -> Result<u32, Error> {
         self.distances.resize(self.threads.len(), 0);
         if self.distances[thread as usize] == 0 {
             let rest = self.completion(thread)?;

@@ -68,6 +68,24 @@ impl Stacks {
         Ok(self.edges[edge as usize].bytes)
     }
 
+    /// The items of an edge: place, symbols pushed, and the edges that it becomes once it is
+    /// complete; none of the whole text.
+    pub(crate) fn items(&mut self, edge: u32) -> Result<Vec<(usize, u32, Vec<u32>)>, Error> {
+        self.meter.spend(1)?;
+        let Edge { state, below, .. } = self.edges[edge as usize];
+        let kernel: Vec<(u32, u32)> = self.tables.kernel(state).collect();
+        let mut items = Vec::with_capacity(kernel.len());
+        for (place, pushed) in kernel {
+            let place = place as usize;
+            let becomes = match self.tables.is_goal_at(place) {
+                true => Vec::new(),
+                false => self.reduced(below, self.tables.left[place], pushed)?,
+            };
+            items.push((place, pushed, becomes));
+        }
+        Ok(items)
+    }
+
     /// Edges above one node that complete each other, and the ways on: `(from, bytes, to)`.
     #[expect(clippy::type_complexity, reason = "two things that belong together")]
     fn ways(&mut self, edge: u32) -> Result<(Group, Vec<(usize, u32, u32)>), Error> {
@@ -75,15 +93,12 @@ impl Stacks {
         let mut ways = Vec::new();
         let mut at = 0;
         while at < group.edges.len() {
-            self.meter.spend(1)?;
-            let Edge { state, below, .. } = self.edges[group.edges[at] as usize];
-            let goals: Vec<(u32, u32, u32)> = self.tables.goals(state).collect();
-            for (symbol, pushed, rest) in goals {
-                if self.tables.is_goal(symbol) {
+            for (place, pushed, becomes) in self.items(group.edges[at])? {
+                let rest = self.tables.rest_bytes(place);
+                if self.tables.is_goal_at(place) {
                     ways.push((at, rest, BOTTOM));
-                    continue;
                 }
-                for to in self.reduced(below, symbol, pushed)? {
+                for to in becomes {
                     ways.push((at, rest, to));
                     let fresh = self.edges[to as usize].bytes == UNKNOWN;
                     if pushed == 1 && fresh && !group.places.contains_key(&to) {

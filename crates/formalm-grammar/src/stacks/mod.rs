@@ -278,7 +278,7 @@ impl Stacks {
     }
 
     /// The edges at the top of a set of stacks.
-    fn tops(&mut self, stacks: u32) -> Vec<u32> {
+    pub(crate) fn tops(&mut self, stacks: u32) -> Vec<u32> {
         let mut edges = Vec::new();
         for &node in &*self.sets.get(stacks) {
             let (state, below) = self.nodes[node as usize];

@@ -1,0 +1,280 @@
+//! How many bytes a reading needs at least to become a member: what guides searches for members.
+//!
+//! Stacks know how few bytes complete them, lexemes being read in any way and lines and levels
+//! having none. Where there are levels, behind one that ends a line begins, with the blanks up to
+//! its column: without these every line within some levels would seem a way to the end.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashMap;
+
+use crate::core::{Core, Reading};
+use crate::indentation::{Rules, is_column, widths};
+use crate::layout::{Layout, OUT_OF_SIGHT, Parts};
+use crate::lexer::Kind;
+use crate::lists::NOTHING;
+use crate::stacks::NEVER;
+use crate::tables::Tables;
+
+/// What is left to be completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Rest {
+    edge: u32,
+    /// Columns of the open levels, as a number of the places.
+    levels: u32,
+    /// Whether what comes next, if it is no level, begins a line.
+    begins: bool,
+}
+
+/// Bytes by what is left.
+pub(crate) type Known = FxHashMap<Rest, u32>;
+
+/// A way on: `None` completes the text.
+struct Way {
+    from: usize,
+    bytes: u32,
+    to: Option<Rest>,
+}
+
+/// Symbols that end lines wherever they are not empty.
+pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
+    let mut ends = vec![true; tables.firsts.len()];
+    for terminal in 0..tables.terminals {
+        ends[terminal as usize] = terminal == layout.newline || terminal == layout.dedent;
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for symbol in tables.terminals as usize..ends.len() {
+            let is_ending = tables.firsts[symbol].iter().all(|&first| {
+                let symbols = tables.rest(first as usize).iter().rev().map(|&one| one as usize);
+                let mut symbols = symbols.skip_while(|&one| ends[one] && tables.nullable[one]);
+                symbols.next().is_none_or(|one| ends[one])
+            });
+            changed |= ends[symbol] && !is_ending;
+            ends[symbol] &= is_ending;
+        }
+    }
+    ends
+}
+
+impl Core {
+    /// Bytes that a reading needs at least to become a member; exact where lexemes are free.
+    pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
+        if reading.is_between() {
+            return self.place_bytes(reading.place);
+        }
+        if reading.is_embedded() {
+            return self.embedded_bytes(reading);
+        }
+        if self.may_end_within(reading)? {
+            return Ok(0);
+        }
+        let in_lines = self.has_lines(reading.place);
+        let mut least = NEVER - 1;
+        for &thread in &*self.lexer.lists.copy(reading.lexeme) {
+            if self.lexer.kind(thread) != Kind::Lexeme {
+                continue;
+            }
+            let (terminal, own) = (self.lexer.terminal(thread), self.lexer.distance(thread)?);
+            let is_newline = self.layout.as_ref().is_some_and(|one| one.newline == terminal);
+            let bytes = match is_newline {
+                true if in_lines => {
+                    self.line_bytes(reading.place, self.lexer.column(thread))?.max(own)
+                }
+                true => self.place_bytes(reading.place)?.saturating_add(own),
+                false => {
+                    let behind = self.after(reading.place, terminal)?;
+                    self.place_bytes(behind)?.saturating_add(own)
+                }
+            };
+            least = least.min(bytes);
+        }
+        Ok(least)
+    }
+
+    /// The same of a place between lexemes.
+    pub(crate) fn place_bytes(&mut self, place: u32) -> Result<u32, Error> {
+        match &self.layout {
+            None => self.stacks.completion_bytes(place),
+            Some(layout) => {
+                let spot = layout.places.get(place);
+                self.stacks_bytes(spot.stacks, spot.levels)
+            }
+        }
+    }
+
+    /// The same behind the end of a line that has come to a column.
+    fn line_bytes(&mut self, place: u32, column: u32) -> Result<u32, Error> {
+        let Some(layout) = &self.layout else { return Ok(0) };
+        let Parts { mut stacks, depth, levels } = layout.parts(place);
+        let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
+        let read = is_column(column).then_some(column);
+        if !crate::layout::is_before_lines(depth) {
+            stacks = self.stacks.shift(stacks, newline)?;
+        }
+        let mut least = NEVER - 1;
+        if stacks != NOTHING {
+            let inner = self.stacks.shift(stacks, indent)?;
+            if inner != NOTHING {
+                let deeper = deeper(levels.last().copied().unwrap_or(0));
+                least = self.level_bytes(inner, &[&levels[..], &[deeper]].concat(), read)?;
+            }
+        }
+        for open in (1..=levels.len()).rev() {
+            if stacks == NOTHING {
+                return Ok(least);
+            }
+            least = least.min(self.level_bytes(stacks, &levels[..open], read)?);
+            if open > 1 {
+                stacks = self.stacks.shift(stacks, dedent)?;
+            }
+        }
+        Ok(least)
+    }
+
+    /// Bytes up to the innermost of some levels, from a column that was read, and what follows.
+    fn level_bytes(
+        &mut self,
+        stacks: u32,
+        levels: &[u32],
+        read: Option<u32>,
+    ) -> Result<u32, Error> {
+        let Some(layout) = &mut self.layout else { return Ok(0) };
+        let goal = layout.blanks(levels.last().copied().unwrap_or(0));
+        let blanks = match read.map(|read| layout.blanks(read)) {
+            Some(read) if read <= goal => goal - read,
+            // On a line of its own.
+            _ => goal + 1,
+        };
+        let levels = layout.places.levels_number(levels);
+        Ok(self.stacks_bytes(stacks, levels)?.saturating_add(blanks).min(NEVER - 1))
+    }
+
+    /// Bytes that complete stacks within levels.
+    fn stacks_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
+        if self.layout.as_ref().is_none_or(|layout| layout.need.is_none()) {
+            return self.stacks.completion_bytes(stacks);
+        }
+        let mut least = NEVER;
+        for edge in self.stacks.tops(stacks) {
+            least = least.min(self.rest_bytes(Rest { edge, levels, begins: false })?);
+        }
+        Ok(least)
+    }
+
+    /// What is left of an item, then the completion of what it becomes. Rests above the same node
+    /// may lead to each other and are settled together.
+    fn rest_bytes(&mut self, rest: Rest) -> Result<u32, Error> {
+        let mut path = vec![rest];
+        while let Some(&rest) = path.last() {
+            if self.rests.contains_key(&rest) {
+                path.pop();
+                continue;
+            }
+            let (group, ways) = self.ways_on(rest)?;
+            let place = |rest: &Rest| group.iter().position(|one| one == rest);
+            let targets = ways.iter().filter_map(|way| way.to);
+            let open: Vec<Rest> =
+                targets.filter(|to| !self.rests.contains_key(to) && place(to).is_none()).collect();
+            if !open.is_empty() {
+                path.extend(open);
+                continue;
+            }
+            let mut bytes = vec![NEVER - 1; group.len()];
+            let mut changed = true;
+            while changed {
+                changed = false;
+                self.stacks.meter.spend(ways.len())?;
+                for way in &ways {
+                    let more = match way.to {
+                        None => 0,
+                        Some(to) => match place(&to) {
+                            Some(at) => bytes[at],
+                            None => self.rests[&to],
+                        },
+                    };
+                    let all = way.bytes.saturating_add(more).min(NEVER - 1);
+                    changed |= all < bytes[way.from];
+                    bytes[way.from] = bytes[way.from].min(all);
+                }
+            }
+            self.rests.extend(group.into_iter().zip(bytes));
+        }
+        Ok(self.rests[&rest])
+    }
+
+    /// Rests above one node that lead to each other, and the ways on.
+    fn ways_on(&mut self, rest: Rest) -> Result<(Vec<Rest>, Vec<Way>), Error> {
+        let mut group = vec![rest];
+        let mut ways = Vec::new();
+        let mut from = 0;
+        while let Some(&rest) = group.get(from) {
+            for (place, pushed, becomes) in self.stacks.items(rest.edge)? {
+                let (bytes, levels, begins) = self.written(place, rest);
+                if becomes.is_empty() && self.stacks.tables.is_goal_at(place) {
+                    ways.push(Way { from, bytes, to: None });
+                }
+                for edge in becomes {
+                    let to = Rest { edge, levels, begins };
+                    ways.push(Way { from, bytes, to: Some(to) });
+                    if pushed == 1 && !self.rests.contains_key(&to) && !group.contains(&to) {
+                        group.push(to);
+                    }
+                }
+            }
+            from += 1;
+        }
+        Ok((group, ways))
+    }
+
+    /// Bytes of what is left of a production, the levels behind it and whether a line begins there.
+    fn written(&mut self, place: usize, rest: Rest) -> (u32, u32, bool) {
+        let mut bytes = self.stacks.tables.rest_bytes(place);
+        let Some(layout) = &mut self.layout else { return (bytes, rest.levels, false) };
+        let (mut begins, mut columns) = (rest.begins, None);
+        for &symbol in self.stacks.tables.rest(place) {
+            let open = || layout.places.list(rest.levels).to_vec();
+            if symbol == layout.indent {
+                let columns = columns.get_or_insert_with(open);
+                columns.push(deeper(columns.last().copied().unwrap_or(0)));
+            } else if symbol == layout.dedent {
+                let columns = columns.get_or_insert_with(open);
+                if columns.len() > 1 {
+                    columns.pop();
+                }
+                begins = true;
+            } else if symbol == layout.newline {
+                begins = true;
+            } else if !self.stacks.tables.nullable[symbol as usize] {
+                if begins {
+                    let innermost = match &columns {
+                        Some(columns) => columns.last(),
+                        None => layout.places.list(rest.levels).last(),
+                    };
+                    bytes += layout.blanks(innermost.copied().unwrap_or(0)) + 1;
+                }
+                begins = layout.ends_lines[symbol as usize];
+            }
+        }
+        let levels = columns.map_or(rest.levels, |columns| layout.places.levels_number(&columns));
+        (bytes, levels, begins)
+    }
+}
+
+impl Layout {
+    /// Bytes of a line up to a column at least.
+    fn blanks(&self, column: u32) -> u32 {
+        let (wide, narrow) = widths(column);
+        match self.rules {
+            _ if column == OUT_OF_SIGHT => 0,
+            Rules::Python => narrow,
+            Rules::Lark => wide / self.tab + wide % self.tab,
+        }
+    }
+}
+
+/// The least column of a level within another one.
+fn deeper(column: u32) -> u32 {
+    let (wide, narrow) = if column == OUT_OF_SIGHT { (0, 0) } else { widths(column) };
+    (wide + 1) << 16 | (narrow + 1)
+}

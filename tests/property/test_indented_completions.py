@@ -1,0 +1,86 @@
+"""Shortest completions where lines and levels matter, against all texts in order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from formalm import Grammar, Indentation
+from formalm.grammars import PYTHON
+
+LINES = r"""
+    _NEWLINE: /(\n[ \t]*(#[^\n]*)?)+/
+    %declare _INDENT _DEDENT
+    %ignore " "
+"""
+BLOCK = "_NEWLINE _INDENT item+ _DEDENT"
+# What must follow a block, may follow it, or begins inside of one.
+RULES = [
+    f'item: "x" _NEWLINE | "t" {BLOCK} "e" {BLOCK}',
+    f'item: "x" _NEWLINE | "t" {BLOCK} ("e" _NEWLINE)? "f" _NEWLINE',
+    f'item: "x" _NEWLINE | "t" {BLOCK} tail\ntail: | "e" tail | "f" _NEWLINE tail "e" _NEWLINE',
+    f'item: "x" _NEWLINE | "(" "x"* ")" _NEWLINE | "t" {BLOCK} ("e" {BLOCK})+',
+    'item: "x" _NEWLINE | body "e" body\nbody: "t" _NEWLINE _INDENT item body? _DEDENT',
+    f'item: "xx" _NEWLINE | "t" {BLOCK} last\nlast: "f" _NEWLINE | "e" {BLOCK}',
+]
+BYTES = b"\t\n #()eftx"
+# Texts of one length that are looked at.
+MOST = 2_000
+
+
+def grammar(rules: str, style: str) -> Grammar:
+    opening, closing = (("(",), (")",)) if '"("' in rules else ((), ())
+    indentation = Indentation(opening=opening, closing=closing, rules=style, tab=4)
+    return Grammar(f"start: item+\n{rules}\n{LINES}", indentation=indentation)
+
+
+GRAMMARS = [grammar(rules, style) for rules in RULES for style in ("python", "lark")]
+
+
+def nearest(language: Grammar, begun: bytes) -> bytes | None:
+    """The smallest of the shortest members that go on from a text; None if there are too many."""
+    level = [begun]
+    while len(level) < MOST:
+        for text in level:
+            if language.matches(text):
+                return text
+        longer = (text + bytes([byte]) for text in level for byte in BYTES)
+        level = [text for text in longer if language.is_viable(text)]
+    return None
+
+
+@given(st.sampled_from(GRAMMARS), st.lists(st.integers(0, 99), max_size=14))
+@settings(deadline=None)
+def test_it_is_the_first_of_all_texts(language: Grammar, choices: list[int]) -> None:
+    text = b""
+    for choice in choices:
+        nexts = [text + bytes([byte]) for byte in BYTES]
+        nexts = [one for one in nexts if language.is_viable(one)]
+        text = nexts[choice % len(nexts)]
+    whole = language.shortest(text)
+    assert whole is not None
+    assert whole.startswith(text)
+    assert language.matches(whole)
+    wanted = nearest(language, text)
+    assume(wanted is not None)
+    assert whole == wanted
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ("try:\n    try:\n        x", "\n    except:0\nexcept:0"),
+        ("class A:\n    def f(self):\n        try:\n            x", "\n       \texcept:0"),
+        ("if a:\n    try:\n        x = [", "]\n    except:0"),
+        ("while a:\n try:\n  if b:\n   x", "\n except:0"),
+        ("# note", ""),
+        ("if a:\n    b\n  ", ""),
+        (
+            "try:\n  try:\n    try:\n      try:\n        try:\n          x",
+            "\n       \texcept:0\n      except:0\n    except:0\n  except:0\nexcept:0",
+        ),
+    ],
+)
+def test_blocks_that_must_go_on_are_closed_soon(begun: str, rest: str) -> None:
+    assert PYTHON.shortest(begun) == (begun + rest).encode()
