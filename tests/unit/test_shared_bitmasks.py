@@ -130,7 +130,7 @@ def test_its_memory_is_bounded_and_counted() -> None:
             masks.add(matcher.bitmask().tobytes())
     assert len(masks) > 100
     kept = constraint.memory_bytes
-    assert before + 50 * row < kept < before + (4 << 20) + (6 << 20)
+    assert before + 50 * row < kept < before + (1 << 20) + (6 << 20)
     small = Constraint(Regex("|".join(texts)), vocabulary, memory_limit_bytes=8 * row)
     for text in texts:
         matcher = small.matcher()

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use rustc_hash::FxHashMap;
 
 /// Memory for arrays of one constraint.
-const LIMIT_BYTES: usize = 4 << 20;
+const LIMIT_BYTES: usize = 1 << 20;
 
 /// Positions whose arrays are remembered: an array is found for a position at once, or else by the
 /// number of its mask.
