@@ -11,6 +11,7 @@ mod compute;
 mod constraint;
 mod content;
 mod endless;
+mod explained;
 mod explicit;
 mod lexical;
 mod mask;
@@ -27,5 +28,6 @@ mod words;
 
 pub use composed::ComposedKeys;
 pub use constraint::{Constraint, Position, Unfollowed};
+pub use explained::Explanation;
 pub use mask::{Mask, Words};
-pub use matcher::{Explanation, Matcher, Refusal};
+pub use matcher::{Matcher, Refusal};
