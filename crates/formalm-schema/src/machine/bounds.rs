@@ -7,6 +7,7 @@ use num_integer::Integer;
 use num_traits::{One, ToPrimitive};
 
 use super::frame::{Digits, Part};
+use super::pieces::{Piece, Stretch, sides, up, without};
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, Form, Formulas};
 use crate::solve::{Cells, holds_for};
@@ -19,14 +20,6 @@ const MAX_ENDS: usize = 4_096;
 
 /// Larger multiples, in ones, are left to the search.
 const MOST_STEP: i128 = 1_000_000;
-
-/// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
-/// Among multiples the ends are multiples, and belong to them.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    low: (i128, bool),
-    high: Option<(i128, bool)>,
-}
 
 /// Which numbers satisfy a formula that compares them, perhaps among multiples only.
 #[derive(Debug)]
@@ -272,49 +265,6 @@ impl Bounds {
     }
 }
 
-impl Piece {
-    fn is_empty(&self) -> bool {
-        let (low, open) = self.low;
-        self.high.is_some_and(|high| high.0 < low || (high.0 == low && (open || high.1)))
-    }
-
-    /// Multiples in it.
-    fn multiples(self, step: i128) -> Option<Piece> {
-        let (low, open) = self.low;
-        let low = (low.div_euclid(step) + i128::from(low.rem_euclid(step) != 0 || open)) * step;
-        let high = self.high.map(|(high, open)| {
-            let first = i128::from(high.rem_euclid(step) == 0 && open);
-            ((high.div_euclid(step) - first) * step, false)
-        });
-        let some = high.is_none_or(|high| low <= high.0);
-        some.then_some(Piece { low: (low, false), high })
-    }
-
-    /// Whether some number of `[first, end)` is in it.
-    fn meets(&self, first: i128, end: i128) -> bool {
-        let low = self.low.max((first, false));
-        match self.high {
-            // Between two different numbers are others.
-            Some((high, open)) if high < end => low.0 < high || (low.0 == high && !low.1 && !open),
-            _ => low.0 < end,
-        }
-    }
-
-    /// Whether everything from a number to an end, which may be open, is in it.
-    fn covers(&self, first: i128, last: (i128, bool)) -> bool {
-        let ends = self.high.is_none_or(|high| (last.0, !last.1) <= (high.0, !high.1));
-        self.low <= (first, false) && ends
-    }
-}
-
-/// The least multiple that is no less.
-fn up(at: i128, step: i128) -> i128 {
-    (at.div_euclid(step) + i128::from(at.rem_euclid(step) != 0)) * step
-}
-
-/// Numbers from one end to another, without the ends if so marked.
-type Stretch = (Option<i128>, Option<i128>, bool);
-
 /// The numbers that satisfy formulas which do nothing but compare.
 fn stretches(
     formulas: &Formulas,
@@ -336,50 +286,6 @@ fn stretches(
         _ => (end(at / 2), end(at / 2), false),
     });
     Some(found.collect())
-}
-
-/// Magnitudes by sign.
-fn sides(all: Vec<Stretch>) -> [Vec<Piece>; 2] {
-    let negated = |at: Option<i128>| at.map(|at| -at);
-    let mirrored = all.iter().rev().map(|&(low, high, open)| (negated(high), negated(low), open));
-    let negative = mirrored.filter_map(|(low, high, open)| side(low, high, open)).collect();
-    [all.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(), negative]
-}
-
-/// Pieces less some numbers, all in ascending order.
-fn without(pieces: Vec<Piece>, holes: impl Iterator<Item = i128>) -> Vec<Piece> {
-    let mut left = Vec::with_capacity(pieces.len());
-    let mut holes = holes.peekable();
-    for mut piece in pieces {
-        while let Some(&at) = holes.peek()
-            && piece.high.is_none_or(|high| at <= high.0)
-        {
-            if at > piece.low.0 {
-                left.push(Piece { high: Some((at, true)), ..piece });
-            }
-            if at >= piece.low.0 {
-                piece.low = (at, true);
-            }
-            if piece.high.is_some_and(|high| at == high.0) {
-                // The next piece may begin there.
-                break;
-            }
-            holes.next();
-        }
-        if !piece.is_empty() {
-            left.push(piece);
-        }
-    }
-    left
-}
-
-/// The magnitudes of a stretch that are not negative.
-fn side(low: Option<i128>, high: Option<i128>, open: bool) -> Option<Piece> {
-    if high.is_some_and(|high| high < 0 || (high == 0 && open)) {
-        return None;
-    }
-    let low = low.filter(|&low| low >= 0).map_or((0, false), |low| (low, open));
-    Some(Piece { low, high: high.map(|high| (high, open)) })
 }
 
 /// Whether a formula asks how numbers are written.

@@ -30,6 +30,7 @@ mod numbers;
 mod outlook;
 mod owed;
 mod periods;
+mod pieces;
 mod repeated;
 mod runs;
 mod scalars;
