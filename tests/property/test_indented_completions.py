@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
-from formalm import Grammar, Indentation
+from formalm import Grammar, Indentation, LimitError
 from formalm.grammars import PYTHON
 
 LINES = r"""
@@ -38,6 +38,14 @@ def grammar(rules: str, style: str) -> Grammar:
 GRAMMARS = [grammar(rules, style) for rules in RULES for style in ("python", "lark")]
 
 
+def viable(language: Grammar, texts: list[bytes]) -> list[bytes]:
+    """Those of some texts that some member begins with; none of a case that is not decided."""
+    try:
+        return [text for text in texts if language.is_viable(text)]
+    except LimitError:
+        reject()
+
+
 def nearest(language: Grammar, begun: bytes) -> bytes | None:
     """The smallest of the shortest members that go on from a text; None if there are too many."""
     level = [begun]
@@ -45,8 +53,7 @@ def nearest(language: Grammar, begun: bytes) -> bytes | None:
         for text in level:
             if language.matches(text):
                 return text
-        longer = (text + bytes([byte]) for text in level for byte in BYTES)
-        level = [text for text in longer if language.is_viable(text)]
+        level = viable(language, [text + bytes([byte]) for text in level for byte in BYTES])
     return None
 
 
@@ -55,8 +62,7 @@ def nearest(language: Grammar, begun: bytes) -> bytes | None:
 def test_it_is_the_first_of_all_texts(language: Grammar, choices: list[int]) -> None:
     text = b""
     for choice in choices:
-        nexts = [text + bytes([byte]) for byte in BYTES]
-        nexts = [one for one in nexts if language.is_viable(one)]
+        nexts = viable(language, [text + bytes([byte]) for byte in BYTES])
         text = nexts[choice % len(nexts)]
     whole = language.shortest(text)
     assert whole is not None
@@ -65,6 +71,22 @@ def test_it_is_the_first_of_all_texts(language: Grammar, choices: list[int]) -> 
     wanted = nearest(language, text)
     assume(wanted is not None)
     assert whole == wanted
+
+
+@pytest.mark.parametrize("tab", [1, 3, 4, 8])
+@pytest.mark.parametrize("unit", [1, 2, 3, 4, 8])
+def test_levels_are_closed_however_tabs_are_counted(unit: int, tab: int) -> None:
+    rules = f'item: "x" _NEWLINE | "t" {BLOCK} "e" {BLOCK}'
+    for style in ("lark", "python"):
+        indentation = Indentation(opening=(), closing=(), rules=style, tab=tab)
+        language = Grammar(f"start: item\n{rules}\n{LINES}", indentation=indentation)
+        for depth in (1, 2, 5, 8, 12):
+            lines = [" " * unit * level + "t\n" for level in range(depth)]
+            begun = "".join(lines) + " " * unit * depth + "x"
+            whole = language.shortest(begun)
+            assert whole is not None
+            assert whole.startswith(begun.encode())
+            assert language.matches(whole)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Masks as arrays that are not copied: right at every position, shared, never written to."""
 
 import random
+import warnings
+import weakref
 
 import numpy as np
 import numpy.typing as npt
@@ -114,6 +116,35 @@ def test_it_cannot_be_written_to() -> None:
     logits = np.zeros(len(VOCABULARY), np.float32)
     apply_bitmask(logits, mask)
     assert np.flatnonzero(logits == 0).tolist() == [0, len(TOKENS)]
+
+
+def test_what_is_done_to_one_array_is_not_seen_in_the_next() -> None:
+    matcher = Constraint(LISTS, VOCABULARY, width=100).matcher()
+    for name, value in (("shape", (1, -1)), ("dtype", np.uint8), ("dtype", ">i4")):
+        mask = matcher.bitmask()
+        assert matcher.bitmask() is mask
+        # Settings of arrays are old-fashioned, and newer releases of NumPy say so.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            setattr(mask, name, value)
+        fresh = matcher.bitmask()
+        assert fresh is not mask
+        assert np.array_equal(fresh, filled(matcher))
+        assert fresh.dtype == np.int32
+
+
+def test_code_that_runs_when_an_array_goes_may_ask_for_another() -> None:
+    letters = Vocabulary.from_tokens([bytes([byte]) for byte in range(97, 123)])
+    constraint = Constraint(Regex("abcdefghijkl"), letters, width=1 << 21)
+    matcher, other, gone = constraint.matcher(), constraint.matcher(), []
+    for token_id in range(11):
+        mask = matcher.bitmask()
+        weakref.finalize(
+            mask, lambda: gone.append(other.bitmask().any() and constraint.memory_bytes)
+        )
+        del mask
+        matcher.advance(token_id)
+    assert len(gone) > 5
 
 
 def test_its_memory_is_bounded_and_counted() -> None:

@@ -8,12 +8,15 @@ use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Reading};
-use crate::indentation::{Rules, is_column, widths};
+use crate::indentation::{FIRST, Rules, is_column, widths};
 use crate::layout::{Layout, OUT_OF_SIGHT, Parts};
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
 use crate::stacks::NEVER;
 use crate::tables::Tables;
+
+/// In place of the column of a level that is still to begin.
+const DEEPER: u32 = u32::MAX - 1;
 
 /// What is left to be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,8 +119,8 @@ impl Core {
         if stacks != NOTHING {
             let inner = self.stacks.shift(stacks, indent)?;
             if inner != NOTHING {
-                let deeper = deeper(levels.last().copied().unwrap_or(0));
-                least = self.level_bytes(inner, &[&levels[..], &[deeper]].concat(), read)?;
+                let within = [&levels[..], &[DEEPER]].concat();
+                least = self.level_bytes(inner, &within, read)?;
             }
         }
         for open in (1..=levels.len()).rev() {
@@ -140,12 +143,7 @@ impl Core {
         read: Option<u32>,
     ) -> Result<u32, Error> {
         let Some(layout) = &mut self.layout else { return Ok(0) };
-        let goal = layout.blanks(levels.last().copied().unwrap_or(0));
-        let blanks = match read.map(|read| layout.blanks(read)) {
-            Some(read) if read <= goal => goal - read,
-            // On a line of its own.
-            _ => goal + 1,
-        };
+        let blanks = layout.blanks(levels, read);
         let levels = layout.places.levels_number(levels);
         Ok(self.stacks_bytes(stacks, levels)?.saturating_add(blanks).min(NEVER - 1))
     }
@@ -235,8 +233,7 @@ impl Core {
         for &symbol in self.stacks.tables.rest(place) {
             let open = || layout.places.list(rest.levels).to_vec();
             if symbol == layout.indent {
-                let columns = columns.get_or_insert_with(open);
-                columns.push(deeper(columns.last().copied().unwrap_or(0)));
+                columns.get_or_insert_with(open).push(DEEPER);
             } else if symbol == layout.dedent {
                 let columns = columns.get_or_insert_with(open);
                 if columns.len() > 1 {
@@ -247,11 +244,9 @@ impl Core {
                 begins = true;
             } else if !self.stacks.tables.nullable[symbol as usize] {
                 if begins {
-                    let innermost = match &columns {
-                        Some(columns) => columns.last(),
-                        None => layout.places.list(rest.levels).last(),
-                    };
-                    bytes += layout.blanks(innermost.copied().unwrap_or(0)) + 1;
+                    let levels = columns.as_deref();
+                    let levels = levels.unwrap_or_else(|| layout.places.list(rest.levels));
+                    bytes += layout.blanks(levels, None);
                 }
                 begins = layout.ends_lines[symbol as usize];
             }
@@ -262,19 +257,104 @@ impl Core {
 }
 
 impl Layout {
-    /// Bytes of a line up to a column at least.
-    fn blanks(&self, column: u32) -> u32 {
-        let (wide, narrow) = widths(column);
+    /// Bytes at least to the column of the innermost of some levels, from a column that was read or
+    /// behind the line that goes before.
+    fn blanks(&self, levels: &[u32], read: Option<u32>) -> u32 {
+        let known = levels.iter().rposition(|&level| level != DEEPER);
+        let goal = known.map_or(0, |at| levels[at]);
+        if goal == OUT_OF_SIGHT {
+            return u32::from(read.is_none());
+        }
+        let deeper = (levels.len() - known.map_or(0, |at| at + 1)) as u32;
+        let anew = 1 + self.on_from(FIRST, goal, deeper).unwrap_or(0);
+        let on = read.and_then(|read| self.on_from(read, goal, deeper));
+        on.map_or(anew, |on| on.min(anew))
+    }
+
+    /// Bytes at least from a column to another one, or to any that is so many levels deeper; `None`
+    /// if it takes another line.
+    fn on_from(&self, read: u32, goal: u32, deeper: u32) -> Option<u32> {
+        let ((wide, narrow), (to_wide, to_narrow)) = (widths(read), widths(goal));
         match self.rules {
-            _ if column == OUT_OF_SIGHT => 0,
-            Rules::Python => narrow,
-            Rules::Lark => wide / self.tab + wide % self.tab,
+            Rules::Python if deeper > 0 => Some((to_narrow + deeper).saturating_sub(narrow)),
+            Rules::Python => {
+                let bytes = to_narrow.checked_sub(narrow)?;
+                let stop = to_wide / self.tab * self.tab;
+                if stop <= wide {
+                    return (to_wide.checked_sub(wide)? == bytes).then_some(bytes);
+                }
+                // A tab stop is come to with blanks alone, or a tab behind fewer of them.
+                let stops = stop / self.tab - wide / self.tab;
+                let before = bytes.checked_sub(to_wide - stop)?;
+                (stops..=stop - wide).contains(&before).then_some(bytes)
+            }
+            Rules::Lark if deeper > 0 => {
+                Some((to_wide + deeper).saturating_sub(wide).div_ceil(self.tab))
+            }
+            Rules::Lark => {
+                let more = to_wide.checked_sub(wide)?;
+                Some(more / self.tab + more % self.tab)
+            }
         }
     }
 }
 
-/// The least column of a level within another one.
-fn deeper(column: u32) -> u32 {
-    let (wide, narrow) = if column == OUT_OF_SIGHT { (0, 0) } else { widths(column) };
-    (wide + 1) << 16 | (narrow + 1)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indentation::Columns;
+
+    #[test]
+    fn blanks_are_as_many_as_it_takes() {
+        for (rules, tab) in [
+            (Rules::Python, 8),
+            (Rules::Python, 3),
+            (Rules::Python, 1),
+            (Rules::Lark, 8),
+            (Rules::Lark, 3),
+            (Rules::Lark, 1),
+        ] {
+            let columns = Columns { rules, tab, widest: 200 };
+            let layout = Layout::of_tests(rules, tab);
+            // The columns that so many blanks and tabs lead to.
+            let after = |from: u32| {
+                let mut all = vec![vec![from]];
+                for _ in 0..9 {
+                    let last = all[all.len() - 1].iter();
+                    let mut next: Vec<u32> = last
+                        .flat_map(|&at| [b' ', b'\t'].map(|byte| columns.step(at, byte)))
+                        .collect();
+                    next.sort_unstable();
+                    next.dedup();
+                    all.push(next);
+                }
+                all
+            };
+            let begun = after(FIRST);
+            let met: Vec<u32> = begun[..6].concat();
+            for &read in &met {
+                let on = after(read);
+                let bytes = |goal: u32| on.iter().position(|found| found.contains(&goal));
+                for &goal in &met {
+                    let wanted = bytes(goal).map(|bytes| bytes as u32);
+                    let anew =
+                        begun.iter().position(|found| found.contains(&goal)).unwrap() as u32 + 1;
+                    let wanted = wanted.map_or(anew, |wanted| wanted.min(anew));
+                    assert_eq!(layout.blanks(&[FIRST, goal], Some(read)), wanted, "{read} {goal}");
+                    assert_eq!(layout.blanks(&[FIRST, goal], None), anew);
+                    // Levels are deeper however a tab is counted.
+                    let is_deeper = |one: u32| {
+                        let (one, goal) = (widths(one), widths(goal));
+                        one.0 > goal.0 && one.1 > goal.1
+                    };
+                    for (count, found) in on.iter().enumerate() {
+                        if found.iter().any(|&one| is_deeper(one)) {
+                            assert!(layout.blanks(&[goal, DEEPER], Some(read)) <= count as u32);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

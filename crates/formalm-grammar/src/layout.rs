@@ -90,6 +90,28 @@ impl Layout {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_tests(rules: Rules, tab: u32) -> Layout {
+        Layout {
+            newline: 0,
+            indent: 1,
+            dedent: 2,
+            opening: Vec::new(),
+            closing: Vec::new(),
+            rules,
+            tab,
+            widest: 200,
+            levels: 100,
+            first: 6,
+            places: Places::default(),
+            need: None,
+            left: NOTHING,
+            comments: Vec::new(),
+            in_brackets: None,
+            ends_lines: Vec::new(),
+        }
+    }
+
     /// Whether a terminal has no text and is told by columns.
     pub(crate) fn is_level(&self, terminal: u32) -> bool {
         terminal == self.indent || terminal == self.dedent

@@ -51,6 +51,27 @@ impl Matcher {
         Ok(words)
     }
 
+    /// The mask as an array that is shared, and the array that it takes the place of.
+    #[inline]
+    fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<Py<PyAny>>)> {
+        let cursor = self.lock(py)?;
+        let cursor = &*cursor;
+        let position = state_key(cursor);
+        if let Some(array) = self.views.at(py, position) {
+            return Ok((array, None));
+        }
+        let number = py.detach(|| cursor.mask_number());
+        let number = number.map_err(|error| errors::failure(py, &error, None))?;
+        if let Some(array) = number.and_then(|number| self.views.of(py, position, number)) {
+            return Ok((array, None));
+        }
+        let mut words = vec![0; self.width.div_ceil(32)];
+        fill(py, cursor, &mut words).map_err(|error| errors::failure(py, &error, None))?;
+        let array = views::array(py, &words)?.unbind();
+        let kept = number.map(|number| self.views.keep(position, number, array.clone_ref(py)));
+        Ok((array, kept.flatten()))
+    }
+
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let words = self.words(py)?;
         let mut ids = Vec::new();
@@ -118,23 +139,9 @@ impl Matcher {
     }
 
     fn bitmask(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let cursor = self.lock(py)?;
-        let cursor = &*cursor;
-        let position = state_key(cursor);
-        if let Some(array) = self.views.at(py, position) {
-            return Ok(array);
-        }
-        let number = py.detach(|| cursor.mask_number());
-        let number = number.map_err(|error| errors::failure(py, &error, None))?;
-        if let Some(array) = number.and_then(|number| self.views.of(py, position, number)) {
-            return Ok(array);
-        }
-        let mut words = vec![0; self.width.div_ceil(32)];
-        fill(py, cursor, &mut words).map_err(|error| errors::failure(py, &error, None))?;
-        let array = views::array(py, &words)?.unbind();
-        if let Some(number) = number {
-            self.views.keep(position, number, array.clone_ref(py));
-        }
+        // What an array made way for goes last: that may run code of the user's, who may ask for
+        // another mask.
+        let (array, _replaced) = self.view(py)?;
         Ok(array)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numpy::dtype;
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
@@ -57,6 +57,9 @@ impl Views {
         let kept = &mut *self.lock();
         let &(place, number) = kept.positions.get(&position)?;
         let array = kept.arrays.get_mut(place).filter(|array| array.number == number)?;
+        if !is_as_made(py, &array.array, self.array_bytes) {
+            return None;
+        }
         kept.questions += 1;
         array.asked = kept.questions;
         Some(array.array.clone_ref(py))
@@ -66,6 +69,9 @@ impl Views {
     pub(crate) fn of(&self, py: Python<'_>, position: u64, number: u64) -> Option<Py<PyAny>> {
         let kept = &mut *self.lock();
         let &place = kept.masks.get(&number)?;
+        if !is_as_made(py, &kept.arrays[place].array, self.array_bytes) {
+            return None;
+        }
         kept.remember(position, place, number);
         kept.questions += 1;
         kept.arrays[place].asked = kept.questions;
@@ -73,27 +79,12 @@ impl Views {
     }
 
     /// Keeps the array of a position whose mask has a number, in place of the one that was asked
-    /// for longest ago if there are too many.
-    pub(crate) fn keep(&self, position: u64, number: u64, array: Py<PyAny>) {
+    /// for longest ago if there are too many; that one, which no lock may be held over.
+    pub(crate) fn keep(&self, position: u64, number: u64, array: Py<PyAny>) -> Option<Py<PyAny>> {
         if self.most == 0 {
-            return;
+            return None;
         }
-        let kept = &mut *self.lock();
-        kept.questions += 1;
-        let array = Array { number, array, asked: kept.questions };
-        let place = if kept.arrays.len() < self.most {
-            kept.arrays.push(array);
-            kept.arrays.len() - 1
-        } else {
-            let asked = |(_, array): &(usize, &Array)| array.asked;
-            let oldest = kept.arrays.iter().enumerate().min_by_key(asked);
-            let place = oldest.map_or(0, |(place, _)| place);
-            kept.masks.remove(&kept.arrays[place].number);
-            kept.arrays[place] = array;
-            place
-        };
-        kept.masks.insert(number, place);
-        kept.remember(position, place, number);
+        self.lock().put(position, number, array, self.most)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -103,12 +94,56 @@ impl Views {
 }
 
 impl Kept {
+    /// Keeps an array; the one that it takes the place of.
+    fn put(
+        &mut self,
+        position: u64,
+        number: u64,
+        array: Py<PyAny>,
+        most: usize,
+    ) -> Option<Py<PyAny>> {
+        self.questions += 1;
+        let asked = self.questions;
+        if let Some(&place) = self.masks.get(&number) {
+            let before = std::mem::replace(&mut self.arrays[place].array, array);
+            self.arrays[place].asked = asked;
+            self.remember(position, place, number);
+            return Some(before);
+        }
+        let array = Array { number, array, asked };
+        let (place, before) = if self.arrays.len() < most {
+            self.arrays.push(array);
+            (self.arrays.len() - 1, None)
+        } else {
+            let oldest = self.arrays.iter().enumerate().min_by_key(|(_, one)| one.asked);
+            let place = oldest.map_or(0, |(place, _)| place);
+            let before = std::mem::replace(&mut self.arrays[place], array);
+            self.masks.remove(&before.number);
+            (place, Some(before.array))
+        };
+        self.masks.insert(number, place);
+        self.remember(position, place, number);
+        before
+    }
+
     fn remember(&mut self, position: u64, place: usize, number: u64) {
         if self.positions.len() >= MOST_POSITIONS {
             self.positions.clear();
         }
         self.positions.insert(position, (place, number));
     }
+}
+
+/// Whether an array still has the shape and type that it was made with: its words cannot be written
+/// to, but these can be set.
+#[inline]
+fn is_as_made(py: Python<'_>, array: &Py<PyAny>, bytes: usize) -> bool {
+    // SAFETY: what is kept are arrays that were made here.
+    let array = unsafe { array.bind(py).cast_unchecked::<PyUntypedArray>() };
+    // SAFETY: the pointer is that of a living array.
+    let descr = unsafe { (*array.as_array_ptr()).fields.descr };
+    let is_int = std::ptr::eq(descr, dtype::<i32>(py).as_dtype_ptr());
+    is_int && array.shape() == [bytes / 4] && array.strides() == [4]
 }
 
 /// An int32 array of words that cannot be made writable.
