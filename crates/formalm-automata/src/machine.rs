@@ -31,6 +31,19 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error>;
 
+    /// The state after `byte`, and whether the text is a member then; `None` if no member continues
+    /// so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn step_told(&self, state: StateId, byte: u8) -> Result<Option<(StateId, bool)>, Error> {
+        match self.step(state, byte)? {
+            Some(next) => Ok(Some((next, self.is_accepting(next)?))),
+            None => Ok(None),
+        }
+    }
+
     /// Whether the text read so far is a member.
     ///
     /// # Errors

@@ -234,10 +234,7 @@ impl GrammarAutomaton {
             };
             let (terminal, state, byte) = question;
             let Some(machine) = self.asked(terminal) else { return Err(Error::Interrupted) };
-            let answer = match machine.step(state, byte)? {
-                Some(next) => Some((next, machine.is_accepting(next)?)),
-                None => None,
-            };
+            let answer = machine.step_told(state, byte)?;
             let answers = &mut self.lock().core.embedded.answers;
             answers.known.insert((terminal, state.number(), byte), answer);
         }

@@ -8,8 +8,8 @@ use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Reading};
-use crate::indentation::{FIRST, Rules, is_column, widths};
-use crate::layout::{Layout, OUT_OF_SIGHT, Parts};
+use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
+use crate::layout::{Layout, OUT_OF_SIGHT, Parts, is_before_lines};
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
 use crate::stacks::NEVER;
@@ -112,7 +112,7 @@ impl Core {
         let Parts { mut stacks, depth, levels } = layout.parts(place);
         let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
         let read = is_column(column).then_some(column);
-        if !crate::layout::is_before_lines(depth) {
+        if !is_before_lines(depth) {
             stacks = self.stacks.shift(stacks, newline)?;
         }
         let mut least = NEVER - 1;
@@ -143,7 +143,7 @@ impl Core {
         read: Option<u32>,
     ) -> Result<u32, Error> {
         let Some(layout) = &mut self.layout else { return Ok(0) };
-        let blanks = layout.blanks(levels, read);
+        let blanks = layout.columns.blanks(levels, read);
         let levels = layout.places.levels_number(levels);
         Ok(self.stacks_bytes(stacks, levels)?.saturating_add(blanks).min(NEVER - 1))
     }
@@ -209,7 +209,7 @@ impl Core {
         while let Some(&rest) = group.get(from) {
             for (place, pushed, becomes) in self.stacks.items(rest.edge)? {
                 let (bytes, levels, begins) = self.written(place, rest);
-                if becomes.is_empty() && self.stacks.tables.is_goal_at(place) {
+                if self.stacks.tables.is_goal_at(place) {
                     ways.push(Way { from, bytes, to: None });
                 }
                 for edge in becomes {
@@ -246,7 +246,7 @@ impl Core {
                 if begins {
                     let levels = columns.as_deref();
                     let levels = levels.unwrap_or_else(|| layout.places.list(rest.levels));
-                    bytes += layout.blanks(levels, None);
+                    bytes += layout.columns.blanks(levels, None);
                 }
                 begins = layout.ends_lines[symbol as usize];
             }
@@ -256,7 +256,7 @@ impl Core {
     }
 }
 
-impl Layout {
+impl Columns {
     /// Bytes at least to the column of the innermost of some levels, from a column that was read or
     /// behind the line that goes before.
     fn blanks(&self, levels: &[u32], read: Option<u32>) -> u32 {
@@ -302,7 +302,6 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::indentation::Columns;
 
     #[test]
     fn blanks_are_as_many_as_it_takes() {
@@ -315,7 +314,6 @@ mod tests {
             (Rules::Lark, 1),
         ] {
             let columns = Columns { rules, tab, widest: 200 };
-            let layout = Layout::of_tests(rules, tab);
             // The columns that so many blanks and tabs lead to.
             let after = |from: u32| {
                 let mut all = vec![vec![from]];
@@ -340,8 +338,8 @@ mod tests {
                     let anew =
                         begun.iter().position(|found| found.contains(&goal)).unwrap() as u32 + 1;
                     let wanted = wanted.map_or(anew, |wanted| wanted.min(anew));
-                    assert_eq!(layout.blanks(&[FIRST, goal], Some(read)), wanted, "{read} {goal}");
-                    assert_eq!(layout.blanks(&[FIRST, goal], None), anew);
+                    assert_eq!(columns.blanks(&[FIRST, goal], Some(read)), wanted, "{read} {goal}");
+                    assert_eq!(columns.blanks(&[FIRST, goal], None), anew);
                     // Levels are deeper however a tab is counted.
                     let is_deeper = |one: u32| {
                         let (one, goal) = (widths(one), widths(goal));
@@ -349,7 +347,7 @@ mod tests {
                     };
                     for (count, found) in on.iter().enumerate() {
                         if found.iter().any(|&one| is_deeper(one)) {
-                            assert!(layout.blanks(&[goal, DEEPER], Some(read)) <= count as u32);
+                            assert!(columns.blanks(&[goal, DEEPER], Some(read)) <= count as u32);
                             break;
                         }
                     }

@@ -30,10 +30,7 @@ pub(crate) struct Layout {
     pub(crate) dedent: u32,
     opening: Vec<u32>,
     closing: Vec<u32>,
-    pub(crate) rules: Rules,
-    /// The width of a tab.
-    pub(crate) tab: u32,
-    widest: u32,
+    pub(crate) columns: Columns,
     levels: u32,
     /// Number of a line that begins at the first column; other columns follow.
     first: u32,
@@ -76,9 +73,7 @@ impl Layout {
             dedent: one.dedent as u32,
             opening: numbers(&one.opening),
             closing: numbers(&one.closing),
-            rules: one.rules,
-            tab: one.tab.max(1),
-            widest: one.widest,
+            columns: columns(grammar)?,
             levels: one.levels,
             first: 2 * grammar.terminals.len() as u32,
             places: Places::default(),
@@ -88,28 +83,6 @@ impl Layout {
             in_brackets: None,
             ends_lines: Vec::new(),
         })
-    }
-
-    #[cfg(test)]
-    pub(crate) fn of_tests(rules: Rules, tab: u32) -> Layout {
-        Layout {
-            newline: 0,
-            indent: 1,
-            dedent: 2,
-            opening: Vec::new(),
-            closing: Vec::new(),
-            rules,
-            tab,
-            widest: 200,
-            levels: 100,
-            first: 6,
-            places: Places::default(),
-            need: None,
-            left: NOTHING,
-            comments: Vec::new(),
-            in_brackets: None,
-            ends_lines: Vec::new(),
-        }
     }
 
     /// Whether a terminal has no text and is told by columns.
@@ -123,19 +96,19 @@ impl Layout {
     }
 
     pub(crate) fn is_python(&self) -> bool {
-        self.rules == Rules::Python
+        self.columns.rules == Rules::Python
     }
 
     /// The number of a line that begins at a column, if it is one.
     pub(crate) fn line(&self, column: u32) -> Option<u32> {
         let (wide, narrow) = widths(column);
-        is_column(column).then(|| self.first + wide * (self.widest + 1) + narrow)
+        is_column(column).then(|| self.first + wide * (self.columns.widest + 1) + narrow)
     }
 
     /// The column of the number of a line.
     fn column(&self, number: u32) -> Option<(u32, u32)> {
         let at = number.checked_sub(self.first)?;
-        Some((at / (self.widest + 1), at % (self.widest + 1)))
+        Some((at / (self.columns.widest + 1), at % (self.columns.widest + 1)))
     }
 
     pub(crate) fn parts(&self, place: u32) -> Parts {
@@ -204,7 +177,7 @@ impl Layout {
             None | Some(&OUT_OF_SIGHT) => 0,
             Some(&top) => widths(top).0,
         };
-        levels.len() as u32 + need <= self.levels && top + need <= self.widest
+        levels.len() as u32 + need <= self.levels && top + need <= self.columns.widest
     }
 }
 

@@ -53,10 +53,7 @@ fn walked(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<Ways>, Error
         let mut answers = Vec::new();
         for one in ways.within() {
             let asked = machine.asked(one.terminal).unwrap();
-            answers.push(match asked.step(one.state, byte)? {
-                Some(next) => Some((next, asked.is_accepting(next)?)),
-                None => None,
-            });
+            answers.push(asked.step_told(one.state, byte)?);
         }
         match machine.ways_after(&ways, byte, &answers)? {
             Some(next) => ways = next,

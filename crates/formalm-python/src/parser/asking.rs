@@ -121,12 +121,8 @@ impl<'a> Walk<'a> {
     fn found(&mut self, ways: &Ways, byte: u8) -> Result<Next, Error> {
         let mut answers = Vec::with_capacity(ways.within().len());
         for one in ways.within() {
-            let Some(machine) = self.machine(one) else {
-                answers.push(None);
-                continue;
-            };
-            answers.push(match machine.step(one.state, byte)? {
-                Some(next) => Some((next, machine.is_accepting(next)?)),
+            answers.push(match self.machine(one) {
+                Some(machine) => machine.step_told(one.state, byte)?,
                 None => None,
             });
         }
