@@ -79,7 +79,7 @@ class Matcher:
     two at once are a :class:`~formalm.ConcurrencyError`. The calls of a decoding loop go straight
     to the core: ``fill_bitmask(out, row=0)`` (writes the mask into a row of an int32 array or CPU
     tensor), ``bitmask()`` (the mask as a read-only int32 array ``(ceil(width / 32),)``, which is
-    not copied: positions with the same mask share one, as far as 1 MB holds them),
+    not copied: positions with the same mask share one, as far as 0.8 MB holds them),
     ``advance(token_id)``, ``rollback(count=1)``, ``allows(token_id)``, ``mask()`` (bool
     array ``(width,)``), ``allowed_token_ids()`` (uint32 array), ``advance_many(token_ids)`` (how
     many were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,

@@ -247,32 +247,6 @@ impl<K: Keys> Constraint<K> {
         Ok(true)
     }
 
-    /// A number for the mask of a position: positions with equal numbers have equal masks, now and
-    /// later. None if the mask is not found by a key alone, or there is no room to store it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Constraint::fill`].
-    pub fn mask_number(&self, position: Position) -> Result<Option<u64>, Error> {
-        if self.canonical.is_some() || !self.unsure_tokens(position.state).is_empty() {
-            return Ok(None);
-        }
-        let number = match self.number_of(position.state) {
-            None => {
-                self.with_mask(position.state, |_| ())?;
-                self.number_of(position.state)
-            }
-            known => known,
-        };
-        let Some(number) = number else { return Ok(None) };
-        Ok(Some(number << 1 | u64::from(self.is_accepting(position)?)))
-    }
-
-    /// The number of the stored mask of a state, which leaves end tokens out.
-    fn number_of(&self, state: StateId) -> Option<u64> {
-        self.memo.number(self.keys.known_key(state)?.number())
-    }
-
     #[inline]
     fn add_end(&self, position: Position, out: &mut Words) -> Result<(), Error> {
         if self.is_accepting(position)? {

@@ -9,7 +9,6 @@ mod completions;
 mod composed;
 mod compute;
 mod constraint;
-mod content;
 mod endless;
 mod explained;
 mod explicit;

@@ -18,30 +18,28 @@ const LINE: usize = 64;
 #[derive(Clone, Debug)]
 pub enum Mask {
     /// Few tokens, ascending.
-    Sparse(Arc<[u32]>),
+    Sparse(Box<[u32]>),
     /// A bitmask of its own.
     Dense(Box<Words>),
     /// A bitmask that others share, and what is different.
     Patched {
         /// The shared bitmask.
         base: Arc<Words>,
-        /// Tokens to add, ascending.
-        add: Arc<[u32]>,
-        /// Tokens to remove, ascending.
-        remove: Arc<[u32]>,
+        /// Tokens to add.
+        add: Box<[u32]>,
+        /// Tokens to remove.
+        remove: Box<[u32]>,
     },
 }
 
 impl Mask {
     /// The smallest form of `base` with changes.
-    pub(crate) fn patched(base: &Arc<Words>, mut add: Vec<u32>, mut remove: Vec<u32>) -> Mask {
+    pub(crate) fn patched(base: &Arc<Words>, add: Vec<u32>, remove: Vec<u32>) -> Mask {
         if add.len() + remove.len() <= PATCH {
-            add.sort_unstable();
-            remove.sort_unstable();
             return Mask::Patched {
                 base: Arc::clone(base),
-                add: add.into(),
-                remove: remove.into(),
+                add: add.into_boxed_slice(),
+                remove: remove.into_boxed_slice(),
             };
         }
         let mut words = base.to_vec();
@@ -53,7 +51,8 @@ impl Mask {
     pub(crate) fn with(self, more: Vec<u32>) -> Mask {
         match self {
             Mask::Patched { base, add, remove } => {
-                let remove = remove.iter().copied().filter(|id| !more.contains(id)).collect();
+                let mut remove = remove.into_vec();
+                remove.retain(|id| !more.contains(id));
                 Mask::patched(&base, [&add[..], &more[..]].concat(), remove)
             }
             Mask::Dense(mut words) => {
@@ -104,15 +103,15 @@ impl Mask {
                 rest &= rest - 1;
             }
         }
-        Mask::Sparse(ids.into())
+        Mask::Sparse(ids.into_boxed_slice())
     }
 
     /// The smallest form of a list of ids, in any order, without repetition.
     pub(crate) fn from_ids(ids: &[u32], words: usize) -> Mask {
         if ids.len() <= SPARSE {
-            let mut ids = ids.to_vec();
+            let mut ids: Box<[u32]> = ids.into();
             ids.sort_unstable();
-            return Mask::Sparse(ids.into());
+            return Mask::Sparse(ids);
         }
         let mut dense = vec![0; words];
         patch(&mut dense, ids, &[]);
@@ -132,15 +131,6 @@ impl Mask {
                 copy(base, out);
                 patch(out, add, remove);
             }
-        }
-    }
-
-    /// Words that the mask has something to say of; what is beyond is zero.
-    pub(crate) fn word_count(&self) -> usize {
-        match self {
-            Mask::Sparse(ids) => ids.last().map_or(0, |&last| last as usize / 32 + 1),
-            Mask::Dense(words) => words.len(),
-            Mask::Patched { base, .. } => base.len(),
         }
     }
 

@@ -204,16 +204,6 @@ impl<K: Keys> Matcher<K> {
         self.constraint.fill_ready(self.position(), out)
     }
 
-    /// A number for the mask: matchers of one constraint with equal numbers have equal masks, now
-    /// and later. None if the mask is not found by a key alone, or there is no room to store it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matcher::is_finished`].
-    pub fn mask_number(&self) -> Result<Option<u64>, Error> {
-        if self.ended { Ok(Some(0)) } else { self.constraint.mask_number(self.position()) }
-    }
-
     /// Whether a token is allowed.
     ///
     /// # Errors

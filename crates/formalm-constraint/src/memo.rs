@@ -3,17 +3,15 @@
 //! A slot is an atomic pointer. A full memo empties slots in the order in which they were filled,
 //! sparing those used since they were last looked at (the *clock* rule): what is in use stays.
 //!
-//! Many masks of one language are equal, and kept once; others are much alike, so a bitmask is kept
-//! as what differs from one of the latest, where that is little.
+//! Many masks of one language are much alike, so a bitmask is kept as what differs from one of the
+//! latest, where that is little.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use rustc_hash::FxHashMap;
 
-use crate::content::Contents;
 use crate::mask::{Mask, Words};
 
 /// Slots of the first chunk; each further chunk doubles.
@@ -25,10 +23,6 @@ const LATEST: usize = 4;
 #[derive(Debug)]
 struct Entry {
     mask: Mask,
-    /// Entries with equal numbers have equal masks.
-    number: u64,
-    /// That of the mask's content.
-    hash: u64,
     used: AtomicBool,
 }
 
@@ -46,110 +40,40 @@ pub(crate) struct Memo {
 struct Filled {
     order: VecDeque<u32>,
     bytes: usize,
-    /// Bitmasks that masks share, by address, and how many do.
-    shared: FxHashMap<usize, usize>,
-    /// Those of them that new masks are compared with.
-    latest: VecDeque<Arc<Words>>,
-    /// Masks that are kept, by the hash of their content.
-    masks: FxHashMap<u64, Known>,
-    /// Numbers given so far; none is given again.
-    numbers: u64,
-    contents: Contents,
-}
-
-/// A mask that is kept.
-#[derive(Debug)]
-struct Known {
-    mask: Mask,
-    number: u64,
-    /// Keys that have it.
-    keys: usize,
-}
-
-impl Known {
-    /// Memory that keeping a mask takes, for however many keys.
-    fn bytes(mask: &Mask) -> usize {
-        mask.memory_bytes() + size_of::<(u64, Known)>()
-    }
+    /// Bitmasks that masks share, the latest last, and how many do.
+    shared: Vec<(Arc<Words>, usize)>,
 }
 
 impl Filled {
-    /// The entry of one more key that has a mask.
-    fn entry(&mut self, mask: Mask) -> Entry {
-        self.bytes += size_of::<Entry>();
-        let mask = self.near(mask);
-        let (used, hash) = (AtomicBool::new(false), self.contents.hash(&mask));
-        let (masks, contents) = (&mut self.masks, &mut self.contents);
-        let same = masks.get_mut(&hash).filter(|known| contents.are_equal(&known.mask, &mask));
-        if let Some(known) = same {
-            known.keys += 1;
-            return Entry { mask: known.mask.clone(), number: known.number, hash, used };
-        }
-        let mask = self.shared(mask);
-        self.bytes += Known::bytes(&mask);
-        self.numbers += 1;
-        let number = self.numbers;
-        // The first of several with one hash is found, the others are kept for their keys alone.
-        self.masks.entry(hash).or_insert_with(|| Known { mask: mask.clone(), number, keys: 1 });
-        Entry { mask, number, hash, used }
-    }
-
-    /// A mask as what differs from one of the latest bitmasks, if that is little.
-    fn near(&self, mask: Mask) -> Mask {
-        let Mask::Dense(words) = mask else { return mask };
-        let near = self.latest.iter().find_map(|base| Mask::near(base, &words));
-        near.unwrap_or(Mask::Dense(words))
-    }
-
-    /// A mask with its bitmask as one to share.
+    /// A mask as what differs from one of the latest bitmasks, or its bitmask as one to share.
     fn shared(&mut self, mask: Mask) -> Mask {
-        let mask = match mask {
-            Mask::Dense(words) => {
-                let base: Arc<Words> = words.into();
-                self.bytes += 4 * base.len();
-                self.shared.insert(address(&base), 0);
-                self.latest.push_front(Arc::clone(&base));
-                self.latest.truncate(LATEST);
-                Mask::patched(&base, Vec::new(), Vec::new())
+        let Mask::Dense(words) = mask else { return mask };
+        for (base, count) in self.shared.iter_mut().rev().take(LATEST) {
+            if let Some(near) = Mask::near(base, &words) {
+                *count += 1;
+                return near;
             }
-            mask => mask,
-        };
-        if let Some(masks) = base(&mask).and_then(|base| self.shared.get_mut(&address(base))) {
-            *masks += 1;
         }
+        let base: Arc<Words> = words.into();
+        let mask = Mask::patched(&base, Vec::new(), Vec::new());
+        self.bytes += 4 * base.len();
+        self.shared.push((base, 1));
         mask
     }
 
-    /// Takes back what the entry of a key that is let go of takes.
-    fn forget(&mut self, entry: &Entry) {
-        self.bytes -= size_of::<Entry>();
-        if let Some(known) = self.masks.get_mut(&entry.hash)
-            && known.number == entry.number
-        {
-            known.keys -= 1;
-            if known.keys > 0 {
-                return;
+    /// Takes back what a mask that is let go of takes.
+    fn forget(&mut self, mask: &Mask) {
+        self.bytes -= mask.memory_bytes();
+        let Mask::Patched { base, .. } = mask else { return };
+        let at = self.shared.iter().position(|(words, _)| Arc::ptr_eq(words, base));
+        if let Some(at) = at {
+            self.shared[at].1 -= 1;
+            if self.shared[at].1 == 0 {
+                self.bytes -= 4 * base.len();
+                self.shared.remove(at);
             }
-            self.masks.remove(&entry.hash);
-        }
-        self.bytes -= Known::bytes(&entry.mask);
-        let Some(base) = base(&entry.mask) else { return };
-        let Some(masks) = self.shared.get_mut(&address(base)) else { return };
-        *masks -= 1;
-        if *masks == 0 {
-            self.bytes -= 4 * base.len();
-            self.shared.remove(&address(base));
-            self.latest.retain(|one| !Arc::ptr_eq(one, base));
         }
     }
-}
-
-fn base(mask: &Mask) -> Option<&Arc<Words>> {
-    if let Mask::Patched { base, .. } = mask { Some(base) } else { None }
-}
-
-fn address(base: &Arc<Words>) -> usize {
-    base.as_ptr().addr()
 }
 
 impl Memo {
@@ -184,17 +108,6 @@ impl Memo {
         Some(use_mask(&entry.mask))
     }
 
-    /// The number of the mask of a key, if it is there: equal numbers, equal masks.
-    #[inline]
-    pub(crate) fn number(&self, key: u32) -> Option<u64> {
-        let entry = self.slot(key, false)?.load();
-        let entry = entry.as_ref()?;
-        if !entry.used.load(Ordering::Relaxed) {
-            entry.used.store(true, Ordering::Relaxed);
-        }
-        Some(entry.number)
-    }
-
     /// Whether the mask of a key is there.
     #[inline]
     pub(crate) fn has(&self, key: u32) -> bool {
@@ -203,7 +116,7 @@ impl Memo {
 
     /// Keeps a mask, and lets go of others if there is no room.
     pub(crate) fn insert(&self, key: u32, mask: Mask) {
-        let most = Known::bytes(&mask) + size_of::<Entry>();
+        let most = mask.memory_bytes() + size_of::<Mask>();
         let Some(slot) = self.slot(key, true) else { return };
         if most > self.limit_bytes {
             return;
@@ -216,9 +129,10 @@ impl Memo {
             let Some(oldest) = filled.order.pop_front() else { break };
             self.let_go(oldest, &mut filled);
         }
-        let entry = filled.entry(mask);
+        let mask = filled.shared(mask);
+        filled.bytes += mask.memory_bytes();
         filled.order.push_back(key);
-        slot.store(Some(Arc::new(entry)));
+        slot.store(Some(Arc::new(Entry { mask, used: AtomicBool::new(false) })));
     }
 
     fn let_go(&self, key: u32, filled: &mut Filled) {
@@ -228,7 +142,7 @@ impl Memo {
         if entry.used.swap(false, Ordering::Relaxed) {
             filled.order.push_back(key);
         } else {
-            filled.forget(entry);
+            filled.forget(&entry.mask);
             slot.store(None);
         }
     }
@@ -262,7 +176,7 @@ mod tests {
             memo.insert(key, alike(key));
         }
         let (count, all) = memo.size();
-        assert!(count == 100 && all < one + 100 * 240, "{one} {all}");
+        assert!(count == 100 && all < one + 100 * 80, "{one} {all}");
         let holds = |key, id| memo.with(key, |mask| mask.contains(id));
         assert_eq!((holds(7, 7), holds(7, 8)), (Some(false), Some(true)));
         // Others take their place, and what they shared with it.
@@ -274,31 +188,9 @@ mod tests {
         let slots = 64 * 31 * size_of::<Slot>();
         assert!(memo.with(0, |_| ()).is_none() && bytes <= 60_000 + slots, "{bytes}");
         let filled = memo.filled.lock().unwrap();
-        let keys: usize = filled.masks.values().map(|known| known.keys).sum();
-        assert_eq!(keys, filled.order.len());
-        assert_eq!(filled.shared.values().sum::<usize>(), filled.masks.len());
-    }
-
-    #[test]
-    fn equal_masks_have_equal_numbers_and_are_kept_once() {
-        let memo = Memo::new(100_000);
-        let ids = |key: u32| (0..500).filter(move |id| id % 3 != key % 3).collect::<Vec<u32>>();
-        for key in 0..600 {
-            memo.insert(key, Mask::from_ids(&ids(key), 16 + key as usize % 2));
-        }
-        let numbers = |key| memo.number(key).expect("kept");
-        assert_eq!(numbers(1), numbers(598));
-        assert_ne!(numbers(1), numbers(2));
-        assert_eq!(memo.number(600), None);
-        assert_eq!(memo.filled.lock().unwrap().masks.len(), 3);
-        let before = numbers(0);
-        // Others take their place.
-        for key in 600..9_000 {
-            memo.insert(key, Mask::from_ids(&[key], 1000));
-        }
-        assert_eq!(memo.number(0), None);
-        memo.insert(0, Mask::from_ids(&ids(0), 16));
-        assert!(numbers(0) > before);
+        let shared: usize = filled.shared.iter().map(|(words, _)| 4 * words.len()).sum();
+        let counted: usize = filled.shared.iter().map(|one| one.1).sum();
+        assert!(shared <= filled.bytes && counted == filled.order.len());
     }
 
     #[test]

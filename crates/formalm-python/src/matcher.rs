@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
-use crate::views::{self, Views};
+use crate::views::{Array, Views};
 
 type Constraint = Generic<AnyKeys>;
 pub(crate) type Cursor = GenericMatcher<AnyKeys>;
@@ -51,25 +51,18 @@ impl Matcher {
         Ok(words)
     }
 
-    /// The mask as an array that is shared, and the array that it takes the place of.
+    /// The mask as an array that is shared, and the one that it takes the place of.
     #[inline]
-    fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<Py<PyAny>>)> {
+    fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<Array>)> {
         let cursor = self.lock(py)?;
-        let cursor = &*cursor;
-        let position = state_key(cursor);
+        let position = state_key(&cursor);
         if let Some(array) = self.views.at(py, position) {
             return Ok((array, None));
         }
-        let number = py.detach(|| cursor.mask_number());
-        let number = number.map_err(|error| errors::failure(py, &error, None))?;
-        if let Some(array) = number.and_then(|number| self.views.of(py, position, number)) {
-            return Ok((array, None));
-        }
         let mut words = vec![0; self.width.div_ceil(32)];
-        fill(py, cursor, &mut words).map_err(|error| errors::failure(py, &error, None))?;
-        let array = views::array(py, &words)?.unbind();
-        let kept = number.map(|number| self.views.keep(position, number, array.clone_ref(py)));
-        Ok((array, kept.flatten()))
+        fill(py, &cursor, &mut words).map_err(|error| errors::failure(py, &error, None))?;
+        drop(cursor);
+        self.views.of(py, position, &words)
     }
 
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {

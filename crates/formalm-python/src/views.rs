@@ -1,40 +1,52 @@
 //! Masks as arrays that are not copied: read-only, and one for all positions with the same mask.
 
+use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Memory for arrays of one constraint.
-const LIMIT_BYTES: usize = 1 << 20;
+const LIMIT_BYTES: usize = 3 << 18;
 
-/// Positions whose arrays are remembered: an array is found for a position at once, or else by the
-/// number of its mask.
+/// More than there are places for arrays.
+const PLACES: u64 = (LIMIT_BYTES / OBJECT_BYTES + 1) as u64;
+
+/// What an array takes beside its words, about.
+const OBJECT_BYTES: usize = 256;
+
+/// Positions whose arrays are remembered: an array is found for a position at once, or else by what
+/// it holds.
 const MOST_POSITIONS: usize = 1 << 15;
 
 /// The arrays of a constraint that were asked for lately.
 pub(crate) struct Views {
     kept: Mutex<Kept>,
-    array_bytes: usize,
+    words: usize,
+    /// Arrays that are kept at most.
     most: usize,
 }
 
 #[derive(Default)]
 struct Kept {
     arrays: Vec<Array>,
-    /// Places among the arrays, by the numbers of masks.
-    masks: FxHashMap<u64, usize>,
-    /// The same by positions, with those numbers: in a place there may be another array by now.
-    positions: FxHashMap<u64, (usize, u64)>,
+    /// Places among the arrays, by the hashes of their words.
+    places: FxHashMap<u64, usize>,
+    /// Numbers of arrays by positions: an array may be gone by now.
+    positions: FxHashMap<u64, u64>,
     questions: u64,
 }
 
-struct Array {
-    number: u64,
+/// An array that is kept.
+pub(crate) struct Array {
+    words: Py<PyBytes>,
     array: Py<PyAny>,
+    hash: u64,
+    /// Its own number, the remainder of which by [`PLACES`] is its place.
+    number: u64,
     /// When it was asked for last, as the number of the question.
     asked: u64,
 }
@@ -42,9 +54,9 @@ struct Array {
 impl Views {
     /// No arrays yet; of the memory for masks they take a quarter at most.
     pub(crate) fn new(width: usize, memory_limit_bytes: usize) -> Views {
-        let array_bytes = 4 * width.div_ceil(32).max(1);
-        let most = LIMIT_BYTES.min(memory_limit_bytes / 4) / array_bytes;
-        Views { kept: Mutex::default(), array_bytes, most }
+        let words = width.div_ceil(32);
+        let most = LIMIT_BYTES.min(memory_limit_bytes / 4) / array_bytes(words);
+        Views { kept: Mutex::default(), words, most }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -55,9 +67,9 @@ impl Views {
     #[inline]
     pub(crate) fn at(&self, py: Python<'_>, position: u64) -> Option<Py<PyAny>> {
         let kept = &mut *self.lock();
-        let &(place, number) = kept.positions.get(&position)?;
-        let array = kept.arrays.get_mut(place).filter(|array| array.number == number)?;
-        if !is_as_made(py, &array.array, self.array_bytes) {
+        let &number = kept.positions.get(&position)?;
+        let array = kept.arrays.get_mut((number % PLACES) as usize)?;
+        if array.number != number || !is_as_made(py, &array.array, self.words) {
             return None;
         }
         kept.questions += 1;
@@ -65,89 +77,112 @@ impl Views {
         Some(array.array.clone_ref(py))
     }
 
-    /// The array of a position whose mask has a number, if there is one.
-    pub(crate) fn of(&self, py: Python<'_>, position: u64, number: u64) -> Option<Py<PyAny>> {
-        let kept = &mut *self.lock();
-        let &place = kept.masks.get(&number)?;
-        if !is_as_made(py, &kept.arrays[place].array, self.array_bytes) {
-            return None;
+    /// The array of a position whose mask has these words, and the array that was asked for longest
+    /// ago if this one takes its place: no lock may be held when that one is let go of.
+    pub(crate) fn of(
+        &self,
+        py: Python<'_>,
+        position: u64,
+        words: &[u32],
+    ) -> PyResult<(Py<PyAny>, Option<Array>)> {
+        let hash = FxBuildHasher.hash_one(words);
+        if let Some(array) = self.same(py, position, hash, words) {
+            return Ok((array, None));
         }
-        kept.remember(position, place, number);
-        kept.questions += 1;
-        kept.arrays[place].asked = kept.questions;
-        Some(kept.arrays[place].array.clone_ref(py))
+        let (words, array) = array(py, words)?;
+        let kept = array.clone_ref(py);
+        let before = self.lock().keep(position, hash, words, kept, self.most);
+        Ok((array, before))
     }
 
-    /// Keeps the array of a position whose mask has a number, in place of the one that was asked
-    /// for longest ago if there are too many; that one, which no lock may be held over.
-    pub(crate) fn keep(&self, position: u64, number: u64, array: Py<PyAny>) -> Option<Py<PyAny>> {
-        if self.most == 0 {
+    /// The array that has these words already.
+    fn same(&self, py: Python<'_>, position: u64, hash: u64, words: &[u32]) -> Option<Py<PyAny>> {
+        let kept = &mut *self.lock();
+        let &place = kept.places.get(&hash)?;
+        let array = &kept.arrays[place];
+        if !is_as_made(py, &array.array, self.words) || !has(array.words.as_bytes(py), words) {
             return None;
         }
-        self.lock().put(position, number, array, self.most)
+        kept.remember(position, place);
+        Some(kept.arrays[place].array.clone_ref(py))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let kept = self.lock();
-        kept.arrays.len() * self.array_bytes + kept.positions.capacity() * 25
+        kept.arrays.len() * array_bytes(self.words) + kept.positions.capacity() * 17
     }
 }
 
 impl Kept {
     /// Keeps an array; the one that it takes the place of.
-    fn put(
+    fn keep(
         &mut self,
         position: u64,
-        number: u64,
+        hash: u64,
+        words: Py<PyBytes>,
         array: Py<PyAny>,
         most: usize,
-    ) -> Option<Py<PyAny>> {
-        self.questions += 1;
-        let asked = self.questions;
-        if let Some(&place) = self.masks.get(&number) {
-            let before = std::mem::replace(&mut self.arrays[place].array, array);
-            self.arrays[place].asked = asked;
-            self.remember(position, place, number);
-            return Some(before);
-        }
-        let array = Array { number, array, asked };
-        let (place, before) = if self.arrays.len() < most {
-            self.arrays.push(array);
-            (self.arrays.len() - 1, None)
-        } else {
-            let oldest = self.arrays.iter().enumerate().min_by_key(|(_, one)| one.asked);
-            let place = oldest.map_or(0, |(place, _)| place);
-            let before = std::mem::replace(&mut self.arrays[place], array);
-            self.masks.remove(&before.number);
-            (place, Some(before.array))
+    ) -> Option<Array> {
+        let place = match self.places.get(&hash) {
+            Some(&place) => place,
+            None if self.arrays.len() < most => self.arrays.len(),
+            None => {
+                let arrays = self.arrays.iter().enumerate();
+                arrays.min_by_key(|(_, array)| array.asked)?.0
+            }
         };
-        self.masks.insert(number, place);
-        self.remember(position, place, number);
+        let number = self.questions * PLACES + place as u64;
+        let array = Array { words, array, hash, number, asked: 0 };
+        let before = match self.arrays.get_mut(place) {
+            Some(before) => Some(std::mem::replace(before, array)),
+            None => {
+                self.arrays.push(array);
+                None
+            }
+        };
+        if let Some(before) = &before {
+            self.places.remove(&before.hash);
+        }
+        self.places.insert(hash, place);
+        self.remember(position, place);
         before
     }
 
-    fn remember(&mut self, position: u64, place: usize, number: u64) {
+    fn remember(&mut self, position: u64, place: usize) {
         if self.positions.len() >= MOST_POSITIONS {
             self.positions.clear();
         }
-        self.positions.insert(position, (place, number));
+        self.questions += 1;
+        self.arrays[place].asked = self.questions;
+        self.positions.insert(position, self.arrays[place].number);
     }
+}
+
+fn array_bytes(words: usize) -> usize {
+    4 * words + OBJECT_BYTES
 }
 
 /// Whether an array still has the shape and type that it was made with: its words cannot be written
 /// to, but these can be set.
 #[inline]
-fn is_as_made(py: Python<'_>, array: &Py<PyAny>, bytes: usize) -> bool {
+fn is_as_made(py: Python<'_>, array: &Py<PyAny>, words: usize) -> bool {
     // SAFETY: what is kept are arrays that were made here.
     let array = unsafe { array.bind(py).cast_unchecked::<PyUntypedArray>() };
     // SAFETY: the pointer is that of a living array.
     let descr = unsafe { (*array.as_array_ptr()).fields.descr };
     let is_int = std::ptr::eq(descr, dtype::<i32>(py).as_dtype_ptr());
-    is_int && array.shape() == [bytes / 4] && array.strides() == [4]
+    is_int && array.shape() == [words] && array.strides() == [4]
 }
 
-/// An int32 array of words that cannot be made writable.
-pub(crate) fn array<'py>(py: Python<'py>, words: &[u32]) -> PyResult<Bound<'py, PyAny>> {
+/// Whether bytes are those of words.
+fn has(bytes: &[u8], words: &[u32]) -> bool {
+    let places = bytes.as_chunks::<4>().0.iter().map(|&place| u32::from_ne_bytes(place));
+    // Without a way out the loop is one of vectors.
+    places.zip(words).fold(0, |different, (place, &word)| different | (place ^ word)) == 0
+}
+
+/// Words as bytes, and an int32 array of them that cannot be made writable.
+fn array(py: Python<'_>, words: &[u32]) -> PyResult<(Py<PyBytes>, Py<PyAny>)> {
     static FROM_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let bytes = PyBytes::new_with(py, 4 * words.len(), |out| {
         for (place, word) in out.chunks_exact_mut(4).zip(words) {
@@ -156,5 +191,6 @@ pub(crate) fn array<'py>(py: Python<'py>, words: &[u32]) -> PyResult<Bound<'py, 
         Ok(())
     })?;
     let from_buffer = FROM_BUFFER.import(py, "numpy", "frombuffer")?;
-    from_buffer.call1((bytes, dtype::<i32>(py)))
+    let array = from_buffer.call1((&bytes, dtype::<i32>(py)))?;
+    Ok((bytes.unbind(), array.unbind()))
 }

@@ -23,7 +23,7 @@ pub(super) enum Tokens {
     /// A bitmask.
     Words(Arc<Words>),
     /// A bitmask that others share, with tokens to add and to remove.
-    Near(Arc<Words>, Arc<[u32]>, Arc<[u32]>),
+    Near(Arc<Words>, Box<[u32]>, Box<[u32]>),
 }
 
 /// Several summaries as one.

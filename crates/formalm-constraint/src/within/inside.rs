@@ -14,7 +14,7 @@ pub(super) enum Inside {
 impl Inside {
     pub(super) fn of(mask: Mask) -> Inside {
         match mask {
-            Mask::Sparse(ids) => Inside::Few(ids),
+            Mask::Sparse(ids) => Inside::Few(ids.into()),
             Mask::Dense(words) => Inside::Many(words.into()),
             Mask::Patched { base, .. } => Inside::Many(base),
         }
