@@ -77,6 +77,8 @@ pub(crate) struct Dags {
     alphabet: Vec<Alphabet>,
     ids: FxHashMap<Node, DagId>,
     classes: FxHashMap<DagId, (ClassFacts, CharSet)>,
+    /// The nodes of classes by what they hold: a pattern names one class often.
+    sets: FxHashMap<CharSet, DagId>,
     edge_count: usize,
 }
 
@@ -88,6 +90,7 @@ impl Dags {
             alphabet: Vec::with_capacity(FEW),
             ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
             classes: FxHashMap::default(),
+            sets: FxHashMap::default(),
             edge_count: 0,
         };
         dags.intern(true, Vec::new());
@@ -96,10 +99,14 @@ impl Dags {
 
     /// The automaton of one character of `set`, or `None` when the set is empty.
     pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
+        if let Some(&known) = self.sets.get(set) {
+            return Some(known);
+        }
         let id = self.class_before(set, END)?;
         let ascii = self.alphabet[id.0 as usize].ascii;
         let facts = ClassFacts { ascii, wide: set.wide_cover() };
         self.classes.insert(id, (facts, set.clone()));
+        self.sets.insert(set.clone(), id);
         Some(id)
     }
 

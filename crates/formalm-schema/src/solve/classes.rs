@@ -15,10 +15,10 @@ use crate::formula::{F, TRUE};
 const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
 
 /// With fewer tests each class is split by each test.
-const FEW: usize = 4;
+const FEW: usize = 3;
 
 /// Steps of machines in which all tests are read at once, for all of them and for each.
-const MAX_STEPS: [usize; 2] = [4_000, 1_000];
+const MAX_STEPS: [usize; 2] = [8_000, 4_000];
 
 /// The tests that the texts of a class satisfy.
 type Class = BTreeSet<usize>;
