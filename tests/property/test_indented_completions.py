@@ -90,6 +90,15 @@ def test_levels_are_closed_however_tabs_are_counted(unit: int, tab: int) -> None
 
 
 @pytest.mark.parametrize(
+    "begun", ["t\n\t\t  \tt", "t\n \t\t (xx", "t\n \tt\n \t \tx\n \te\n \t\t\tt"]
+)
+def test_blocks_that_must_come_at_a_column_are_found(begun: str) -> None:
+    # Each of these needs more blocks behind it, at columns that tabs and blanks must lead to.
+    assert grammar(RULES[3], "python").is_viable(begun)
+    assert not grammar(RULES[3], "python").is_viable(begun + "e")
+
+
+@pytest.mark.parametrize(
     ("begun", "rest"),
     [
         ("try:\n    try:\n        x", "\n    except:0\nexcept:0"),

@@ -13,6 +13,9 @@ use crate::lists::NOTHING;
 /// Readings met before a search that takes members for granted is given up.
 const ASSUMED: usize = 1_000;
 
+/// What a byte that is missing counts, beside one that was read: any member will do.
+const MISSING: u32 = 4;
+
 impl Core {
     /// Whether some member continues a reading under longest lexemes.
     pub(crate) fn is_viable(&mut self, reading: Reading) -> Result<bool, Error> {
@@ -49,7 +52,7 @@ impl Core {
         self.fits(context, forbidden)
     }
 
-    /// Searches the readings from one, those first that need the fewest bytes, and remembers what
+    /// Searches the readings from one, those first that seem to need the fewest bytes, and remembers what
     /// it learns. Every reading is judged by itself: each is the only one right about a text.
     fn look_for_member(&mut self, from: Reading) -> Result<bool, Error> {
         let asking = self.embedded.answers.assume();
@@ -87,8 +90,9 @@ impl Core {
                         return Ok(true);
                     }
                     check(Resource::Readings, came.len() as u64, self.limits.search)?;
-                    let least = self.least_bytes(reading)?.saturating_add(read + 1);
-                    queue.push((Reverse(least), read + 1, came.len() - 1));
+                    let missing = self.least_bytes(reading)?.saturating_mul(MISSING);
+                    let rank = Reverse(missing.saturating_add(read + 1));
+                    queue.push((rank, read + 1, came.len() - 1));
                 }
             }
         }
