@@ -134,6 +134,8 @@ def cases() -> Iterator[tuple[str, object, list[str]]]:
         {**unique, "items": {"type": "integer"}},
         [compact([*range(1000)])],
     )
+    mixed = [at * 617 % 1000 for at in range(1000)]
+    yield "the same, mixed", {**unique, "items": {"type": "integer"}}, [compact(mixed)]
     called = [{f"prop{at}": {"f0": "x", "f1": "y"}, "prop40": {"f0": "abc"}} for at in range(20)]
     yield "5 MB", megabytes(5), [compact(one) for one in called]
     for last, where in ((False, "first"), (True, "last")):

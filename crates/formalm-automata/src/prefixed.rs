@@ -305,6 +305,10 @@ impl<S: Steps> Steps for StepsBehind<'_, S> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.few(inner))
     }
 
+    fn any_digits(&self, key: KeyId) -> Result<bool, Error> {
+        self.inner(key).map_or(Ok(false), |inner| self.steps.any_digits(inner))
+    }
+
     fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
         Ok(self.steps.reference(inner)?.map(|reference| self.outer(reference)))

@@ -66,6 +66,15 @@ pub trait Steps {
         Ok(None)
     }
 
+    /// Whether any digits may follow, as many as there are: then they need not be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn any_digits(&self, _key: KeyId) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// A repetition that differs from this key along few texts, if there is one; otherwise it is
     /// taken to be the key that most letters lead to.
     ///

@@ -9,6 +9,9 @@ use rustc_hash::FxHashMap;
 /// With more places where members end, walking on behind each takes longer than walking once.
 const ENDS: usize = 4096;
 
+/// ASCII digits.
+const DIGITS: u128 = 0x3FF << b'0';
+
 /// Characters over which a key comes back to itself.
 #[derive(Clone, Copy, Debug, Default)]
 struct Loops {
@@ -72,6 +75,10 @@ impl<'a, K: Steps> Walk<'a, K> {
         let nodes = trie.nodes();
         if nodes[node as usize].word().is_some() {
             emit(trie.tokens_at(node));
+        }
+        if self.is_all_digits(node, key)? {
+            emit(trie.tokens_below(node));
+            return Ok(());
         }
         let Some(goes_on) = self.goes_on(node, key)? else { return Ok(()) };
         if self.is_known(key) && self.skips(key, node)? {
@@ -162,6 +169,12 @@ impl<'a, K: Steps> Walk<'a, K> {
                 at = here.end();
                 continue;
             };
+            if self.is_all_digits(at, next)? {
+                emit(trie.tokens_at(at));
+                emit(trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
             let Some(goes_on) = self.goes_on(at, next)? else {
                 emit(trie.tokens_at(at));
                 at = here.end();
@@ -190,6 +203,14 @@ impl<'a, K: Steps> Walk<'a, K> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Whether there is something below a node, digits alone, and any of them may follow.
+    #[inline]
+    fn is_all_digits(&self, node: u32, key: KeyId) -> Result<bool, Error> {
+        let has_below = self.trie.nodes()[node as usize].end() > node + 1;
+        let asks = K::KNOWS_FEW && has_below && self.trie.signature(node).is_within(DIGITS, false);
+        Ok(asks && self.keys.any_digits(key)?)
     }
 
     /// Whether it is known over which characters a key comes back to itself, where steps take long.

@@ -282,6 +282,15 @@ impl Steps for Ahead<'_> {
         looking.few(looking.place(key))
     }
 
+    fn any_digits(&self, key: KeyId) -> Result<bool, Error> {
+        if key.number() >= RUN {
+            return Ok(false);
+        }
+        let looking = &mut *self.looking.borrow_mut();
+        let frame = looking.place(key).frame;
+        Ok(looking.grown.any_digits(frame))
+    }
+
     fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let looking = &mut *self.looking.borrow_mut();
         let key = looking.within(key);

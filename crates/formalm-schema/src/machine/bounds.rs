@@ -136,6 +136,12 @@ impl Bounds {
         if digits.negative { &self.negative } else { &self.positive }
     }
 
+    /// Whether the numbers of a sign have no end: any digits are the first ones of some.
+    pub(super) fn is_endless(&self, negative: bool) -> bool {
+        let side = if negative { &self.negative } else { &self.positive };
+        side.last().is_some_and(|last| last.high.is_none())
+    }
+
     /// Whether some number of `[first, end)` is within.
     fn has_any(&self, side: &[Piece], first: i128, end: i128) -> bool {
         let (first, end) = match self.step {

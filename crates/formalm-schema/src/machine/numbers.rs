@@ -191,6 +191,21 @@ impl Grown {
         Ok(after)
     }
 
+    /// Whether the whole part of a number may go on with any digits, however many.
+    pub(super) fn any_digits(&mut self, frame: Frame) -> bool {
+        let Frame::Number { owes, digits, .. } = frame else { return false };
+        if self.core.options.exponents {
+            return false;
+        }
+        let digits = self.parts.digits.get(digits.0);
+        if digits.part != Part::Whole {
+            return false;
+        }
+        let negative = digits.negative;
+        let plan = self.number_plan(owes);
+        matches!(&plan.sets, Some(Sets::Bounds(bounds)) if bounds.is_endless(negative))
+    }
+
     /// The truths of a number that ends here; `None` if it cannot.
     pub(super) fn number_end(&mut self, owes: OwesId, digits: DigitsId) -> Option<TruthsId> {
         if let Some(&known) = self.known.number_ends.get(&(owes, digits)) {
