@@ -136,10 +136,10 @@ impl Bounds {
         if digits.negative { &self.negative } else { &self.positive }
     }
 
-    /// Whether the numbers of a sign have no end: any digits are the first ones of some.
-    pub(super) fn is_endless(&self, negative: bool) -> bool {
-        let side = if negative { &self.negative } else { &self.positive };
-        side.last().is_some_and(|last| last.high.is_none())
+    /// Whether any more digits begin some number within: those of its sign have no end.
+    pub(super) fn any_digits(&self, digits: &Digits) -> bool {
+        let is_endless = self.side(digits).last().is_some_and(|last| last.high.is_none());
+        digits.part == Part::Whole && is_endless
     }
 
     /// Whether some number of `[first, end)` is within.

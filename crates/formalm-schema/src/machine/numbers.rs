@@ -194,16 +194,9 @@ impl Grown {
     /// Whether the whole part of a number may go on with any digits, however many.
     pub(super) fn any_digits(&mut self, frame: Frame) -> bool {
         let Frame::Number { owes, digits, .. } = frame else { return false };
-        if self.core.options.exponents {
-            return false;
-        }
-        let digits = self.parts.digits.get(digits.0);
-        if digits.part != Part::Whole {
-            return false;
-        }
-        let negative = digits.negative;
         let plan = self.number_plan(owes);
-        matches!(&plan.sets, Some(Sets::Bounds(bounds)) if bounds.is_endless(negative))
+        let digits = self.parts.digits.get(digits.0);
+        matches!(&plan.sets, Some(Sets::Bounds(bounds)) if bounds.any_digits(digits))
     }
 
     /// The truths of a number that ends here; `None` if it cannot.
@@ -214,8 +207,7 @@ impl Grown {
         let number = self.parts.digits.get(digits.0).clone();
         let owed = self.parts.owes.get(owes.0).clone();
         let plan = self.number_plan(owes);
-        let sets = plan.sets.as_ref().filter(|_| !self.core.options.exponents);
-        let within = sets.and_then(|sets| sets.holds(&number));
+        let within = plan.sets.as_ref().and_then(|sets| sets.holds(&number));
         let ends = match within {
             Some(within) => within,
             None => self.core.number_ends(plan.total, &number),
@@ -239,6 +231,7 @@ pub(super) struct Plan {
     /// The number matters for what must hold only.
     alone: bool,
     pub(super) scale: Scale,
+    /// None where exponents may be written.
     sets: Option<Sets>,
 }
 
@@ -290,7 +283,8 @@ impl Grown {
         let constant = |id: &F| *id == TRUE || *id == FALSE;
         let all: Vec<F> = owed.formulas.iter().copied().chain([total]).collect();
         let scale = Scale::new(self.core.atoms_of(&all));
-        let sets = Sets::new(&self.core, total, &scale);
+        let plain = !self.core.options.exponents;
+        let sets = plain.then(|| Sets::new(&self.core, total, &scale)).flatten();
         let plan = Arc::new(Plan {
             total,
             free: owed.formulas.iter().all(constant),
@@ -304,7 +298,7 @@ impl Grown {
 
     /// The number that stands for all that go on alike.
     fn representative(&mut self, owes: OwesId, plan: &Plan, digits: Digits) -> Digits {
-        let folds = plan.alone && !plan.free && !self.core.options.exponents;
+        let folds = plan.alone && !plan.free;
         let sets = plan.sets.as_ref().filter(|_| folds);
         match sets.and_then(|sets| sets.shape(&digits)) {
             Some(shape) => {
@@ -344,7 +338,7 @@ impl Core {
         };
         let known = plan.sets.as_ref().and_then(|sets| sets.viable(&digits));
         let viable = match known {
-            Some(known) if !plan.free && !self.options.exponents => known,
+            Some(known) if !plan.free => known,
             _ => self.number_goes_on(plan.total, &digits, &plan.scale)?,
         };
         Ok(viable.then_some(digits))
