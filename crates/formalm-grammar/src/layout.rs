@@ -275,9 +275,9 @@ impl Core {
         let next = self.layout.as_mut().map_or(NOTHING, |layout| layout.place(&next));
         // A level that begins or ends here is told by another column.
         let allowed = self.stacks.allowed(stacks)?;
-        let set = self.stacks.tables.sets.copy(allowed);
+        let set = self.stacks.tables.sets.get(allowed);
         let is_level = |one: u32| self.layout.as_ref().is_some_and(|layout| layout.is_level(one));
-        let goes_on = members(&set).filter_map(|one| one.checked_sub(1)).any(|one| !is_level(one));
+        let goes_on = members(set).filter_map(|one| one.checked_sub(1)).any(|one| !is_level(one));
         Ok(if goes_on || self.may_end(next)? { next } else { NOTHING })
     }
 

@@ -4,9 +4,10 @@
 //! on a stack: an item is a place in a production and how many symbols of it were pushed.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashMap;
 
 use crate::limits::Meter;
-use crate::lists::Lists;
+use crate::lists::{Lists, NOTHING};
 use crate::prepare::Prepared;
 
 /// Stands behind the last symbol of a production.
@@ -81,6 +82,8 @@ pub(crate) struct Tables {
     built: Vec<u32>,
     /// Sets of terminals; kept, as there are few.
     pub(crate) sets: Lists,
+    /// Unions of two of them.
+    unions: FxHashMap<(u32, u32), u32>,
 }
 
 impl Tables {
@@ -104,6 +107,7 @@ impl Tables {
             kernels: Lists::default(),
             built: Vec::new(),
             sets: Lists::default(),
+            unions: FxHashMap::default(),
         };
         tables.nullable.push(prepared.nullable[prepared.start as usize]);
         tables.production(goal, &[prepared.start], shortest);
@@ -130,6 +134,22 @@ impl Tables {
             rests.push(rest);
         }
         self.rest_bytes.extend(rests.into_iter().rev());
+    }
+
+    /// The union of two sets of terminals.
+    pub(crate) fn joined(&mut self, left: u32, right: u32) -> u32 {
+        if left == right || right == NOTHING {
+            return left;
+        }
+        if left == NOTHING {
+            return right;
+        }
+        let sets = &mut self.sets;
+        *self.unions.entry((left, right)).or_insert_with(|| {
+            let mut both = sets.get(left).to_vec();
+            join(&mut both, sets.get(right));
+            sets.intern(&both)
+        })
     }
 
     /// Places of the state's kernel.
@@ -284,5 +304,6 @@ impl Tables {
             + self.symbol.len() * 12
             + self.kernels.memory_bytes()
             + self.sets.memory_bytes()
+            + self.unions.len() * 20
     }
 }

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Stacks, UNKNOWN};
 use crate::limits::Meter;
+use crate::lists::NOTHING;
 use crate::tables::{self, Tables};
 
 /// In place of the state below, where nothing is reduced.
@@ -62,7 +63,7 @@ impl Chains {
             }
             at += 1;
         }
-        met.retain(|&state| tables.shifts(state) != crate::lists::NOTHING);
+        met.retain(|&state| tables.shifts(state) != NOTHING);
         met.sort_unstable();
         deep.sort_unstable();
         deep.dedup();

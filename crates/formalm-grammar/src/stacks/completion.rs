@@ -77,10 +77,10 @@ impl Stacks {
         let mut items = Vec::with_capacity(kernel.len());
         for (place, pushed) in kernel {
             let place = place as usize;
-            let becomes = match self.tables.is_goal_at(place) {
-                true => Vec::new(),
-                false => self.reduced(below, self.tables.left[place], pushed)?,
-            };
+            let mut becomes = Vec::new();
+            if !self.tables.is_goal_at(place) {
+                self.reduced(below, (self.tables.left[place], pushed), &mut becomes)?;
+            }
             items.push((place, pushed, becomes));
         }
         Ok(items)

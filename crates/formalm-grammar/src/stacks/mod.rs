@@ -16,6 +16,7 @@ use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
 use crate::limits::Meter;
+use crate::lists::NOTHING;
 use crate::tables::{self, STOP, Tables};
 use chains::Chains;
 pub(crate) use completion::NEVER;
@@ -63,6 +64,8 @@ pub(crate) struct Stacks {
     start: u32,
     mark: Option<(Mark, Log)>,
     bytes_allowed: u64,
+    /// Memory that is used again.
+    spare: Vec<u32>,
 }
 
 impl Stacks {
@@ -83,6 +86,7 @@ impl Stacks {
             start: 0,
             mark: None,
             bytes_allowed,
+            spare: Vec::new(),
         };
         let bottom = stacks.node(0, &[BOTTOM]);
         stacks.start = stacks.sets.of(bottom);
@@ -157,13 +161,17 @@ impl Stacks {
     }
 
     /// Nodes `count` below a node, itself for none.
-    fn pop(&mut self, mut node: u32, mut count: u32) -> Result<Vec<u32>, Error> {
+    fn pop(&mut self, mut node: u32, mut count: u32) -> Result<Members, Error> {
         while count > 0
             && let Some(below) = Sets::single(self.nodes[node as usize].1)
         {
             self.meter.spend(1)?;
             self.seen(node)?;
             (node, count) = (below, count - 1);
+        }
+        if count == 0 {
+            self.seen(node)?;
+            return Ok(Members::One(node));
         }
         let mut reached = vec![node];
         for _ in 0..count {
@@ -178,19 +186,24 @@ impl Stacks {
             reached = below;
         }
         reached.iter().try_for_each(|&node| self.seen(node))?;
-        Ok(reached)
+        Ok(Members::Several(reached.into()))
     }
 
-    /// The edge that takes the place of `popped` symbols above a node once they are a `symbol`.
-    fn reduced(&mut self, below: u32, symbol: u32, popped: u32) -> Result<Vec<u32>, Error> {
-        let mut list = Vec::new();
-        for node in self.pop(below, popped - 1)? {
+    /// Appends the edges that take the place of `popped` symbols above a node once they are a
+    /// `symbol`.
+    fn reduced(
+        &mut self,
+        below: u32,
+        (symbol, popped): (u32, u32),
+        list: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        for &node in &*self.pop(below, popped - 1)? {
             let state = self.nodes[node as usize].0;
             if let Some(next) = self.tables.goto(state, symbol, &mut self.meter)? {
                 list.push(self.edge(next, node));
             }
         }
-        Ok(list)
+        Ok(())
     }
 
     /// Edges that one reduction of an edge leads to.
@@ -198,8 +211,7 @@ impl Stacks {
         let Edge { state, below, .. } = self.edges[edge as usize];
         let mut list = Vec::new();
         for at in 0..self.tables.reductions(state).len() {
-            let (symbol, popped) = self.tables.reductions(state)[at];
-            list.extend(self.reduced(below, symbol, popped)?);
+            self.reduced(below, self.tables.reductions(state)[at], &mut list)?;
         }
         self.meter.spend(list.len() + 1)?;
         list.retain(|&child| child != edge);
@@ -215,15 +227,16 @@ impl Stacks {
             return Ok(self.sets.get(children));
         }
         let chain = self.chain(edge)?;
-        let mut list = Vec::new();
+        let mut list = std::mem::take(&mut self.spare);
+        list.clear();
         for at in 0..self.chain_reductions(chain).len() {
-            let (symbol, popped) = self.chain_reductions(chain)[at];
-            list.extend(self.reduced(below, symbol, popped)?);
+            self.reduced(below, self.chain_reductions(chain)[at], &mut list)?;
         }
         self.meter.spend(list.len() + 1)?;
         list.sort_unstable();
         list.dedup();
         let set = self.sets.intern(&list);
+        self.spare = list;
         self.edges[edge as usize].children = set;
         if let Some((mark, log)) = &mut self.mark
             && (edge as usize) < mark.edges
@@ -235,41 +248,33 @@ impl Stacks {
 
     /// What an edge and all it reduces to can shift.
     fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
-        let known = self.edges[edge as usize].allowed;
-        if known != UNKNOWN {
-            return Ok(known);
-        }
-        let mut path = vec![edge];
-        while let Some(&edge) = path.last() {
-            if self.edges[edge as usize].allowed != UNKNOWN {
-                path.pop();
-                continue;
+        let (mut path, mut at) = (Vec::new(), edge);
+        while self.edges[edge as usize].allowed == UNKNOWN {
+            match self.settle(at)? {
+                Some(open) => path.push(std::mem::replace(&mut at, open)),
+                None => at = path.pop().unwrap_or(edge),
             }
-            let children = self.children(edge)?;
-            let open = |one: &u32| self.edges[*one as usize].allowed == UNKNOWN;
-            if let Some(at) = children.iter().position(open) {
-                self.meter.spend(at)?;
-                path.push(children[at]);
-                continue;
-            }
-            let chain = self.chain(edge)?;
-            let own = self.chain_shifts(chain);
-            if children.is_empty() {
-                self.meter.spend(1)?;
-                self.edges[edge as usize].allowed = own;
-                path.pop();
-                continue;
-            }
-            let mut allowed = self.tables.sets.get(own).to_vec();
-            for &child in &*children {
-                let more = self.edges[child as usize].allowed;
-                tables::join(&mut allowed, self.tables.sets.get(more));
-            }
-            self.meter.spend(children.len() + 1)?;
-            self.edges[edge as usize].allowed = self.tables.sets.intern(&allowed);
-            path.pop();
         }
         Ok(self.edges[edge as usize].allowed)
+    }
+
+    /// Finds out what an edge can shift, if that is known of all it reduces to; else one of which
+    /// it is not.
+    fn settle(&mut self, edge: u32) -> Result<Option<u32>, Error> {
+        let children = self.children(edge)?;
+        let open = |one: &u32| self.edges[*one as usize].allowed == UNKNOWN;
+        if let Some(at) = children.iter().position(open) {
+            self.meter.spend(at)?;
+            return Ok(Some(children[at]));
+        }
+        let chain = self.chain(edge)?;
+        let mut allowed = self.chain_shifts(chain);
+        for &child in &*children {
+            allowed = self.tables.joined(allowed, self.edges[child as usize].allowed);
+        }
+        self.meter.spend(children.len() + 1)?;
+        self.edges[edge as usize].allowed = allowed;
+        Ok(None)
     }
 
     fn shifts_terminal(&mut self, edge: u32, terminal: u32) -> Result<bool, Error> {
@@ -300,17 +305,24 @@ impl Stacks {
         if let Some(&allowed) = self.allowed.get(&stacks) {
             return Ok(allowed);
         }
-        let mut joined = Vec::new();
-        for edge in self.tops(stacks) {
-            let allowed = self.allowed_of_edge(edge)?;
-            tables::join(&mut joined, self.tables.sets.get(allowed));
-        }
-        let allowed = self.tables.sets.intern(&joined);
+        let allowed = match self.only_edge(stacks) {
+            Some(edge) => self.allowed_of_edge(edge)?,
+            None => self.allowed_of_all(stacks)?,
+        };
         self.allowed.insert(stacks, allowed);
         if let Some((_, log)) = &mut self.mark {
             log.allowed.push(stacks);
         }
         Ok(allowed)
+    }
+
+    fn allowed_of_all(&mut self, stacks: u32) -> Result<u32, Error> {
+        let mut joined = NOTHING;
+        for edge in self.tops(stacks) {
+            let allowed = self.allowed_of_edge(edge)?;
+            joined = self.tables.joined(joined, allowed);
+        }
+        Ok(joined)
     }
 
     /// Whether the text may end here.

@@ -28,7 +28,7 @@ impl Stacks {
     }
 
     /// The edge at the top, if there is one only.
-    fn only_edge(&mut self, stacks: u32) -> Option<u32> {
+    pub(super) fn only_edge(&mut self, stacks: u32) -> Option<u32> {
         let (state, below) = self.nodes[Sets::single(stacks)? as usize];
         Some(self.edge(state, Sets::single(below)?))
     }
@@ -118,43 +118,50 @@ impl Stacks {
         if let Some(&known) = self.fronts.get(&(edge, terminal)) {
             return Ok(known);
         }
-        let mut path = vec![edge];
-        while let Some(&edge) = path.last() {
-            if self.fronts.contains_key(&(edge, terminal)) {
-                path.pop();
-                continue;
-            }
-            let children = self.children(edge)?;
-            let mut list = Vec::new();
-            let mut open = None;
-            for &child in &*children {
-                if !self.shifts_terminal(child, terminal)? {
-                    continue;
+        let (mut path, mut at) = (Vec::new(), edge);
+        loop {
+            at = match self.front_of(at, terminal)? {
+                Err(open) => {
+                    path.push(at);
+                    open
                 }
-                match self.fronts.get(&(child, terminal)) {
-                    Some(&front) => list.extend_from_slice(&self.sets.get(front)),
-                    None => open = Some(child),
-                }
-                if open.is_some() {
-                    break;
-                }
-            }
-            self.meter.spend(list.len() + 1)?;
-            if let Some(child) = open {
-                path.push(child);
-                continue;
-            }
-            self.chain_front(edge, terminal, &mut list)?;
-            list.sort_unstable();
-            list.dedup();
-            let front = self.sets.intern(&list);
-            self.fronts.insert((edge, terminal), front);
-            if let Some((_, log)) = &mut self.mark {
-                log.fronts.push((edge, terminal));
-            }
-            path.pop();
+                Ok(front) => match path.pop() {
+                    Some(above) => above,
+                    None => return Ok(front),
+                },
+            };
         }
-        Ok(self.fronts[&(edge, terminal)])
+    }
+
+    /// The same if it is known of all that the edge reduces to; else one of which it is not.
+    fn front_of(&mut self, edge: u32, terminal: u32) -> Result<Result<u32, u32>, Error> {
+        let children = self.children(edge)?;
+        let mut list = std::mem::take(&mut self.spare);
+        list.clear();
+        for &child in &*children {
+            if !self.shifts_terminal(child, terminal)? {
+                continue;
+            }
+            match self.fronts.get(&(child, terminal)) {
+                Some(&front) => list.extend_from_slice(&self.sets.get(front)),
+                None => {
+                    self.meter.spend(list.len() + 1)?;
+                    self.spare = list;
+                    return Ok(Err(child));
+                }
+            }
+        }
+        self.meter.spend(list.len() + 1)?;
+        self.chain_front(edge, terminal, &mut list)?;
+        list.sort_unstable();
+        list.dedup();
+        let front = self.sets.intern(&list);
+        self.spare = list;
+        self.fronts.insert((edge, terminal), front);
+        if let Some((_, log)) = &mut self.mark {
+            log.fronts.push((edge, terminal));
+        }
+        Ok(Ok(front))
     }
 
     fn state_below(&self, edge: u32) -> (u32, u32) {
