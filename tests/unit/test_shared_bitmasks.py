@@ -19,6 +19,7 @@ from formalm import (
     apply_bitmask,
     new_bitmask,
 )
+from formalm.grammars import JSON, PYTHON
 from formalm.models.canary import canary
 
 LISTS = Grammar('start: "[" (item ("," item)*)? "]"\nitem: start | /[0-9]+/ | /"[a-z]*"/')
@@ -61,6 +62,19 @@ def test_it_is_the_mask_at_every_position(
 ) -> None:
     constraint = Constraint(language, VOCABULARY, memory_limit_bytes=memory_limit_bytes)
     assert sum(walked(constraint, seed) for seed in range(6)) > 400
+
+
+@pytest.mark.parametrize("memory_limit_bytes", [None, 20_000, 2_000])
+@pytest.mark.parametrize("end_token_ids", [[], [2047]])
+@pytest.mark.parametrize("language", [JSON, PYTHON, JsonSchema({})], ids=["json", "python", "any"])
+def test_masks_that_are_much_alike_are_told_apart(
+    language: Language, end_token_ids: list[int], memory_limit_bytes: int | None
+) -> None:
+    # Tokens enough that masks are kept as what differs from others.
+    tokens = [model.token_bytes(at) for model in [canary().vocabulary] for at in range(2047)]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=end_token_ids)
+    constraint = Constraint(language, vocabulary, memory_limit_bytes=memory_limit_bytes)
+    assert sum(walked(constraint, seed) for seed in range(4)) == 320
 
 
 def test_with_canonical_tokens_and_a_wider_model() -> None:

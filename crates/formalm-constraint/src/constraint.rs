@@ -264,7 +264,7 @@ impl<K: Keys> Constraint<K> {
 
     /// The tokens that the key of a state does not answer for.
     #[inline]
-    fn unsure_tokens(&self, state: StateId) -> &[u32] {
+    pub(crate) fn unsure_tokens(&self, state: StateId) -> &[u32] {
         if self.keys.is_unsure(state) {
             self.vocabulary.joins_items()
         } else if self.forgets_items {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special};
 
 use crate::constraint::{Constraint, Position, Unfollowed};
+use crate::form::Form;
 use crate::mask::{Words, patch};
 
 /// Why a token or text was not read; the matcher is unchanged.
@@ -202,6 +203,15 @@ impl<K: Keys> Matcher<K> {
             return Ok(true);
         }
         self.constraint.fill_ready(self.position(), out)
+    }
+
+    /// The form of the mask, if it is stored as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matcher::is_finished`].
+    pub fn form(&self) -> Result<Option<Form>, Error> {
+        if self.ended { Ok(None) } else { self.constraint.form(self.position()) }
     }
 
     /// Whether a token is allowed.

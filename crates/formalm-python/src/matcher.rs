@@ -59,10 +59,17 @@ impl Matcher {
         if let Some(array) = self.views.at(py, position) {
             return Ok((array, None));
         }
+        let one = &*cursor;
+        let form = py.detach(|| one.form()).map_err(|error| errors::failure(py, &error, None))?;
+        if let Some(form) = &form
+            && let Some(array) = self.views.of_form(py, position, form)
+        {
+            return Ok((array, None));
+        }
         let mut words = vec![0; self.width.div_ceil(32)];
-        fill(py, &cursor, &mut words).map_err(|error| errors::failure(py, &error, None))?;
+        fill(py, one, &mut words).map_err(|error| errors::failure(py, &error, None))?;
         drop(cursor);
-        self.views.of(py, position, &words)
+        self.views.of(py, (position, form), &words)
     }
 
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {

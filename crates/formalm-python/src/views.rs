@@ -3,6 +3,7 @@
 use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use formalm_constraint::Form;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -22,6 +23,9 @@ const OBJECT_BYTES: usize = 256;
 /// it holds.
 const MOST_POSITIONS: usize = 1 << 15;
 
+/// Forms of masks that are remembered for each array: masks of several forms are equal.
+const FORMS_EACH: usize = 2;
+
 /// The arrays of a constraint that were asked for lately.
 pub(crate) struct Views {
     kept: Mutex<Kept>,
@@ -35,8 +39,9 @@ struct Kept {
     arrays: Vec<Array>,
     /// Places among the arrays, by the hashes of their words.
     places: FxHashMap<u64, usize>,
-    /// Numbers of arrays by positions: an array may be gone by now.
+    /// Numbers of arrays by positions, and by forms of masks: an array may be gone by now.
     positions: FxHashMap<u64, u64>,
+    forms: FxHashMap<Form, u64>,
     questions: u64,
 }
 
@@ -68,13 +73,16 @@ impl Views {
     pub(crate) fn at(&self, py: Python<'_>, position: u64) -> Option<Py<PyAny>> {
         let kept = &mut *self.lock();
         let &number = kept.positions.get(&position)?;
-        let array = kept.arrays.get_mut((number % PLACES) as usize)?;
-        if array.number != number || !is_as_made(py, &array.array, self.words) {
-            return None;
-        }
-        kept.questions += 1;
-        array.asked = kept.questions;
-        Some(array.array.clone_ref(py))
+        kept.numbered(py, number, self.words)
+    }
+
+    /// The array of a position whose mask has this form, if there is one.
+    pub(crate) fn of_form(&self, py: Python<'_>, position: u64, form: &Form) -> Option<Py<PyAny>> {
+        let kept = &mut *self.lock();
+        let &number = kept.forms.get(form)?;
+        let array = kept.numbered(py, number, self.words)?;
+        kept.remember(position, number);
+        Some(array)
     }
 
     /// The array of a position whose mask has these words, and the array that was asked for longest
@@ -82,57 +90,74 @@ impl Views {
     pub(crate) fn of(
         &self,
         py: Python<'_>,
-        position: u64,
+        (position, form): (u64, Option<Form>),
         words: &[u32],
     ) -> PyResult<(Py<PyAny>, Option<Array>)> {
         let hash = FxBuildHasher.hash_one(words);
-        if let Some(array) = self.same(py, position, hash, words) {
-            return Ok((array, None));
+        let (found, before) = match self.same(py, hash, words) {
+            Some(found) => (found, None),
+            None => {
+                let (words, array) = array(py, words)?;
+                let kept = array.clone_ref(py);
+                let (number, before) = self.lock().keep(hash, words, kept, self.most);
+                ((array, number), before)
+            }
+        };
+        let (array, number) = found;
+        self.lock().remember(position, number);
+        if let Some(form) = form {
+            self.lock().remember_form(form, number, FORMS_EACH * self.most);
         }
-        let (words, array) = array(py, words)?;
-        let kept = array.clone_ref(py);
-        let before = self.lock().keep(position, hash, words, kept, self.most);
         Ok((array, before))
     }
 
-    /// The array that has these words already.
-    fn same(&self, py: Python<'_>, position: u64, hash: u64, words: &[u32]) -> Option<Py<PyAny>> {
+    /// The array that has these words already, and its number.
+    fn same(&self, py: Python<'_>, hash: u64, words: &[u32]) -> Option<(Py<PyAny>, u64)> {
         let kept = &mut *self.lock();
         let &place = kept.places.get(&hash)?;
-        let array = &kept.arrays[place];
-        if !is_as_made(py, &array.array, self.words) || !has(array.words.as_bytes(py), words) {
-            return None;
-        }
-        kept.remember(position, place);
-        Some(kept.arrays[place].array.clone_ref(py))
+        let Array { words: bytes, number, .. } = &kept.arrays[place];
+        let number = has(bytes.as_bytes(py), words).then_some(*number)?;
+        Some((kept.numbered(py, number, self.words)?, number))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let kept = self.lock();
-        kept.arrays.len() * array_bytes(self.words) + kept.positions.capacity() * 17
+        let forms: usize = kept.forms.keys().map(|form| form.memory_bytes() + 25).sum();
+        kept.arrays.len() * array_bytes(self.words) + kept.positions.capacity() * 17 + forms
     }
 }
 
 impl Kept {
-    /// Keeps an array; the one that it takes the place of.
+    /// The array of a number, if it is there still and as it was made.
+    #[inline]
+    fn numbered(&mut self, py: Python<'_>, number: u64, words: usize) -> Option<Py<PyAny>> {
+        let array = self.arrays.get_mut((number % PLACES) as usize)?;
+        if array.number != number || !is_as_made(py, &array.array, words) {
+            return None;
+        }
+        self.questions += 1;
+        array.asked = self.questions;
+        Some(array.array.clone_ref(py))
+    }
+
+    /// Keeps an array, if there is room for any; its number, and the one that it takes the place of.
     fn keep(
         &mut self,
-        position: u64,
         hash: u64,
         words: Py<PyBytes>,
         array: Py<PyAny>,
         most: usize,
-    ) -> Option<Array> {
+    ) -> (u64, Option<Array>) {
+        let oldest = || (0..self.arrays.len()).min_by_key(|&place| self.arrays[place].asked);
         let place = match self.places.get(&hash) {
-            Some(&place) => place,
-            None if self.arrays.len() < most => self.arrays.len(),
-            None => {
-                let arrays = self.arrays.iter().enumerate();
-                arrays.min_by_key(|(_, array)| array.asked)?.0
-            }
+            Some(&place) => Some(place),
+            None if self.arrays.len() < most => Some(self.arrays.len()),
+            None => oldest(),
         };
-        let number = self.questions * PLACES + place as u64;
-        let array = Array { words, array, hash, number, asked: 0 };
+        self.questions += 1;
+        let number = self.questions * PLACES + place.unwrap_or_default() as u64;
+        let Some(place) = place else { return (number, None) };
+        let array = Array { words, array, hash, number, asked: self.questions };
         let before = match self.arrays.get_mut(place) {
             Some(before) => Some(std::mem::replace(before, array)),
             None => {
@@ -144,17 +169,21 @@ impl Kept {
             self.places.remove(&before.hash);
         }
         self.places.insert(hash, place);
-        self.remember(position, place);
-        before
+        (number, before)
     }
 
-    fn remember(&mut self, position: u64, place: usize) {
+    fn remember_form(&mut self, form: Form, number: u64, most: usize) {
+        if self.forms.len() >= most {
+            self.forms.clear();
+        }
+        self.forms.insert(form, number);
+    }
+
+    fn remember(&mut self, position: u64, number: u64) {
         if self.positions.len() >= MOST_POSITIONS {
             self.positions.clear();
         }
-        self.questions += 1;
-        self.arrays[place].asked = self.questions;
-        self.positions.insert(position, self.arrays[place].number);
+        self.positions.insert(position, number);
     }
 }
 

@@ -1,0 +1,73 @@
+//! How a mask is kept, as something to find it by: masks of one form have the same tokens, which
+//! is found out without reading them.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use formalm_automata::{Error, Keys};
+
+use crate::constraint::{Constraint, Position};
+use crate::mask::Mask;
+
+/// A stored mask with or without the end tokens. What it shares with others lives as long as it.
+#[derive(Clone, Debug)]
+pub struct Form {
+    mask: Mask,
+    accepting: bool,
+}
+
+impl Form {
+    /// Memory in bytes, without what is shared.
+    pub fn memory_bytes(&self) -> usize {
+        self.mask.memory_bytes()
+    }
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Form) -> bool {
+        self.accepting == other.accepting
+            && match (&self.mask, &other.mask) {
+                (Mask::Sparse(ids), Mask::Sparse(others)) => ids == others,
+                (Mask::Dense(words), Mask::Dense(others)) => words == others,
+                (
+                    Mask::Patched { base, add, remove },
+                    Mask::Patched { base: other, add: added, remove: removed },
+                ) => Arc::ptr_eq(base, other) && (add, remove) == (added, removed),
+                _ => false,
+            }
+    }
+}
+
+impl Eq for Form {}
+
+impl Hash for Form {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.accepting.hash(hasher);
+        match &self.mask {
+            Mask::Sparse(ids) => ids.hash(hasher),
+            Mask::Dense(words) => words.hash(hasher),
+            Mask::Patched { base, add, remove } => {
+                (Arc::as_ptr(base).addr(), add, remove).hash(hasher);
+            }
+        }
+    }
+}
+
+impl<K: Keys> Constraint<K> {
+    /// The form of a position's mask, which is computed if it was not; `None` if it is not stored
+    /// as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Constraint::fill`].
+    pub fn form(&self, position: Position) -> Result<Option<Form>, Error> {
+        let state = self.state(position);
+        if self.is_canonical() || !self.unsure_tokens(state).is_empty() {
+            return Ok(None);
+        }
+        // Stored, a mask shares its words with others that are much like it.
+        self.with_mask(state, |_| ())?;
+        let mask = self.with_mask(state, Mask::clone)?;
+        Ok(Some(Form { mask, accepting: self.is_accepting(position)? }))
+    }
+}
