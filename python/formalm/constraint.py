@@ -48,7 +48,7 @@ class Constraint:
     memory_limit_bytes
         Most memory for masks that are kept; None takes the core's default. Beyond it masks are
         forgotten and computed again: a small limit costs time, and nothing fails. The arrays of
-        :meth:`Matcher.bitmask` come on top: a quarter of it, at most 0.8 MB.
+        :meth:`Matcher.bitmask`, and what finds them, come on top: two thirds of it, at most 1.8 MB.
     state_limit
         Most states of the language's automaton; None takes the core's default.
 

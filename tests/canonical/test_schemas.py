@@ -98,3 +98,19 @@ def test_long_texts_of_open_objects_take_no_state_for_every_token(name: str) -> 
     for _ in range(4):
         ids = walk(constraint, rng, 60)
         assert ids
+
+
+@pytest.mark.parametrize("name", quick_and_slow(NAMES))
+def test_what_masks_forget_is_asked_of_each_text(name: str) -> None:
+    case = load(name)
+    distinct = JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
+    constraint = Constraint(distinct, case.vocabulary, tokenization="canonical")
+    # Behind the first texts masks are made that the others go by.
+    for text in ('[ "a","', '[ "b', '[ "', '["a", "', '["b', '["a","', '["a"'):
+        matcher = constraint.matcher()
+        ids = case.vocabulary.encode(text)
+        if matcher.advance_many(ids) < len(ids):
+            continue
+        fresh = Constraint(distinct, case.vocabulary, tokenization="canonical").matcher()
+        fresh.advance_many(ids)
+        assert np.array_equal(fresh.mask(), matcher.mask()), text

@@ -13,6 +13,7 @@ from formalm import (
     Grammar,
     JsonSchema,
     Language,
+    Literal,
     Matcher,
     Regex,
     Vocabulary,
@@ -120,6 +121,25 @@ def test_after_the_end_nothing_is_allowed() -> None:
     assert not matcher.bitmask().any()
 
 
+def test_what_a_key_forgets_is_asked_of_the_position() -> None:
+    # Whether the token is allowed depends on an item that masks of other places do not look at.
+    tokens = [*(bytes([byte]) for byte in range(32, 127)), b'","a"]', b'","","', b'"a","']
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
+    distinct = JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
+    texts = [b'["b', b'["a', b'["', b'["b","', b'["a","', b'["c","b', b'["a","b']
+    for language in (distinct, Literal("") + distinct, JsonSchema({"type": "string"}) | distinct):
+        for order in (texts, texts[::-1]):
+            constraint = Constraint(language, vocabulary)
+            for text in order:
+                matcher = constraint.matcher()
+                matcher.advance_bytes(text)
+                mask = matcher.bitmask()
+                assert np.array_equal(mask, filled(matcher)), text
+                for token_id in range(len(tokens)):
+                    allowed = bool(mask[token_id >> 5] >> (token_id & 31) & 1)
+                    assert allowed == matcher.allows(token_id), (text, tokens[token_id])
+
+
 def test_it_cannot_be_written_to() -> None:
     mask = Constraint(LISTS, VOCABULARY).matcher().bitmask()
     assert mask.dtype == np.int32
@@ -182,3 +202,24 @@ def test_its_memory_is_bounded_and_counted() -> None:
         matcher.advance_bytes(text[:3].encode())
         matcher.bitmask()
     assert small.memory_bytes < kept / 2
+
+
+@pytest.mark.parametrize("memory_limit_bytes", [40_000, 400_000, 4_000_000, None])
+def test_arrays_and_what_finds_them_keep_to_their_share(memory_limit_bytes: int | None) -> None:
+    # Masks that take more than their arrays: lists of few hundred tokens of a small vocabulary.
+    characters = [chr(0x4E00 + at) for at in range(1000)]
+    vocabulary = Vocabulary.from_tokens([one.encode() for one in characters])
+    choice = random.Random(3)
+    classes = ["[" + "".join(choice.sample(characters, 380)) + "]" for _ in range(300)]
+    pair = [
+        Constraint(Regex("".join(classes)), vocabulary, memory_limit_bytes=memory_limit_bytes)
+        for _ in range(2)
+    ]
+    for is_array, constraint in enumerate(pair):
+        matcher = constraint.matcher()
+        while allowed := matcher.allowed_token_ids().tolist():
+            mask = filled(matcher) if not is_array else matcher.bitmask()
+            assert mask.any()
+            matcher.advance(allowed[0])
+    share = pair[1].memory_bytes - pair[0].memory_bytes
+    assert 0 < share <= min((memory_limit_bytes or 1 << 40) * 2 / 3, 1.8e6)

@@ -262,7 +262,12 @@ impl<K: Keys> Constraint<K> {
         if unsure.is_empty() { Ok(()) } else { self.ask_unsure(state, unsure, out) }
     }
 
-    /// The tokens that the key of a state does not answer for.
+    /// Whether there is room for any mask to be stored.
+    pub(crate) fn keeps_masks(&self) -> bool {
+        self.memo.has_room_for(4 * self.words())
+    }
+
+    /// The tokens that the key of a state, which was asked for, does not answer for.
     #[inline]
     pub(crate) fn unsure_tokens(&self, state: StateId) -> &[u32] {
         if self.keys.is_unsure(state) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use formalm_automata::{Error, Keys};
 
 use crate::constraint::{Constraint, Position};
-use crate::mask::Mask;
+use crate::mask::{Mask, Words};
 
 /// A stored mask with or without the end tokens. What it shares with others lives as long as it.
 #[derive(Clone, Debug)]
@@ -17,9 +17,26 @@ pub struct Form {
 }
 
 impl Form {
-    /// Memory in bytes, without what is shared.
+    /// Memory of its own, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.mask.memory_bytes()
+        size_of::<Form>() + self.mask.memory_bytes()
+    }
+
+    /// Memory of the bitmask that it keeps alive and others share, in bytes.
+    pub fn shared_bytes(&self) -> usize {
+        self.base().map_or(0, |base| 4 * base.len())
+    }
+
+    /// Whether both share a bitmask.
+    pub fn shares(&self, other: &Form) -> bool {
+        self.base().zip(other.base()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
+    fn base(&self) -> Option<&Arc<Words>> {
+        match &self.mask {
+            Mask::Patched { base, .. } => Some(base),
+            _ => None,
+        }
     }
 }
 
@@ -54,19 +71,23 @@ impl Hash for Form {
 }
 
 impl<K: Keys> Constraint<K> {
-    /// The form of a position's mask, which is computed if it was not; `None` if it is not stored
-    /// as it is.
+    /// The form of a position's mask, which is computed if it was not; `None` if there is no room
+    /// for masks, or if the stored one is not all there is to it.
     ///
     /// # Errors
     ///
     /// As [`Constraint::fill`].
     pub fn form(&self, position: Position) -> Result<Option<Form>, Error> {
-        let state = self.state(position);
-        if self.is_canonical() || !self.unsure_tokens(state).is_empty() {
+        if self.is_canonical() || !self.keeps_masks() {
             return Ok(None);
         }
-        // Stored, a mask shares its words with others that are much like it.
+        let state = self.state(position);
+        // Stored, a mask shares its words with others that are much like it; and what its key
+        // forgets is known.
         self.with_mask(state, |_| ())?;
+        if !self.unsure_tokens(state).is_empty() {
+            return Ok(None);
+        }
         let mask = self.with_mask(state, Mask::clone)?;
         Ok(Some(Form { mask, accepting: self.is_accepting(position)? }))
     }

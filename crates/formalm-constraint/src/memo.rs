@@ -114,11 +114,16 @@ impl Memo {
         self.slot(key, false).is_some_and(|slot| slot.load().is_some())
     }
 
+    /// Whether a mask of so many bytes is ever kept.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        bytes <= self.limit_bytes
+    }
+
     /// Keeps a mask, and lets go of others if there is no room.
     pub(crate) fn insert(&self, key: u32, mask: Mask) {
         let most = mask.memory_bytes() + size_of::<Mask>();
         let Some(slot) = self.slot(key, true) else { return };
-        if most > self.limit_bytes {
+        if !self.has_room_for(most) {
             return;
         }
         let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,11 +20,14 @@ const PLACES: u64 = (LIMIT_BYTES / OBJECT_BYTES + 1) as u64;
 const OBJECT_BYTES: usize = 256;
 
 /// Positions whose arrays are remembered: an array is found for a position at once, or else by what
-/// it holds.
-const MOST_POSITIONS: usize = 1 << 15;
+/// it holds. So many fill a table of 2^15 places.
+const MOST_POSITIONS: usize = 28 << 10;
 
-/// Forms of masks that are remembered for each array: masks of several forms are equal.
-const FORMS_EACH: usize = 2;
+/// What a position takes in a table that is half full.
+const POSITION_BYTES: usize = 40;
+
+/// What a form takes in a table beside itself, about.
+const PLACE_BYTES: usize = 16;
 
 /// The arrays of a constraint that were asked for lately.
 pub(crate) struct Views {
@@ -32,6 +35,9 @@ pub(crate) struct Views {
     words: usize,
     /// Arrays that are kept at most.
     most: usize,
+    /// Bytes of forms, and positions.
+    most_forms: usize,
+    most_positions: usize,
 }
 
 #[derive(Default)]
@@ -42,6 +48,7 @@ struct Kept {
     /// Numbers of arrays by positions, and by forms of masks: an array may be gone by now.
     positions: FxHashMap<u64, u64>,
     forms: FxHashMap<Form, u64>,
+    form_bytes: usize,
     questions: u64,
 }
 
@@ -57,11 +64,18 @@ pub(crate) struct Array {
 }
 
 impl Views {
-    /// No arrays yet; of the memory for masks they take a quarter at most.
+    /// No arrays yet; of the memory for masks they take a quarter at most, what finds them three
+    /// eighths.
     pub(crate) fn new(width: usize, memory_limit_bytes: usize) -> Views {
         let words = width.div_ceil(32);
-        let most = LIMIT_BYTES.min(memory_limit_bytes / 4) / array_bytes(words);
-        Views { kept: Mutex::default(), words, most }
+        let limit = LIMIT_BYTES.min(memory_limit_bytes / 4);
+        Views {
+            kept: Mutex::default(),
+            words,
+            most: limit / array_bytes(words),
+            most_forms: limit / 2,
+            most_positions: MOST_POSITIONS.min(memory_limit_bytes / 4 / POSITION_BYTES),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -81,7 +95,7 @@ impl Views {
         let kept = &mut *self.lock();
         let &number = kept.forms.get(form)?;
         let array = kept.numbered(py, number, self.words)?;
-        kept.remember(position, number);
+        kept.remember(position, number, self.most_positions);
         Some(array)
     }
 
@@ -104,9 +118,9 @@ impl Views {
             }
         };
         let (array, number) = found;
-        self.lock().remember(position, number);
+        self.lock().remember(position, number, self.most_positions);
         if let Some(form) = form {
-            self.lock().remember_form(form, number, FORMS_EACH * self.most);
+            self.lock().remember_form(form, number, self.most_forms);
         }
         Ok((array, before))
     }
@@ -122,8 +136,9 @@ impl Views {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let kept = self.lock();
-        let forms: usize = kept.forms.keys().map(|form| form.memory_bytes() + 25).sum();
-        kept.arrays.len() * array_bytes(self.words) + kept.positions.capacity() * 17 + forms
+        let arrays = kept.arrays.len() * array_bytes(self.words);
+        // Tables are filled to seven eighths.
+        arrays + kept.positions.capacity() * 8 / 7 * 17 + kept.form_bytes
     }
 }
 
@@ -172,18 +187,32 @@ impl Kept {
         (number, before)
     }
 
-    fn remember_form(&mut self, form: Form, number: u64, most: usize) {
-        if self.forms.len() >= most {
-            self.forms.clear();
+    fn remember_form(&mut self, form: Form, number: u64, most_bytes: usize) {
+        if let Some(known) = self.forms.get_mut(&form) {
+            *known = number;
+            return;
         }
-        self.forms.insert(form, number);
+        let (own, shared) = (form.memory_bytes() + PLACE_BYTES, form.shared_bytes());
+        let is_shared = self.forms.keys().any(|one| one.shares(&form));
+        self.form_bytes += if is_shared { own } else { own + shared };
+        if self.form_bytes > most_bytes {
+            self.forms.clear();
+            self.form_bytes = own + shared;
+        }
+        if self.form_bytes > most_bytes {
+            self.form_bytes = 0;
+        } else {
+            self.forms.insert(form, number);
+        }
     }
 
-    fn remember(&mut self, position: u64, number: u64) {
-        if self.positions.len() >= MOST_POSITIONS {
+    fn remember(&mut self, position: u64, number: u64, most: usize) {
+        if self.positions.len() >= most {
             self.positions.clear();
         }
-        self.positions.insert(position, number);
+        if most > 0 {
+            self.positions.insert(position, number);
+        }
     }
 }
 

@@ -288,7 +288,10 @@ impl Canonical {
         }
         // What keys forget a few tokens can tell.
         if keys.forgets_items() {
-            let unsure = match keys.is_unsure(self.machine_state(state)) {
+            let inner = self.machine_state(state);
+            // The masks may be there although the key was never asked for.
+            keys.key(inner)?;
+            let unsure = match keys.is_unsure(inner) {
                 true => self.vocabulary.joins_items(),
                 false => self.vocabulary.whole_items(),
             };
