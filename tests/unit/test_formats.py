@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from datetime import date, timedelta
+from itertools import product
 from random import Random
 from urllib.parse import urlsplit
 
@@ -14,6 +15,13 @@ import pytest
 
 import formalm.grammars
 from formalm.grammars import CSV, EMAIL, ISO_DATE, URL
+
+
+def test_times_of_rfc_3339() -> None:
+    for text in ["23:59:59", "23:59:59Z", "2023-01-01t00:00:00z", "2023-01-01T00:00:00.5+01:30"]:
+        assert ISO_DATE.matches(text), text
+    for text in ["2023-01-01T00:00:00", "24:00:00Z", "2023-01-01Z", "23:59:59+24:00"]:
+        assert not ISO_DATE.matches(text), text
 
 
 def test_every_day_of_four_centuries_and_no_other() -> None:
@@ -60,7 +68,7 @@ def six(text: str) -> bool:
         ipaddress.IPv6Address(text)
     except ValueError:
         return False
-    return "." not in text and "%" not in text
+    return "%" not in text
 
 
 def test_hosts_that_are_addresses() -> None:
@@ -69,6 +77,8 @@ def test_hosts_that_are_addresses() -> None:
         groups = [random.choice(["", "1", "ab", "12ef", "12345"]) for _ in range(9)]
         text = ":".join(groups[: random.randrange(3, 10)])
         assert URL.matches(f"http://[{text}]/") == six(text), text
+        mixed = ":".join(groups[: random.randrange(8)]) + random.choice([":", "::", ""]) + "1.2.3.4"
+        assert URL.matches(f"http://[{mixed}]/") == six(mixed), mixed
     for text in ["127.0.0.1", "255.255.255.255"]:
         assert URL.matches(f"http://{text}")
     for text in ["256.1.1.1", "1.2.3", "01.2.3.4"]:
@@ -88,6 +98,8 @@ def test_urls_are_split_as_they_are_written() -> None:
             parts = urlsplit(text)
             assert (parts.hostname, parts.port, parts.path) == (host, port, path)
             assert (parts.query, parts.fragment) == (query, query)
+    for text in ["HTTP://EXAMPLE.org", "http://h:/", "http://[v1.a:b]/", "http://u:p@h:80/"]:
+        assert URL.matches(text), text
     for text in ["ftp://a", "http://", "http://a b", "http://a/%g0", "http://-a/", "a.b"]:
         assert not URL.matches(text), text
 
@@ -129,6 +141,24 @@ def test_tables_are_what_python_reads_and_writes() -> None:
     assert not CSV.matches('a"b')
     assert not CSV.matches('"a"b')
     assert not CSV.matches('"a')
+
+
+def read(text: str) -> list[list[str]]:
+    """The table as the tree has it."""
+    tree = CSV.parse(text)
+    assert tree.ways == 1, text
+    records = [record for record in tree.find("record") if record is not None]
+    fields = [[field.text for field in record.find("field")] for record in records]
+    plain = [[re.sub('^"|"$', "", one).replace('""', '"') for one in row] for row in fields]
+    return [[] if row == [""] else row for row in plain]
+
+
+def test_trees_of_tables_are_what_python_reads() -> None:
+    for length in range(7):
+        for characters in product('a,"\n', repeat=length):
+            text = "".join(characters)
+            if CSV.matches(text):
+                assert read(text) == [[] if row == [""] else row for row in rows(text) or []], text
 
 
 def test_grammars_are_read_when_they_are_asked_for() -> None:

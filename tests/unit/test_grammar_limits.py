@@ -4,8 +4,9 @@ from time import thread_time
 
 import pytest
 
-from formalm import Grammar, LimitError
+from formalm import Grammar, LimitError, generate
 from formalm.grammars import JSON
+from formalm.models.canary import canary
 
 #: Seconds of CPU that a refusal may take on a slow and busy machine; it is counted in steps of
 #: work, about a quarter of a second of them.
@@ -94,4 +95,25 @@ def test_a_bomb_is_a_limit(name: str, lexing: str) -> None:
     with pytest.raises(LimitError, match="steps") as raised:
         Grammar(BOMBS[name], lexing=lexing).matches("a" * 500)
     assert raised.value.needed > raised.value.allowed
+    assert thread_time() - start < SECONDS
+
+
+def doubling(count: int, other: str = "") -> str:
+    rules = [f"a{at} ::= a{at + 1} a{at + 1}" for at in range(count)]
+    return "\n".join([f"root ::= {other}a0", *rules, f'a{count} ::= "x"'])
+
+
+@pytest.mark.parametrize("count", [10, 20, 26, 31, 32, 33, 40, 64])
+def test_members_that_nobody_writes_down_are_a_limit(count: int) -> None:
+    start, grammar = thread_time(), Grammar(doubling(count), syntax="gbnf")
+    if count == 10:
+        assert grammar.shortest() == b"x" * 1024
+    else:
+        with pytest.raises(LimitError, match="bytes of text") as raised:
+            grammar.shortest()
+        assert raised.value.needed == min(1 << count, (1 << 32) - 2)
+    either = Grammar(doubling(count, '"y" | '), syntax="gbnf")
+    assert either.shortest() == b"y"
+    answer = generate(canary(), "The ", either, max_tokens=5, seed=2, finish=True)
+    assert (answer.text, answer.complete) == ("y", True)
     assert thread_time() - start < SECONDS

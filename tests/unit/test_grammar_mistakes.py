@@ -1,5 +1,6 @@
 """Mistakes in grammars, what has no end in them, and marks around their text."""
 
+import re
 from time import thread_time
 from typing import Any
 
@@ -202,3 +203,27 @@ def test_what_is_needed_in_any_way_is_not_noted() -> None:
     assert messages(Grammar(bounded)) == []
     for shipped in (grammars.JSON, grammars.SQL, grammars.PYTHON):
         assert messages(shipped) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "syntax", "message"),
+    [
+        ('start: ("a" -> foo) "b"', "lark", "line 1: -> foo is no alias"),
+        ('start: "a" -> B', "lark", "line 1: -> B is no alias"),
+        ('start: "a" -> x -> y', "lark", "line 1: expected the end of the alternative"),
+        ('start: "a" -> x "b"', "lark", "line 1: expected the end of the alternative"),
+        ('start: A\nA: "x" -> foo', "lark", "line 2: the terminal A has an alias"),
+        ('start: t{"a", "b"}\nt{x, x}: x', "lark", "line 2: the template has two parameters x"),
+        ("A ::= 'x' [WFC: Unique]", "ebnf", "line 1: what a constraint"),
+        ("A ::= 'x' [ vc: Name ] 'y'", "ebnf", "line 1: what a constraint"),
+        ('a = (* one (* two *) "x";', "ebnf", "line 1: the comment has no end"),
+    ],
+)
+def test_nothing_that_is_written_goes_unread(text: str, syntax: str, message: str) -> None:
+    with pytest.raises(LanguageError, match=re.escape(message)):
+        Grammar(text, syntax=syntax)
+
+
+def test_comments_of_ebnf_contain_comments() -> None:
+    assert Grammar('a = (* one (* two *) *) "x";', syntax="ebnf").matches("x")
+    assert Grammar("A ::= [vwc]", syntax="ebnf").matches("v")

@@ -220,3 +220,19 @@ def test_a_generation_has_a_tree() -> None:
     free = generate(model, "", max_tokens=3, seed=3)
     with pytest.raises(LanguageError, match="grammar"):
         _ = free.tree
+
+
+def test_rules_do_not_begin_with_what_derives_no_text() -> None:
+    text = 'start: expr\nexpr: expr "+" expr | NUM | dead\ndead: "x" dead\nNUM: /[0-9]+/'
+    rules = Grammar(text).rules
+    assert [(one.name, one.begins) for one in rules][:2] == [
+        ("start", ("NUM",)),
+        ("expr", ("NUM",)),
+    ]
+
+
+def test_a_grammar_is_equivalent_to_itself() -> None:
+    grammar = Grammar('start: "(" start ")" | "x"')
+    assert grammar.equivalent(grammar)
+    assert grammar.is_subset(grammar)
+    assert grammar.witness(grammar) is None

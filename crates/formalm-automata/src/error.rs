@@ -40,6 +40,8 @@ pub enum Resource {
     Digits,
     /// Ways to read a text as lexemes, in search of one that can be completed.
     Readings,
+    /// Bytes of a text that is written out.
+    Text,
 }
 
 impl Resource {
@@ -58,6 +60,7 @@ impl Resource {
             Resource::Edges => "edges",
             Resource::Digits => "digits",
             Resource::Readings => "readings",
+            Resource::Text => "bytes of text",
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct Limits {
     pub nearest: u64,
     /// Productions that the rules may become.
     pub productions: u64,
+    /// Bytes of a shortest member that is written out.
+    pub text: u64,
 }
 
 impl Default for Limits {
@@ -28,6 +30,7 @@ impl Default for Limits {
             search: 20_000,
             nearest: 50_000_000,
             productions: 1_000_000,
+            text: 1_000_000,
         }
     }
 }

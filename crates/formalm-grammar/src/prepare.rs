@@ -32,8 +32,7 @@ impl Prepared {
         let terminals = barren.len() as u32;
         let symbols = lowering.symbols;
         let mut productions = lowering.productions;
-        let full = |symbol: u32| symbol < terminals && !barren[symbol as usize];
-        let productive = derives(&productions, symbols, full, Demand::All);
+        let productive = productive(&productions, symbols, barren);
         if !productive[start as usize] {
             return None;
         }
@@ -75,6 +74,12 @@ impl Prepared {
             unreachable: reachable.iter().map(|reachable| !reachable).collect(),
         })
     }
+}
+
+/// Symbols that derive a text.
+pub(crate) fn productive(productions: &[Production], symbols: u32, barren: &[bool]) -> Vec<bool> {
+    let full = |symbol: u32| barren.get(symbol as usize).is_some_and(|barren| !barren);
+    derives(productions, symbols, full, Demand::All)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -119,6 +119,9 @@ impl Core {
     pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
         let mut exact: FxHashMap<u32, u32> = FxHashMap::default();
         let mut state = state;
+        // Rules that double each other have members that nobody writes down; what is more than
+        // 32 bits hold is a bound of its own.
+        check(Resource::Text, u64::from(self.bound(state)?), self.limits.text)?;
         let Some(mut left) = self.distance(state, u32::MAX, &mut exact)? else {
             return Ok(Vec::new());
         };

@@ -91,6 +91,9 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
                     Resource::Terms => {
                         Some("fewer or smaller rules, templates and counts need less")
                     }
+                    Resource::Text => {
+                        Some("no member is shorter: let its rules end sooner, or count less")
+                    }
                     _ => None,
                 };
                 let arguments = (resource.name(), *needed, *allowed, hint);

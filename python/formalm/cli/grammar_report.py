@@ -100,13 +100,14 @@ def _counted(read: Grammar) -> list[str]:
 
 
 def _trees(found: Ambiguity) -> list[str]:
-    what = "sequence of lexemes" if found.free else "member"
+    what, several = ("sequence", "sequences") if found.free else ("member", "members")
+    of = " of lexemes" if found.free else ""
     if found.is_excluded:
-        lines = [f"trees: each {what} has exactly one"]
+        lines = [f"trees: each {what}{of} has exactly one"]
     elif found.is_certain:
-        lines = [f"trees: some {what}s have several"]
+        lines = [f"trees: some {several}{of} have several"]
     else:
-        lines = [f"trees: not known whether each {what} has one"]
+        lines = [f"trees: not known whether each {what}{of} has one"]
     if found.doubled:
         lines.append(f"  derived in two ways: something of {', '.join(found.doubled)}")
     lines += [f"  {one}" for one in found.conflicts[:TOLD]]

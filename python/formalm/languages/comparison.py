@@ -50,6 +50,8 @@ def difference(
                     f"some member of {language!r} is not UTF-8, so it has no length in characters",
                     hint='say unit="bytes"',
                 )
+    if left is right:
+        return None
     found = _core.Automaton.difference(
         *machines, inclusion=inclusion, characters=characters, pair_limit=state_limit
     )

@@ -120,6 +120,10 @@ impl Reader {
         self.blanks();
         self.scanner.expect(":", "after the name")?;
         let body = self.choice()?;
+        if is_terminal(&name) && self.aliases.iter().any(Option::is_some) {
+            let message = format!("the terminal {name} has an alias");
+            return Err(self.scanner.refuse(start, &message, Some("only rules have them")));
+        }
         if !is_terminal(&name) {
             if priority != 0 {
                 let message = "the priority of a rule chooses among trees only".to_owned();
@@ -146,7 +150,13 @@ impl Reader {
         if self.scanner.eat("{") {
             loop {
                 self.blanks();
-                parameters.push(self.name()?);
+                let start = self.scanner.at;
+                let name = self.name()?;
+                if parameters.contains(&name) {
+                    let message = format!("the template has two parameters {name}");
+                    return Err(self.scanner.refuse(start, &message, None));
+                }
+                parameters.push(name);
                 self.blanks();
                 if self.scanner.eat("}") {
                     break;
@@ -211,9 +221,8 @@ impl Reader {
             match self.scanner.peek() {
                 None | Some('\n' | '|' | '&' | ')' | ']' | '}' | ',') => break,
                 Some('-') if self.scanner.peek_at(1) == Some('>') => {
-                    self.scanner.at += 2;
-                    self.blanks();
-                    self.alias = Some(self.name()?);
+                    self.alias = Some(self.alias()?);
+                    break;
                 }
                 _ => {
                     let atom = self.atom()?;
@@ -222,6 +231,24 @@ impl Reader {
             }
         }
         Ok(Tree::Sequence(list))
+    }
+
+    /// The name of an alternative, which ends with it.
+    fn alias(&mut self) -> Result<String, Error> {
+        let start = self.scanner.at;
+        self.scanner.at += 2;
+        self.blanks();
+        let name = self.name()?;
+        if self.scanner.is_nested() || is_terminal(&name) {
+            let message = format!("-> {name} is no alias of an alternative");
+            let hint = "an alias is written as names of rules are, behind a whole alternative";
+            return Err(self.scanner.refuse(start, &message, Some(hint)));
+        }
+        self.blanks();
+        match self.scanner.peek() {
+            None | Some('\n' | '|') => Ok(name),
+            _ => Err(self.scanner.unexpected("the end of the alternative, behind its alias")),
+        }
     }
 
     fn atom(&mut self) -> Result<Tree, Error> {

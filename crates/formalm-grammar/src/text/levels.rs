@@ -75,7 +75,9 @@ impl Build<'_> {
             };
             self.terminals.iter().position(is_it).ok_or_else(|| {
                 let message = format!("the grammar has no terminal {name} to tell indentation by");
-                refused(message, "name terminals that rules use, or texts as they are in rules")
+                let hint = "name terminals that rules use, or texts as they are in rules; without \
+                            brackets say opening=() and closing=()";
+                refused(message, hint)
             })
         };
         let all = |names: &[String]| -> Result<Vec<usize>, Error> {

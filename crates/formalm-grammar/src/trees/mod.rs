@@ -20,8 +20,9 @@ use crate::core::ignored;
 use crate::grammar::{Grammar, Lexing, Terminal};
 use crate::lexer::Lexer;
 use crate::limits::Limits;
-use crate::lower::Lowering;
-use crate::machines::{Readers, terminals};
+use crate::lower::{Lowering, Production};
+use crate::machines::{Readers, barren, terminals};
+use crate::prepare::productive;
 use crate::shown::Shaped;
 use chart::Chart;
 use forest::Forest;
@@ -115,8 +116,14 @@ impl Trees {
     /// [`Error::Limit`].
     pub fn beginnings(&self, limits: Limits) -> Result<Vec<Option<Beginnings>>, Error> {
         let grammar = &self.shaped.grammar;
-        let (_, nullable) = terminals(grammar)?;
-        let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
+        let (automata, nullable) = terminals(grammar)?;
+        let mut lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
+        let barren = barren(grammar, &automata)?;
+        let productive = productive(&lowering.productions, lowering.symbols, &barren);
+        let has_text = |one: &Production| one.right.iter().all(|&one| productive[one as usize]);
+        let rows = lowering.productions.into_iter().zip(lowering.alternatives);
+        (lowering.productions, lowering.alternatives) =
+            rows.filter(|(one, _)| has_text(one)).unzip();
         let count = grammar.terminals.len() as u32;
         // By terminals, where a chart may go by bytes.
         let productions = Productions::new(lowering, count, count + grammar.start as u32, None);

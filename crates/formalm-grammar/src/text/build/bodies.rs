@@ -49,9 +49,9 @@ impl Build<'_> {
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let what = if is_terminal(name) { "terminal" } else { "rule" };
                     let message = format!("the {what} {name} is declared and has no pattern");
-                    let hint =
-                        Some("define it, or give it as a language: languages={name: language}");
-                    return Err(self.refuse(*span, &message, hint));
+                    let hint = "define it, or give it as a language: languages={name: language}; \
+                                if lines and levels tell it, say indentation=Indentation(...)";
+                    return Err(self.refuse(*span, &message, Some(hint)));
                 }
                 Node::Rule(self.rule(name, list, *span)?)
             }

@@ -39,7 +39,7 @@ fn is_name(one: char) -> bool {
     one.is_alphanumeric() || matches!(one, '_' | '-' | '.')
 }
 
-/// Skips blanks, ends of lines and comments.
+/// Skips blanks, ends of lines and comments; those of ISO/IEC 14977 contain others.
 fn blanks(scanner: &mut Scanner, (open, close): (&str, &str)) -> Result<(), Error> {
     loop {
         scanner.take_while(char::is_whitespace);
@@ -47,8 +47,13 @@ fn blanks(scanner: &mut Scanner, (open, close): (&str, &str)) -> Result<(), Erro
         if !scanner.eat(open) {
             return Ok(());
         }
-        while !scanner.eat(close) {
-            if scanner.next().is_none() {
+        let mut opened = 1;
+        while opened > 0 {
+            if scanner.eat(close) {
+                opened -= 1;
+            } else if open == "(*" && scanner.eat(open) {
+                opened += 1;
+            } else if scanner.next().is_none() {
                 return Err(scanner.refuse(start, "the comment has no end", None));
             }
         }

@@ -81,6 +81,14 @@ fn is_definition(scanner: &Scanner) -> bool {
         && scanner.peek_at(at) == Some(':')
 }
 
+/// Whether a bracket names a constraint of well-formed or of valid documents, as in
+/// `[WFC: Unique Att Spec]`.
+fn is_constraint(scanner: &Scanner) -> bool {
+    let behind: String = (1..).map_while(|at| scanner.peek_at(at)).take(8).collect();
+    let behind = behind.trim_start().to_ascii_lowercase();
+    behind.starts_with("wfc:") || behind.starts_with("vc:")
+}
+
 fn name(scanner: &mut Scanner) -> Result<String, Error> {
     let name = scanner.take_while(is_name);
     if name.is_empty() { Err(scanner.unexpected("a name")) } else { Ok(name) }
@@ -126,6 +134,10 @@ fn atom(scanner: &mut Scanner) -> Result<Tree, Error> {
     match scanner.peek() {
         Some('"' | '\'') => quoted(scanner),
         Some('(') if scanner.eat("(") => group(scanner, ")", choice),
+        Some('[') if is_constraint(scanner) => {
+            let message = "what a constraint (wfc or vc) asks for is not checked";
+            Err(scanner.refuse(start, message, Some("leave it out, and check it elsewhere")))
+        }
         Some('[') => class(scanner),
         Some('#') => {
             let one = character(scanner)?;
