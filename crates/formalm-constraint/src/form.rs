@@ -27,6 +27,11 @@ impl Form {
         self.base().map_or(0, |base| 4 * base.len())
     }
 
+    /// How many masks, forms and tables keep that bitmask alive.
+    pub fn owners(&self) -> usize {
+        self.base().map_or(0, Arc::strong_count)
+    }
+
     /// Whether both share a bitmask.
     pub fn shares(&self, other: &Form) -> bool {
         self.base().zip(other.base()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))

@@ -48,6 +48,7 @@ struct Kept {
     /// Numbers of arrays by positions, and by forms of masks: an array may be gone by now.
     positions: FxHashMap<u64, u64>,
     forms: FxHashMap<Form, u64>,
+    /// What these take if nothing else keeps the bitmasks that they share.
     form_bytes: usize,
     questions: u64,
 }
@@ -137,8 +138,9 @@ impl Views {
     pub(crate) fn memory_bytes(&self) -> usize {
         let kept = self.lock();
         let arrays = kept.arrays.len() * array_bytes(self.words);
+        let own: usize = kept.forms.keys().map(|form| form.memory_bytes() + PLACE_BYTES).sum();
         // Tables are filled to seven eighths.
-        arrays + kept.positions.capacity() * 8 / 7 * 17 + kept.form_bytes
+        arrays + kept.positions.capacity() * 8 / 7 * 17 + own + kept.forgotten_bytes()
     }
 }
 
@@ -185,6 +187,17 @@ impl Kept {
         }
         self.places.insert(hash, place);
         (number, before)
+    }
+
+    /// Memory of bitmasks that only forms keep alive: masks were let go of.
+    fn forgotten_bytes(&self) -> usize {
+        let alone = |form: &&Form| {
+            let sharing = self.forms.keys().filter(|other| other.shares(form)).count();
+            sharing > 0 && form.owners() == sharing
+        };
+        // Each of those that share it has its part.
+        let part = |form: &Form| form.shared_bytes() / form.owners();
+        self.forms.keys().filter(alone).map(part).sum()
     }
 
     fn remember_form(&mut self, form: Form, number: u64, most_bytes: usize) {
