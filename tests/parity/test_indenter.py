@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import lark
 import pytest
-from lark.indenter import Indenter
+from lark.indenter import Indenter, PythonIndenter
 
 from formalm import ArgumentError, Grammar
 from formalm.grammars import PYTHON
@@ -74,6 +74,70 @@ def test_indenter_is_read_as_lark_does() -> None:
             accepted += 1
             assert all(grammar.is_viable(text[:at]) for at in range(len(text)))
     assert accepted > 200
+
+
+def test_terminals_look_ahead_beyond_their_lexemes_where_lines_are_told() -> None:
+    text = r"""
+        start: _NL? line+
+        line: (word | STRING | KEY)+ (_NL | ":" _NL _INDENT line+ _DEDENT)
+        word: NAME | "(" word* ")"
+        NAME: /a(?!b)/
+        KEY: /k(?=:|a)/
+        STRING: /"(?!"").*?"/
+        _NL: /(\r?\n[\t ]*)+/
+        %declare _INDENT _DEDENT
+        %ignore " "
+    """
+    parser = lark.Lark(text, parser="lalr", postlex=Tree())
+    grammar = Grammar.from_lark(parser)
+
+    def takes(text: str) -> bool:
+        try:
+            parser.parse(text)
+        except (lark.exceptions.LarkError, AssertionError, IndexError):
+            return False
+        return True
+
+    random = Random(2)
+    pieces = ["a", "b", "k", '"', '""', ":", "\n", "\n  ", "\n    ", "(", ")", " ", "a\n", "k:\n  "]
+    accepted = viable = 0
+    for _ in range(12_000):
+        text = "".join(random.choice(pieces) for _ in range(random.randint(1, 8)))
+        assert grammar.matches(text) == takes(text), text
+        if takes(text):
+            accepted += 1
+            assert all(grammar.is_viable(text[:at]) for at in range(len(text))), text
+        elif grammar.is_viable(text):
+            viable += 1
+            assert takes(grammar.shortest(text).decode()), text
+    assert accepted > 200
+    assert viable > 200
+
+
+@pytest.mark.parametrize(
+    "count", [15, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
+def test_larks_own_python_is_read_as_lark_does(count: int) -> None:
+    parser = lark.Lark.open_from_package(
+        "lark",
+        "python.lark",
+        ["grammars"],
+        parser="lalr",
+        start="file_input",
+        postlex=PythonIndenter(),
+    )
+    grammar, random = Grammar.from_lark(parser), Random(count)
+    small = [one for one in library() if 300 < one.stat().st_size < 6000]
+    for path in random.sample(small, min(count, len(small))):
+        whole = path.read_text("utf-8", errors="replace").rstrip() + "\n"
+        at = random.randrange(len(whole))
+        for text in (whole, whole[:at] + random.choice("()[]{}:=,.'\"\\ \n#@1*") + whole[at:]):
+            try:
+                parser.parse(text)
+                member = True
+            except (lark.exceptions.LarkError, AssertionError):
+                member = False
+            assert grammar.matches(text) == member, text
 
 
 def test_an_indenter_that_is_another_program_is_refused() -> None:

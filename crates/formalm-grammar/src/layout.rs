@@ -311,6 +311,9 @@ impl Core {
         let Some(layout) = self.layout.as_ref().filter(|layout| layout.is_python()) else {
             return Ok(false);
         };
+        if !self.lexer.may_end(reading.forbidden) {
+            return Ok(false);
+        }
         let threads = self.lexer.lists.get(reading.lexeme);
         let is_line = |one: u32| is_line(self.lexer.column(one)) && self.lexer.has_matched(one);
         if !threads.iter().any(|&one| is_line(one)) {

@@ -189,11 +189,6 @@ impl Build<'_> {
             let hint = "lexemes begin where the one before them ended, so it can often be left out";
             return Err(self.refuse(span, &message, Some(hint)));
         }
-        if beyond.ahead && self.levels.is_some() {
-            let message = format!("the terminal {name} looks ahead beyond its lexeme");
-            let hint = "where indentation is told, write what must follow into the rules";
-            return Err(self.refuse(span, &message, Some(hint)));
-        }
         if self.lexing == Lexing::Longest && is_lazy(&root) {
             let message = format!(
                 "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
