@@ -5,10 +5,11 @@
 //! computed on keys and shared by all states of a key. Both are dispatched statically: a step is a
 //! few nanoseconds and is taken many thousand times for a mask.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::automaton::StateId;
+use crate::automaton::{Automaton, StateId};
 use crate::bytes::ByteSet;
 use crate::combined::Plainly;
 use crate::error::Error;
@@ -188,6 +189,23 @@ pub trait Machine: Debug + Send + Sync {
         }
     }
 
+    /// What a machine knows of the members that continue a state and that a regular language has
+    /// too, from a state of it: by a quick look or closely. What it finds out on the way is kept in
+    /// `beside`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn completion_beside(
+        &self,
+        _state: StateId,
+        _beside: &mut Beside,
+        _at: StateId,
+        _closely: bool,
+    ) -> Result<Completion, Error> {
+        Ok(Completion::Unknown)
+    }
+
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
@@ -223,6 +241,28 @@ pub trait Machine: Debug + Send + Sync {
         }
         Ok(Ok(state))
     }
+}
+
+/// A regular language beside a machine, and what the machine remembers of the two.
+#[derive(Debug)]
+pub struct Beside {
+    /// The regular language.
+    pub regular: Arc<Automaton>,
+    /// What [`Machine::completion_beside`] keeps, and nobody else reads.
+    pub known: Option<Box<dyn Any + Send>>,
+}
+
+/// What is known of the members that continue a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// It is not known whether there is one.
+    Unknown,
+    /// There is none.
+    Never,
+    /// They have so many bytes or more, if there are any.
+    AtLeast(usize),
+    /// The shortest has so many bytes.
+    Exactly(usize),
 }
 
 /// Tells of a token whether there is a doubt, see [`Machine::doubts`].

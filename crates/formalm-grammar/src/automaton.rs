@@ -1,10 +1,14 @@
 //! The lazy deterministic machine of a grammar.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Error, Machine, Resource, StateId, exact_only};
+use formalm_automata::{
+    Beside, ByteSet, Completion, Error, Machine, Resource, StateId, exact_only,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::completions::{Completions, Look};
 use crate::core::{Core, Useless};
 use crate::grammar::{Grammar, Note, Rule};
 use crate::limits::{Limits, check};
@@ -315,6 +319,28 @@ impl Machine for GrammarAutomaton {
 
     fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
         self.least_bytes(state)
+    }
+
+    fn completion_beside(
+        &self,
+        state: StateId,
+        beside: &mut Beside,
+        at: StateId,
+        closely: bool,
+    ) -> Result<Completion, Error> {
+        let core = &mut *self.lock().core;
+        let known = beside.known.get_or_insert_with(|| -> Box<dyn Any + Send> {
+            let made = |look| Completions::new(Some(Arc::clone(&beside.regular)), look, core);
+            Box::new([made(Look::Loose), made(Look::Close)])
+        });
+        let Some(looks) = known.downcast_mut::<[Option<Completions>; 2]>() else {
+            return Ok(Completion::Unknown);
+        };
+        core.stacks.meter.reset();
+        match &mut looks[usize::from(closely)] {
+            Some(look) => look.of_state(state.number() - 1, at, core),
+            None => Ok(Completion::Unknown),
+        }
     }
 
     fn steps_taken(&self) -> u64 {

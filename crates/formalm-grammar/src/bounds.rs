@@ -4,15 +4,16 @@
 //! having none. Where there are levels, behind one that ends a line begins, with the blanks up to
 //! its column: without these every line within some levels would seem a way to the end.
 
-use formalm_automata::Error;
+use formalm_automata::{Completion, Error};
 use rustc_hash::FxHashMap;
 
+use crate::completions::{Completions, Look};
 use crate::core::{Core, Reading};
 use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
 use crate::layout::{Layout, OUT_OF_SIGHT, Parts, is_before_lines};
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
-use crate::stacks::NEVER;
+use crate::rests::{self, Group, NEVER, Rests, Way};
 use crate::tables::Tables;
 
 /// In place of the column of a level that is still to begin.
@@ -30,13 +31,6 @@ pub(crate) struct Rest {
 
 /// Bytes by what is left.
 pub(crate) type Known = FxHashMap<Rest, u32>;
-
-/// A way on: `None` completes the text.
-struct Way {
-    from: usize,
-    bytes: u32,
-    to: Option<Rest>,
-}
 
 /// Symbols that end lines wherever they are not empty.
 pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
@@ -61,8 +55,27 @@ pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
 }
 
 impl Core {
-    /// Bytes that a reading needs at least to become a member; exact where lexemes are free.
+    /// What completes a reading, where no certificate settles most of them or it is looked closely.
+    pub(crate) fn completion(&mut self, reading: Reading) -> Result<Completion, Error> {
+        if !self.checked || (self.certificate.is_there() && !self.closely) {
+            return Ok(Completion::Unknown);
+        }
+        let alone = self.alone.take();
+        let made = || Completions::new(None, Look::Close, self).map(Box::new);
+        let Some(mut alone) = alone.or_else(made) else { return Ok(Completion::Unknown) };
+        let completion = alone.completion(reading, None, self);
+        self.alone = Some(alone);
+        completion
+    }
+
+    /// Bytes that a reading needs at least to become a member, [`NEVER`] if it never does; exact
+    /// where lexemes are free.
     pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
+        match self.completion(reading)? {
+            Completion::Never => return Ok(NEVER),
+            Completion::AtLeast(bytes) | Completion::Exactly(bytes) => return Ok(bytes as u32),
+            Completion::Unknown => {}
+        }
         if reading.is_between() {
             return self.place_bytes(reading.place);
         }
@@ -155,74 +168,9 @@ impl Core {
         }
         let mut least = NEVER;
         for edge in self.stacks.tops(stacks) {
-            least = least.min(self.rest_bytes(Rest { edge, levels, begins: false })?);
+            least = least.min(rests::least(self, Rest { edge, levels, begins: false })?);
         }
         Ok(least)
-    }
-
-    /// What is left of an item, then the completion of what it becomes. Rests above the same node
-    /// may lead to each other and are settled together.
-    fn rest_bytes(&mut self, rest: Rest) -> Result<u32, Error> {
-        let mut path = vec![rest];
-        while let Some(&rest) = path.last() {
-            if self.rests.contains_key(&rest) {
-                path.pop();
-                continue;
-            }
-            let (group, ways) = self.ways_on(rest)?;
-            let place = |rest: &Rest| group.iter().position(|one| one == rest);
-            let targets = ways.iter().filter_map(|way| way.to);
-            let open: Vec<Rest> =
-                targets.filter(|to| !self.rests.contains_key(to) && place(to).is_none()).collect();
-            if !open.is_empty() {
-                path.extend(open);
-                continue;
-            }
-            let mut bytes = vec![NEVER - 1; group.len()];
-            let mut changed = true;
-            while changed {
-                changed = false;
-                self.stacks.meter.spend(ways.len())?;
-                for way in &ways {
-                    let more = match way.to {
-                        None => 0,
-                        Some(to) => match place(&to) {
-                            Some(at) => bytes[at],
-                            None => self.rests[&to],
-                        },
-                    };
-                    let all = way.bytes.saturating_add(more).min(NEVER - 1);
-                    changed |= all < bytes[way.from];
-                    bytes[way.from] = bytes[way.from].min(all);
-                }
-            }
-            self.rests.extend(group.into_iter().zip(bytes));
-        }
-        Ok(self.rests[&rest])
-    }
-
-    /// Rests above one node that lead to each other, and the ways on.
-    fn ways_on(&mut self, rest: Rest) -> Result<(Vec<Rest>, Vec<Way>), Error> {
-        let mut group = vec![rest];
-        let mut ways = Vec::new();
-        let mut from = 0;
-        while let Some(&rest) = group.get(from) {
-            for (place, pushed, becomes) in self.stacks.items(rest.edge)? {
-                let (bytes, levels, begins) = self.written(place, rest);
-                if self.stacks.tables.is_goal_at(place) {
-                    ways.push(Way { from, bytes, to: None });
-                }
-                for edge in becomes {
-                    let to = Rest { edge, levels, begins };
-                    ways.push(Way { from, bytes, to: Some(to) });
-                    if pushed == 1 && !self.rests.contains_key(&to) && !group.contains(&to) {
-                        group.push(to);
-                    }
-                }
-            }
-            from += 1;
-        }
-        Ok((group, ways))
     }
 
     /// Bytes of what is left of a production, the levels behind it and whether a line begins there.
@@ -253,6 +201,46 @@ impl Core {
         }
         let levels = columns.map_or(rest.levels, |columns| layout.places.levels_number(&columns));
         (bytes, levels, begins)
+    }
+}
+
+impl Rests for Core {
+    type Rest = Rest;
+
+    fn known(&self, rest: &Rest) -> Option<u32> {
+        self.rests.get(rest).copied()
+    }
+
+    fn keep(&mut self, rest: Rest, bytes: u32) {
+        self.rests.insert(rest, bytes.min(NEVER - 1));
+    }
+
+    fn ways(
+        &mut self,
+        rest: Rest,
+        from: usize,
+        group: &mut Group<Rest>,
+        ways: &mut Vec<Way<Rest>>,
+    ) -> Result<(), Error> {
+        for (place, pushed, becomes) in self.stacks.items(rest.edge)? {
+            let (bytes, levels, begins) = self.written(place, rest);
+            let bytes = bytes.min(NEVER - 1);
+            if self.stacks.tables.is_goal_at(place) {
+                ways.push(Way { from, bytes, to: None });
+            }
+            for edge in becomes {
+                let to = Rest { edge, levels, begins };
+                ways.push(Way { from, bytes, to: Some(to) });
+                if pushed == 1 && self.known(&to).is_none() {
+                    group.add(to);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), Error> {
+        self.stacks.meter.spend(steps)
     }
 }
 

@@ -17,8 +17,13 @@ impl Core {
     /// The same of some stacks, where lines matter or not.
     pub(crate) fn context_on(&mut self, stacks: u32, lines: bool) -> Result<u32, Error> {
         let allowed = self.stacks.allowed(stacks)?;
+        Ok(self.context_of(allowed, lines))
+    }
+
+    /// The same of a set of terminals that the stacks allow.
+    pub(crate) fn context_of(&mut self, allowed: u32, lines: bool) -> u32 {
         if let Some(&start) = self.contexts.get(&(allowed, lines)) {
-            return Ok(start);
+            return start;
         }
         let set = self.stacks.tables.sets.copy(allowed);
         let allowed_terminals = members(&set).filter_map(|number| number.checked_sub(1));
@@ -35,7 +40,7 @@ impl Core {
         }
         let start = self.start_of(&all, lines);
         self.contexts.insert((allowed, lines), start);
-        Ok(start)
+        start
     }
 
     /// The lexer state in front of one of these terminals.
@@ -68,9 +73,24 @@ impl Core {
         self.lexer.start_of_lines(threads.into_iter(), newline)
     }
 
+    /// The lexer state that reads some terminals and what may stand anywhere, whatever lexemes
+    /// become and wherever lines matter.
+    pub(crate) fn start_alone(&mut self, terminals: &[u32]) -> u32 {
+        let mut all = union(terminals, &self.ignored);
+        if let Some(layout) = &self.layout {
+            all = union(&all, &[layout.newline]);
+        }
+        self.lexer.start(all.into_iter())
+    }
+
     /// The number of lexemes of other terminals that became this one.
     pub(crate) fn became(&self, terminal: u32) -> u32 {
         self.terminals + terminal
+    }
+
+    /// The terminal that the stacks shift for a lexeme.
+    pub(crate) fn shifted(&self, terminal: u32) -> u32 {
+        terminal.checked_sub(self.terminals).unwrap_or(terminal)
     }
 
     /// Whether a terminal is never read: lexemes must not end within it.
@@ -100,11 +120,8 @@ impl Core {
 
     /// The stacks after a lexeme, where they are all there is of a place.
     fn after_on(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
-        if terminal >= self.terminals {
-            return self.stacks.shift(stacks, terminal - self.terminals);
-        }
-        if !self.is_ignored(terminal) {
-            return self.stacks.shift(stacks, terminal);
+        if terminal >= self.terminals || !self.is_ignored(terminal) {
+            return self.stacks.shift(stacks, self.shifted(terminal));
         }
         if self.lexing != Lexing::Any {
             return Ok(stacks);

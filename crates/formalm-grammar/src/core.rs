@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::bounds::{Known, ending_lines};
 use crate::certificate::Certificate;
+use crate::completions::Completions;
 use crate::embedded::{Embedded, shortest_bytes};
 use crate::grammar::{Grammar, Lexing, Replaced};
 use crate::layout::{Layout, columns};
@@ -16,6 +17,7 @@ use crate::lists::{Lists, NOTHING};
 use crate::lower::Lowering;
 use crate::machines::{Readers, barren, terminals};
 use crate::prepare::Prepared;
+use crate::rests::NEVER;
 use crate::scans::Scans;
 use crate::stacks::Stacks;
 use crate::tables::Tables;
@@ -94,6 +96,10 @@ pub(crate) struct Core {
     pub(crate) viable: FxHashMap<Reading, bool>,
     /// Whether the certificate settles what follows on some stacks, where it was asked.
     pub(crate) settled: FxHashMap<u32, bool>,
+    /// What completes readings, where no certificate says so; made when it is first asked.
+    pub(crate) alone: Option<Box<Completions>>,
+    /// It is asked although there is a certificate.
+    pub(crate) closely: bool,
     mark: Option<Mark>,
     /// Memory that steps use.
     pub(crate) spare: Vec<Reading>,
@@ -176,6 +182,8 @@ impl Core {
             certificate: Certificate::default(),
             viable: FxHashMap::default(),
             settled: FxHashMap::default(),
+            alone: None,
+            closely: false,
             mark: None,
             spare: Vec::new(),
             spare_too: Vec::new(),
@@ -282,6 +290,7 @@ impl Core {
             + self.viable.len() * 20
             + self.settled.len() * 12
             + self.certificate.memory_bytes()
+            + self.alone.as_ref().map_or(0, |alone| alone.memory_bytes())
             + self.layout.as_ref().map_or(0, |layout| layout.places.memory_bytes())
     }
 }
@@ -310,7 +319,6 @@ fn shortest(
     prepared: &Prepared,
     layout: Option<&Layout>,
 ) -> Result<Vec<u32>, Error> {
-    const NEVER: u32 = u32::MAX;
     let mut shortest = vec![NEVER; prepared.symbols as usize];
     for terminal in 0..prepared.terminals {
         let start = lexer.start(std::iter::once(terminal));

@@ -234,8 +234,7 @@ impl Core {
         if terminal == newline || (terminal < self.terminals && self.is_ignored(terminal)) {
             return Ok(place);
         }
-        let shifted = if terminal < self.terminals { terminal } else { terminal - self.terminals };
-        spot.stacks = self.stacks.shift(spot.stacks, shifted)?;
+        spot.stacks = self.stacks.shift(spot.stacks, self.shifted(terminal))?;
         match u32::try_from(i64::from(spot.depth) + bracket) {
             Ok(depth) => spot.depth = depth,
             Err(_) => return Ok(NOTHING),
@@ -349,6 +348,14 @@ impl Core {
                 let next = self.after(place, terminal)?;
                 Ok(self.stacks_of(next))
             }
+        }
+    }
+
+    /// The terminal of line breaks in place of a line that begins at some column.
+    pub(crate) fn plain_line(&self, terminal: u32) -> u32 {
+        match &self.layout {
+            Some(layout) if layout.column(terminal).is_some() => layout.newline,
+            _ => terminal,
         }
     }
 

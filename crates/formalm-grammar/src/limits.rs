@@ -15,6 +15,8 @@ pub struct Limits {
     pub search: u64,
     /// Steps of work in one search for the nearest member.
     pub nearest: u64,
+    /// Steps of work for what completes a state at least, beyond which it is not known.
+    pub completions: u64,
     /// Productions that the rules may become.
     pub productions: u64,
     /// Bytes of a shortest member that is written out.
@@ -29,6 +31,7 @@ impl Default for Limits {
             steps: 4_000_000,
             search: 20_000,
             nearest: 50_000_000,
+            completions: 10_000_000,
             productions: 1_000_000,
             text: 1_000_000,
         }
@@ -53,6 +56,20 @@ impl Meter {
     pub(crate) fn reset(&mut self) {
         self.before += self.spent;
         self.spent = 0;
+    }
+
+    /// Begins work that is counted apart from the call; what [`Meter::go_on`] takes.
+    pub(crate) fn apart(&mut self, allowed: u64) -> (u64, u64) {
+        let call = (self.spent, self.allowed);
+        self.before += self.spent;
+        (self.spent, self.allowed) = (0, allowed);
+        call
+    }
+
+    /// Goes on with a call behind work that was counted apart.
+    pub(crate) fn go_on(&mut self, (spent, allowed): (u64, u64)) {
+        self.before = (self.before + self.spent).saturating_sub(spent);
+        (self.spent, self.allowed) = (spent, allowed);
     }
 
     /// Steps of all calls.

@@ -3,15 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use formalm_automata::{Error, Resource};
+use formalm_automata::{Completion, Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Reading};
 use crate::limits::check;
 use crate::lists::NOTHING;
+use crate::rests::NEVER;
 
 /// Readings met before a search that takes members for granted is given up.
 const ASSUMED: usize = 1_000;
+
+/// Readings met before it is looked closely, where a certificate settles most of them.
+const NEAR: u64 = 1_000;
 
 /// What a byte that is missing counts, beside one that was read: any member will do.
 const MISSING: u32 = 4;
@@ -26,7 +30,30 @@ impl Core {
         if let Some(&viable) = self.viable.get(&reading) {
             return Ok(viable);
         }
-        self.look_for_member(reading)
+        if self.certificate.is_there() {
+            // Where there is one, members are near, or it takes a look at all there is to tell.
+            match self.look_for_member(reading, NEAR) {
+                Err(Error::Limit { resource: Resource::Readings, .. }) => {}
+                found => return found,
+            }
+        }
+        self.look_closely(reading)
+    }
+
+    /// The same, with what completes readings at least.
+    fn look_closely(&mut self, reading: Reading) -> Result<bool, Error> {
+        let before = std::mem::replace(&mut self.closely, true);
+        let viable = match self.completion(reading) {
+            Ok(Completion::Never) => Ok(false),
+            Ok(Completion::Exactly(_)) => Ok(true),
+            Ok(_) => self.look_for_member(reading, self.limits.search),
+            Err(error) => Err(error),
+        };
+        self.closely = before;
+        if let Ok(viable) = viable {
+            self.learn(reading, viable);
+        }
+        viable
     }
 
     /// Whether a member continues a reading, as is seen without a search.
@@ -54,15 +81,15 @@ impl Core {
 
     /// Searches the readings from one, those first that seem to need the fewest bytes, and remembers what
     /// it learns. Every reading is judged by itself: each is the only one right about a text.
-    fn look_for_member(&mut self, from: Reading) -> Result<bool, Error> {
+    fn look_for_member(&mut self, from: Reading, most: u64) -> Result<bool, Error> {
         let asking = self.embedded.answers.assume();
         self.embedded.answers.assumed = false;
-        let found = self.look_on(from);
+        let found = self.look_on(from, most);
         self.embedded.answers.asking = asking;
         found
     }
 
-    fn look_on(&mut self, from: Reading) -> Result<bool, Error> {
+    fn look_on(&mut self, from: Reading, most: u64) -> Result<bool, Error> {
         let mut came: Vec<(Reading, usize)> = vec![(from, 0)];
         let mut seen: FxHashMap<Reading, ()> = FxHashMap::from_iter([(from, ())]);
         let mut queue: BinaryHeap<(Reverse<u32>, u32, usize)> = BinaryHeap::new();
@@ -89,8 +116,12 @@ impl Core {
                         self.learn(from, true);
                         return Ok(true);
                     }
-                    check(Resource::Readings, came.len() as u64, self.limits.search)?;
-                    let missing = self.least_bytes(reading)?.saturating_mul(MISSING);
+                    check(Resource::Readings, came.len() as u64, most)?;
+                    let missing = self.least_bytes(reading)?;
+                    if missing == NEVER {
+                        continue;
+                    }
+                    let missing = missing.saturating_mul(MISSING);
                     let rank = Reverse(missing.saturating_add(read + 1));
                     queue.push((rank, read + 1, came.len() - 1));
                 }
@@ -191,8 +222,9 @@ impl Core {
                 }
                 seen.insert(next, read);
                 check(Resource::States, came.len() as u64 + 1, self.limits.states)?;
-                let all = self.bound(next)?.saturating_add(read);
-                if all <= most {
+                let bound = self.bound(next)?;
+                let all = bound.saturating_add(read);
+                if all <= most && bound != NEVER {
                     came.push((next, at, read));
                     queue.push((Reverse(all), read, came.len() - 1));
                 }

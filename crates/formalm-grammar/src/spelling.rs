@@ -12,7 +12,7 @@ use crate::indentation::{NONE, PLAIN, is_column, widths};
 use crate::layout::Layout;
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
-use crate::stacks::NEVER;
+use crate::rests::NEVER;
 use crate::tables::members;
 
 /// Terminals of one spelling.

@@ -22,7 +22,7 @@ pub(crate) fn contains(words: &[u32], number: u32) -> bool {
     words.get(number as usize >> 5).is_some_and(|word| word >> (number & 31) & 1 != 0)
 }
 
-fn insert(words: &mut Vec<u32>, number: u32) {
+pub(crate) fn insert(words: &mut Vec<u32>, number: u32) {
     let at = number as usize >> 5;
     words.resize(words.len().max(at + 1), 0);
     words[at] |= 1 << (number & 31);

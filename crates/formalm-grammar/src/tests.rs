@@ -3,6 +3,7 @@ use formalm_automata::{Error, Expression, Machine, Resource};
 
 mod asked;
 mod at_once;
+mod completions;
 mod embedded;
 
 use crate::reference::Naive;
@@ -236,7 +237,7 @@ fn longest_lexemes_are_the_definition() {
         let grammar = grammar(&mut random, Lexing::Longest, &PATTERNS, &["c", "c+", "bc", "ca?"]);
         undecided += check_longest(seed, &grammar, b"abc", 4);
     }
-    assert!(undecided as u64 * 10 <= count, "{undecided} grammars were not decided");
+    assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
 }
 
 /// Words with blanks between them, and comments that go on over blanks.
@@ -261,7 +262,7 @@ fn lexemes_with_separators_are_the_definition() {
         let grammar = separated(&mut random, &WORDS);
         undecided += check_longest(seed, &grammar, b"abcd", 4);
     }
-    assert!(undecided as u64 * 10 <= count, "{undecided} grammars were not decided");
+    assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
 }
 
 /// A grammar of rules over single letters: `S = [["a", "S"], []]` is written `"S: a S |"`.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Aside, Automaton, ByteSet, Composed, Doubts, EndPurpose, Error, Filtered, Front, KeyId, Keys,
-    Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
+    Aside, Automaton, Beside, ByteSet, Completion, Composed, Doubts, EndPurpose, Error, Filtered,
+    Front, KeyId, Keys, Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
 };
 use formalm_constraint::ComposedKeys;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
@@ -154,6 +154,16 @@ impl Machine for AnyMachine {
 
     fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
         on_any!(self, one => one.is_completed(state, text))
+    }
+
+    fn completion_beside(
+        &self,
+        state: StateId,
+        beside: &mut Beside,
+        at: StateId,
+        closely: bool,
+    ) -> Result<Completion, Error> {
+        on_any!(self, one => one.completion_beside(state, beside, at, closely))
     }
 
     fn memory_bytes(&self) -> usize {

@@ -1,25 +1,23 @@
 //! The members of a machine that a regular language has too.
 //!
-//! A state is a pair of states, and both being alive does not make the pair alive. A search looks
-//! for a common member, guided by how many bytes each side needs, and remembers what it learns. It
-//! is limited: where it finds no answer it says so, and never guesses.
+//! A state is a pair of states, and both being alive does not make the pair alive. Machines that can
+//! tell are asked ([`Machine::completion_beside`]). Otherwise a search looks for a common member,
+//! guided by how many bytes each side needs or the machine says they need together, and remembers
+//! what it learns. It is limited: where it finds no answer it says so, and never guesses.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod search;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use search::{QUICK, WORK};
+
 use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
 use crate::bytes::ByteSet;
-use crate::error::{Error, Resource};
-use crate::machine::{Machine, alike};
-
-/// Work in search of one common member: pairs of states, and bytes of the members that bound them.
-const WORK: usize = 50_000;
-/// Steps that the machine may take in it: less than a second.
-const STEPS: u64 = 50_000_000;
+use crate::error::Error;
+use crate::machine::{Beside, Completion, Machine, alike};
 
 type Pair = (StateId, StateId);
 
@@ -34,6 +32,9 @@ pub struct Filtered<M> {
 #[derive(Debug)]
 struct Learnt {
     states: States,
+    beside: Beside,
+    /// Whether there is a common member, where that was searched.
+    alive: FxHashMap<Pair, bool>,
     /// Bytes to the nearest common member; `None` if there is none.
     needs: FxHashMap<Pair, Option<usize>>,
     left: FxHashMap<StateId, usize>,
@@ -53,6 +54,8 @@ impl<M: Machine> Filtered<M> {
     ) -> Result<Option<Filtered<M>>, Error> {
         let learnt = Learnt {
             states: States::new(state_limit),
+            beside: Beside { regular: Arc::clone(&regular), known: None },
+            alive: FxHashMap::default(),
             needs: FxHashMap::default(),
             left: FxHashMap::default(),
             right: FxHashMap::default(),
@@ -61,11 +64,10 @@ impl<M: Machine> Filtered<M> {
         let start = (filtered.machine.start(), filtered.regular.start());
         let found = {
             let learnt = &mut filtered.lock();
-            let needs = filtered.look(start, learnt)?;
             learnt.states.number(vec![(start.0.number(), start.1)])?;
-            needs
+            filtered.is_alive(start, learnt)?
         };
-        Ok(found.map(|_| filtered))
+        Ok(found.then_some(filtered))
     }
 
     /// Number of pairs so far, states of the parts aside.
@@ -91,88 +93,69 @@ impl<M: Machine> Filtered<M> {
         Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
     }
 
-    /// A lower bound of the bytes to a common member.
-    fn bound(&self, (left, right): Pair, learnt: &mut Learnt) -> Result<usize, Error> {
-        let one = match learnt.left.get(&left) {
+    /// What is known of common members without a search.
+    fn known(
+        &self,
+        (left, right): Pair,
+        closely: bool,
+        learnt: &mut Learnt,
+    ) -> Result<Completion, Error> {
+        if learnt.alive.get(&(left, right)) == Some(&false) {
+            return Ok(Completion::Never);
+        }
+        let beside = &mut learnt.beside;
+        let mut known = Completion::Unknown;
+        if closely {
+            known = self.machine.completion_beside(left, beside, right, true)?;
+        }
+        if known == Completion::Unknown {
+            known = self.machine.completion_beside(left, beside, right, false)?;
+        }
+        let least = match known {
+            Completion::Never | Completion::Exactly(_) => return Ok(known),
+            Completion::AtLeast(bytes) => bytes,
+            Completion::Unknown => match learnt.right.get(&right) {
+                Some(&known) => known,
+                None => self.regular.shortest(right)?.len(),
+            },
+        };
+        learnt.right.entry(right).or_insert(least);
+        let own = match learnt.left.get(&left) {
             Some(&known) => known,
             None => self.machine.least_bytes(left)?,
         };
-        learnt.left.insert(left, one);
-        let other = match learnt.right.get(&right) {
-            Some(&known) => known,
-            None => self.regular.shortest(right)?.len(),
-        };
-        learnt.right.insert(right, other);
-        Ok(one.max(other))
+        learnt.left.insert(left, own);
+        Ok(Completion::AtLeast(least.max(own)))
     }
 
-    /// Bytes to the nearest common member, exactly: pairs are looked at in the order of the bytes
-    /// that a member through them needs at least, and bounds never shrink by more than was read.
-    fn look(&self, from: Pair, learnt: &mut Learnt) -> Result<Option<usize>, Error> {
-        if let Some(&known) = learnt.needs.get(&from) {
+    /// Whether there is a common member.
+    fn is_alive(&self, pair: Pair, learnt: &mut Learnt) -> Result<bool, Error> {
+        if let Some(&known) = learnt.alive.get(&pair) {
             return Ok(known);
         }
-        let mut came: Vec<(Pair, usize, usize)> = vec![(from, 0, 0)];
-        let mut nearest: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
-        let mut spent = 0;
-        let before = self.machine.steps_taken();
-        let mut queue = BinaryHeap::from([(Reverse(self.bound(from, learnt)?), 0usize, 0usize)]);
-        while let Some((Reverse(all), read, at)) = queue.pop() {
-            let here = came[at].0;
-            let rest = match learnt.needs.get(&here) {
-                Some(&known) => known,
-                None => self.is_member(here)?.then_some(0),
-            };
-            match rest {
-                Some(rest) if read + rest <= all => {
-                    mark(&came, at, rest, learnt);
-                    return Ok(Some(read + rest));
-                }
-                Some(rest) => {
-                    queue.push((Reverse(read + rest), read, at));
-                    continue;
-                }
-                None if learnt.needs.contains_key(&here) || nearest[&here] < read => continue,
-                None => {}
+        for (closely, most) in [(false, QUICK), (true, WORK)] {
+            match self.known(pair, closely, learnt)? {
+                Completion::Never => return Ok(false),
+                Completion::Exactly(_) => return Ok(true),
+                Completion::Unknown | Completion::AtLeast(_) => {}
             }
-            let taken = self.machine.steps_taken() - before;
-            if taken > STEPS {
-                let (needed, allowed) = (taken, STEPS);
-                return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
-            }
-            for byte in 0..=255 {
-                let Some(next) = self.advance(here, byte)? else { continue };
-                if nearest.get(&next).is_some_and(|&before| before <= read + 1) {
-                    continue;
-                }
-                nearest.insert(next, read + 1);
-                let bound = self.bound(next, learnt)?;
-                spent += 1 + bound;
-                if spent > WORK {
-                    let (needed, allowed) = (spent as u64, WORK as u64);
-                    return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
-                }
-                came.push((next, at, read + 1));
-                queue.push((Reverse(read + 1 + bound), read + 1, came.len() - 1));
+            match self.find(pair, (closely, most), learnt) {
+                Err(Error::Limit { .. }) if !closely => {}
+                found => return found,
             }
         }
-        for (pair, _, _) in came {
-            learnt.needs.insert(pair, None);
-        }
-        Ok(None)
+        Ok(false)
     }
-}
 
-/// Notes the distances along the way to entry `at`, which is `rest` from a member.
-fn mark(came: &[(Pair, usize, usize)], mut at: usize, rest: usize, learnt: &mut Learnt) {
-    let all = came[at].2 + rest;
-    loop {
-        let (pair, before, read) = came[at];
-        learnt.needs.insert(pair, Some(all - read));
-        if at == 0 {
-            return;
+    /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
+    fn needs(&self, pair: Pair, learnt: &mut Learnt) -> Result<usize, Error> {
+        match self.known(pair, true, learnt)? {
+            Completion::Never => Ok(usize::MAX),
+            Completion::Exactly(bytes) => Ok(bytes),
+            Completion::Unknown | Completion::AtLeast(_) => {
+                Ok(self.look(pair, learnt)?.unwrap_or(usize::MAX))
+            }
         }
-        at = before;
     }
 }
 
@@ -188,7 +171,7 @@ impl<M: Machine> Machine for Filtered<M> {
         }
         let mut next = self.advance(self.pair(state, learnt), byte)?;
         if let Some(pair) = next
-            && self.look(pair, learnt)?.is_none()
+            && !self.is_alive(pair, learnt)?
         {
             next = None;
         }
@@ -227,7 +210,7 @@ impl<M: Machine> Machine for Filtered<M> {
         let needs = |state: StateId| {
             let learnt = &mut *self.lock();
             let pair = self.pair(state, learnt);
-            Ok(self.look(pair, learnt)?.unwrap_or(usize::MAX))
+            self.needs(pair, learnt)
         };
         shortest(state, needs, |state, byte| self.step(state, byte))
     }
@@ -235,7 +218,7 @@ impl<M: Machine> Machine for Filtered<M> {
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
         let learnt = &mut *self.lock();
         let pair = self.pair(state, learnt);
-        Ok(self.look(pair, learnt)?.unwrap_or(usize::MAX))
+        self.needs(pair, learnt)
     }
 
     fn steps_taken(&self) -> u64 {
@@ -256,7 +239,8 @@ impl<M: Machine> Machine for Filtered<M> {
 
     fn memory_bytes(&self) -> usize {
         let learnt = self.lock();
-        let maps = learnt.needs.len() * 28 + (learnt.left.len() + learnt.right.len()) * 20;
+        let maps = (learnt.needs.len() + learnt.alive.len()) * 28
+            + (learnt.left.len() + learnt.right.len()) * 20;
         learnt.states.memory_bytes()
             + maps
             + self.machine.memory_bytes()

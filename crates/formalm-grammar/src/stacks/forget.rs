@@ -31,6 +31,11 @@ impl Stacks {
         self.mark = None;
     }
 
+    /// How often stacks were dropped: with the same number, edges have the numbers they had.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     /// Drops what was made since [`Stacks::remember`].
     pub(crate) fn forget(&mut self) {
         let Some((mark, log)) = self.mark.take() else { return };
@@ -51,10 +56,11 @@ impl Stacks {
         for (state, below) in self.nodes.drain(mark.nodes..) {
             self.node_ids.remove(&(state, below));
         }
-        self.fragile.truncate(mark.nodes);
+        self.marks.truncate(mark.nodes);
         for edge in self.edges.drain(mark.edges..) {
             self.edge_ids.remove(&(edge.state, edge.below));
         }
         self.sets.truncate(mark.sets);
+        self.epoch += 1;
     }
 }

@@ -19,7 +19,6 @@ use crate::limits::Meter;
 use crate::lists::NOTHING;
 use crate::tables::{self, STOP, Tables};
 use chains::Chains;
-pub(crate) use completion::NEVER;
 use forget::{Log, Mark};
 use sets::{Members, Sets};
 
@@ -41,6 +40,15 @@ struct Edge {
     bytes: u32,
 }
 
+/// What is known of a node.
+#[derive(Clone, Copy, Debug)]
+struct Marks {
+    /// Its state is not sound, or one that completing its items comes back to.
+    fragile: bool,
+    /// There is more than one stack below it.
+    branched: bool,
+}
+
 /// The stacks built so far.
 #[derive(Debug)]
 pub(crate) struct Stacks {
@@ -48,8 +56,7 @@ pub(crate) struct Stacks {
     pub(crate) meter: Meter,
     /// State and set of nodes below.
     nodes: Vec<(u32, u32)>,
-    /// Whether the state of a node is not sound, or one that completing its items comes back to.
-    fragile: Vec<bool>,
+    marks: Vec<Marks>,
     node_ids: FxHashMap<(u32, u32), u32>,
     edges: Vec<Edge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
@@ -63,6 +70,7 @@ pub(crate) struct Stacks {
     allowed: FxHashMap<u32, u32>,
     start: u32,
     mark: Option<(Mark, Log)>,
+    epoch: u64,
     bytes_allowed: u64,
     /// Memory that is used again.
     spare: Vec<u32>,
@@ -74,7 +82,7 @@ impl Stacks {
             tables,
             meter,
             nodes: Vec::new(),
-            fragile: Vec::new(),
+            marks: Vec::new(),
             node_ids: FxHashMap::default(),
             edges: Vec::new(),
             edge_ids: FxHashMap::default(),
@@ -85,6 +93,7 @@ impl Stacks {
             allowed: FxHashMap::default(),
             start: 0,
             mark: None,
+            epoch: 0,
             bytes_allowed,
             spare: Vec::new(),
         };
@@ -108,9 +117,19 @@ impl Stacks {
         });
         if node == fresh {
             let fragile = self.exposes_fragile(state, below);
-            self.fragile.push(fragile);
+            let branched = self.branches(below);
+            self.marks.push(Marks { fragile, branched });
         }
         node
+    }
+
+    /// Whether there is more than one stack in some nodes.
+    fn branches(&self, nodes: &[u32]) -> bool {
+        match *nodes {
+            [BOTTOM] => false,
+            [one] => self.marks[one as usize].branched,
+            _ => true,
+        }
     }
 
     /// Whether a state is not sound, or one below that its items come back to when they are
@@ -129,7 +148,7 @@ impl Stacks {
         let most = pops.last().copied().unwrap_or(0);
         let mut reached = below.to_vec();
         for popped in 1..=most {
-            let fragile = |&one: &u32| self.fragile[one as usize];
+            let fragile = |&one: &u32| self.marks[one as usize].fragile;
             if pops.binary_search(&popped).is_ok() && reached.iter().any(fragile) {
                 return true;
             }
@@ -247,7 +266,7 @@ impl Stacks {
     }
 
     /// What an edge and all it reduces to can shift.
-    fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
+    pub(crate) fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
         let (mut path, mut at) = (Vec::new(), edge);
         while self.edges[edge as usize].allowed == UNKNOWN {
             match self.settle(at)? {
@@ -296,7 +315,12 @@ impl Stacks {
 
     /// Whether some state on the stacks is not sound.
     pub(crate) fn is_fragile(&self, stacks: u32) -> bool {
-        self.sets.get(stacks).iter().any(|&node| self.fragile[node as usize])
+        self.sets.get(stacks).iter().any(|&node| self.marks[node as usize].fragile)
+    }
+
+    /// Whether there is more than one stack.
+    pub(crate) fn is_branched(&self, stacks: u32) -> bool {
+        self.branches(&self.sets.get(stacks))
     }
 
     /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
@@ -341,7 +365,7 @@ impl Stacks {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.nodes.len() * 33
+        self.nodes.len() * 34
             + self.edges.len() * 44
             + (self.fronts.len() + self.shifts.len()) * 20
             + self.allowed.len() * 12

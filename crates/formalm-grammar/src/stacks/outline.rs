@@ -2,7 +2,7 @@
 
 use formalm_automata::{BEYOND, Error};
 
-use super::{BOTTOM, Stacks};
+use super::{BOTTOM, Marks, Stacks};
 
 /// The state in place of all that is out of sight.
 const CUT: u32 = u32::MAX;
@@ -25,7 +25,7 @@ impl Stacks {
         }
         while let Some((node, depth)) = next.take().or_else(|| open.pop()) {
             let (state, below) = self.nodes[node as usize];
-            let fragile = u32::from(self.fragile[node as usize]);
+            let fragile = u32::from(self.marks[node as usize].fragile);
             if depth == 0 {
                 list.extend([fragile, NONE_SEEN]);
                 continue;
@@ -81,10 +81,11 @@ impl Stacks {
         let fresh = self.nodes.len() as u32;
         let node = *self.node_ids.entry((state, below)).or_insert(fresh);
         if node == fresh {
+            let branched = state == CUT || self.branches(&self.sets.get(below));
             self.nodes.push((state, below));
-            self.fragile.push(fragile);
+            self.marks.push(Marks { fragile, branched });
         } else {
-            self.fragile[node as usize] |= fragile;
+            self.marks[node as usize].fragile |= fragile;
         }
         node
     }
