@@ -249,7 +249,13 @@ pub struct Beside {
     /// The regular language.
     pub regular: Arc<Automaton>,
     /// What [`Machine::completion_beside`] keeps, and nobody else reads.
-    pub known: Option<Box<dyn Any + Send>>,
+    pub known: Option<Box<dyn Remembered>>,
+}
+
+/// What a machine remembers outside of itself.
+pub trait Remembered: Any + Debug + Send {
+    /// Memory in use, in bytes.
+    fn memory_bytes(&self) -> usize;
 }
 
 /// What is known of the members that continue a state.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{
-    Beside, ByteSet, Completion, Error, Machine, Resource, StateId, exact_only,
+    Beside, ByteSet, Completion, Error, Machine, Remembered, Resource, StateId, exact_only,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -63,6 +63,16 @@ impl Empty {
             span: None,
             hint: Some(hint.to_owned()),
         }
+    }
+}
+
+/// What is known beside a regular language: by a quick look, and closely.
+#[derive(Debug)]
+struct Looks([Option<Completions>; 2]);
+
+impl Remembered for Looks {
+    fn memory_bytes(&self) -> usize {
+        self.0.iter().flatten().map(Completions::memory_bytes).sum()
     }
 }
 
@@ -329,13 +339,12 @@ impl Machine for GrammarAutomaton {
         closely: bool,
     ) -> Result<Completion, Error> {
         let core = &mut *self.lock().core;
-        let known = beside.known.get_or_insert_with(|| -> Box<dyn Any + Send> {
+        let known = beside.known.get_or_insert_with(|| -> Box<dyn Remembered> {
             let made = |look| Completions::new(Some(Arc::clone(&beside.regular)), look, core);
-            Box::new([made(Look::Loose), made(Look::Close)])
+            Box::new(Looks([made(Look::Loose), made(Look::Close)]))
         });
-        let Some(looks) = known.downcast_mut::<[Option<Completions>; 2]>() else {
-            return Ok(Completion::Unknown);
-        };
+        let known: &mut dyn Any = &mut **known;
+        let Some(Looks(looks)) = known.downcast_mut() else { return Ok(Completion::Unknown) };
         core.stacks.meter.reset();
         match &mut looks[usize::from(closely)] {
             Some(look) => look.of_state(state.number() - 1, at, core),

@@ -15,7 +15,8 @@ pub struct Limits {
     pub search: u64,
     /// Steps of work in one search for the nearest member.
     pub nearest: u64,
-    /// Steps of work for what completes a state at least, beyond which it is not known.
+    /// Steps of work for what completes a state beside a regular language, beyond which it is not
+    /// known.
     pub completions: u64,
     /// Productions that the rules may become.
     pub productions: u64,

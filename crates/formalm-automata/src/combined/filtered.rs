@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use search::{QUICK, WORK};
+use search::{CLOSE, Effort, QUICK};
 
 use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
@@ -128,34 +128,51 @@ impl<M: Machine> Filtered<M> {
         Ok(Completion::AtLeast(least.max(own)))
     }
 
-    /// Whether there is a common member.
-    fn is_alive(&self, pair: Pair, learnt: &mut Learnt) -> Result<bool, Error> {
-        if let Some(&known) = learnt.alive.get(&pair) {
-            return Ok(known);
-        }
-        for (closely, most) in [(false, QUICK), (true, WORK)] {
-            match self.known(pair, closely, learnt)? {
-                Completion::Never => return Ok(false),
-                Completion::Exactly(_) => return Ok(true),
+    /// What is to be found out, without a search if the machine can tell; by one with a quick look,
+    /// and if that is too much work closely.
+    fn found_out<T>(
+        &self,
+        pair: Pair,
+        learnt: &mut Learnt,
+        told: impl Fn(Option<usize>) -> T,
+        search: impl Fn(Effort, &mut Learnt) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        for effort in [QUICK, CLOSE] {
+            match self.known(pair, effort.closely, learnt)? {
+                Completion::Never => return Ok(told(None)),
+                Completion::Exactly(bytes) => return Ok(told(Some(bytes))),
                 Completion::Unknown | Completion::AtLeast(_) => {}
             }
-            match self.find(pair, (closely, most), learnt) {
-                Err(Error::Limit { .. }) if !closely => {}
+            match search(effort, learnt) {
+                Err(Error::Limit { .. }) if !effort.closely => {}
                 found => return found,
             }
         }
-        Ok(false)
+        Ok(told(None))
+    }
+
+    /// Whether there is a common member.
+    fn is_alive(&self, pair: Pair, learnt: &mut Learnt) -> Result<bool, Error> {
+        match learnt.alive.get(&pair) {
+            Some(&known) => Ok(known),
+            None => self.found_out(
+                pair,
+                learnt,
+                |bytes| bytes.is_some(),
+                |effort, learnt| self.find(pair, effort, learnt),
+            ),
+        }
     }
 
     /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
     fn needs(&self, pair: Pair, learnt: &mut Learnt) -> Result<usize, Error> {
-        match self.known(pair, true, learnt)? {
-            Completion::Never => Ok(usize::MAX),
-            Completion::Exactly(bytes) => Ok(bytes),
-            Completion::Unknown | Completion::AtLeast(_) => {
-                Ok(self.look(pair, learnt)?.unwrap_or(usize::MAX))
-            }
-        }
+        let needs = self.found_out(
+            pair,
+            learnt,
+            |bytes| bytes,
+            |effort, learnt| self.look(pair, effort, learnt),
+        )?;
+        Ok(needs.unwrap_or(usize::MAX))
     }
 }
 
@@ -241,7 +258,9 @@ impl<M: Machine> Machine for Filtered<M> {
         let learnt = self.lock();
         let maps = (learnt.needs.len() + learnt.alive.len()) * 28
             + (learnt.left.len() + learnt.right.len()) * 20;
+        let known = learnt.beside.known.as_ref();
         learnt.states.memory_bytes()
+            + known.map_or(0, |known| known.memory_bytes())
             + maps
             + self.machine.memory_bytes()
             + self.regular.memory_bytes()

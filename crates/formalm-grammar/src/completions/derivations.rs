@@ -7,12 +7,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::BuildHasher;
 
 use formalm_automata::{Error, StateId};
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::Completions;
-use super::spelled::Between;
+use super::lexemes::Between;
 use crate::core::Core;
 use crate::lists::NOTHING;
 use crate::rests::NEVER;
@@ -82,18 +84,28 @@ pub(super) struct Derivations {
     questions: FxHashMap<Question, u32>,
     found: Vec<Found>,
     parts: Vec<Reached>,
-    numbers: FxHashMap<Part, u32>,
+    /// Numbers of parts.
+    numbers: HashTable<u32>,
     open: BinaryHeap<(Reverse<u32>, u32)>,
+    /// Memory of what was found, in bytes.
+    size: usize,
 }
 
 impl Derivations {
     /// A part with the bytes that it takes to get there.
     fn part(&mut self, part: Part, bytes: u32) {
         let parts = &mut self.parts;
-        let number = *self.numbers.entry(part).or_insert_with(|| {
-            parts.push(Reached { part, bytes: NEVER, waits: false });
-            parts.len() as u32 - 1
-        });
+        let hash = FxBuildHasher.hash_one(part);
+        let number = match self.numbers.find(hash, |&one| parts[one as usize].part == part) {
+            Some(&known) => known,
+            None => {
+                let fresh = parts.len() as u32;
+                parts.push(Reached { part, bytes: NEVER, waits: false });
+                let rehash = |&one: &u32| FxBuildHasher.hash_one(parts[one as usize].part);
+                self.numbers.insert_unique(hash, fresh, rehash);
+                fresh
+            }
+        };
         let known = &mut parts[number as usize].bytes;
         let bytes = bytes.min(NEVER - 1);
         if bytes < *known {
@@ -114,7 +126,10 @@ impl Derivations {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.questions.len() * 100 + self.parts.len() * 72
+        self.questions.len() * 120
+            + self.parts.len() * (size_of::<Reached>() + 8)
+            + self.open.len() * 8
+            + self.size
     }
 }
 
@@ -191,6 +206,7 @@ impl Completions {
         let reached = &mut self.derivations.parts[number as usize];
         if !std::mem::replace(&mut reached.waits, true) {
             self.derivations.found[asked].waiting.push(number);
+            self.derivations.size += 4;
         }
         for at in 0..self.derivations.found[asked].ends.len() {
             let (control, own) = self.derivations.found[asked].ends[at];
@@ -220,10 +236,12 @@ impl Completions {
         (control, bytes): (Control, u32),
         core: &mut Core,
     ) -> Result<(), Error> {
-        let found = &mut self.derivations.found[question as usize];
+        let Derivations { found, size, .. } = &mut self.derivations;
+        let found = &mut found[question as usize];
         let ends = &mut found.ends;
         let at = *found.numbers.entry(control).or_insert_with(|| {
             ends.push((control, NEVER));
+            *size += 48;
             ends.len() - 1
         });
         let bytes = bytes.min(NEVER - 1);

@@ -99,7 +99,7 @@ impl Kernels {
         meter: &mut Meter,
     ) -> Result<Closure, Error> {
         if self.firsts.is_empty() {
-            self.firsts = firsts(tables);
+            self.firsts = firsts(tables, meter)?;
         }
         let mut items = Items::default();
         for item in self.lists.get(kernel).chunks_exact(NUMBERS) {
@@ -213,32 +213,37 @@ pub(super) fn stop(tables: &mut Tables) -> u32 {
 }
 
 /// What texts of each symbol that are not empty begin with.
-fn firsts(tables: &mut Tables) -> Vec<u32> {
-    let mut sets: Vec<u32> = (0..tables.firsts.len() as u32)
+fn firsts(tables: &mut Tables, meter: &mut Meter) -> Result<Vec<u32>, Error> {
+    let count = tables.firsts.len();
+    let mut sets: Vec<u32> = (0..count as u32)
         .map(|symbol| match symbol < tables.terminals {
             true => tables.sets.intern(&single(symbol + 1)),
             false => NOTHING,
         })
         .collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for symbol in tables.terminals as usize..sets.len() {
-            for first in tables.firsts[symbol].clone() {
-                for at in first as usize.. {
-                    let next = tables.symbol[at];
-                    if next == END {
-                        break;
-                    }
-                    let joined = tables.joined(sets[symbol], sets[next as usize]);
-                    changed |= joined != sets[symbol];
-                    sets[symbol] = joined;
-                    if !tables.nullable[next as usize] {
-                        break;
-                    }
+    // Left sides by what their productions can begin with.
+    let mut begins: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for symbol in 0..count {
+        for &first in &tables.firsts[symbol] {
+            for &next in tables.rest(first as usize) {
+                meter.spend(1)?;
+                begins[next as usize].push(symbol as u32);
+                if !tables.nullable[next as usize] {
+                    break;
                 }
             }
         }
     }
-    sets
+    let mut open: Vec<u32> = (0..tables.terminals).collect();
+    while let Some(symbol) = open.pop() {
+        for &left in &begins[symbol as usize] {
+            meter.spend(1)?;
+            let joined = tables.joined(sets[left as usize], sets[symbol as usize]);
+            if joined != sets[left as usize] {
+                sets[left as usize] = joined;
+                open.push(left);
+            }
+        }
+    }
+    Ok(sets)
 }

@@ -4,7 +4,7 @@
 //! may have to, and a regular language beside the grammar may have no text in common with any of
 //! it. All of this is finite and goes on beside the stacks: the terminals that compete, threads that
 //! must not match, and a state of the regular language, are a *control*. What symbols come to from a control is context-free
-//! reachability ([`derivations`]), over what lexemes come to ([`spelled`]); what is on a stack is
+//! reachability ([`derivations`]), over what lexemes come to ([`lexemes`], [`spelled`]); what is on a stack is
 //! completed by the rests of its items, one after the other.
 //!
 //! Which lexemes compete is known of one stack only ([`kernels`]). A text that is read in several
@@ -19,6 +19,7 @@
 
 mod derivations;
 mod kernels;
+mod lexemes;
 mod spelled;
 
 use std::sync::Arc;
@@ -32,7 +33,8 @@ use crate::lists::NOTHING;
 use crate::rests::{Group, NEVER, Rests, Way, least};
 use derivations::{Asked, Control, Derivations, done};
 use kernels::{Kernels, stop};
-use spelled::{Between, Exit, From, Spelled, Spelling};
+use lexemes::{Between, Exit};
+use spelled::{From, Spelled, Spelling};
 
 /// What is left of an edge of the stacks and all below it.
 type Left = (u32, Control);
@@ -131,7 +133,11 @@ impl Completions {
             self.epoch = core.stacks.epoch();
         }
         self.branched = core.stacks.is_branched(core.stacks_of(reading.place));
-        let call = core.stacks.meter.apart(core.limits.completions);
+        let allowed = match self.spelling.lexemes.regular {
+            Some(_) => core.limits.completions,
+            None => core.limits.steps,
+        };
+        let call = core.stacks.meter.apart(allowed);
         let at = at.unwrap_or(self.spelling.start());
         let bytes = self.reading_bytes(reading, at, core);
         core.stacks.meter.go_on(call);
@@ -142,7 +148,9 @@ impl Completions {
             Ok(bytes) => Ok(Completion::AtLeast(bytes as usize)),
             Err(Error::Limit { resource: Resource::Steps, .. }) => {
                 self.given_up = true;
+                self.spelling = Spelling::new(None, core);
                 (self.kernels, self.derivations) = (Kernels::default(), Derivations::default());
+                (self.tops, self.rests) = (FxHashMap::default(), FxHashMap::default());
                 Ok(Completion::Unknown)
             }
             Err(error) => Err(error),
@@ -200,7 +208,7 @@ impl Completions {
             return Ok(self.spelling.any_text(terminal, at)?.into());
         }
         let scan = core.scans.number(lexeme, forbidden);
-        let exits = self.spelling.exits((scan, at), core)?;
+        let exits = self.spelling.lexemes.exits((scan, at), core)?;
         let Some(newline) = core.layout.as_ref().map(|layout| layout.newline) else {
             return Ok(exits);
         };

@@ -9,10 +9,18 @@ use super::{Filtered, Learnt, Pair};
 use crate::error::{Error, Resource};
 use crate::machine::{Completion, Machine};
 
-/// Pairs of states met in search of a common member, and how many before the machine is asked
-/// closely.
-pub(super) const WORK: usize = 50_000;
-pub(super) const QUICK: usize = 5_000;
+/// How much is done for an answer.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    /// Whether the machine is asked closely.
+    pub(super) closely: bool,
+    /// Pairs of states that are met at most.
+    most: usize,
+}
+
+pub(super) const QUICK: Effort = Effort { closely: false, most: 5_000 };
+pub(super) const CLOSE: Effort = Effort { closely: true, most: 50_000 };
+
 /// Bytes of members that bound them which count as one of them.
 const LONG: usize = 16;
 /// Steps that the machine may take in it: a second or two.
@@ -26,13 +34,13 @@ impl<M: Machine> Filtered<M> {
     pub(super) fn find(
         &self,
         from: Pair,
-        (closely, most): (bool, usize),
+        effort: Effort,
         learnt: &mut Learnt,
     ) -> Result<bool, Error> {
         let mut came: Vec<(Pair, usize)> = vec![(from, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
-        let mut work = Work::new(most, &*self.machine);
+        let mut work = Work::new(effort.most, &*self.machine);
         if self.is_member(from)? {
             learnt.alive.insert(from, true);
             return Ok(true);
@@ -45,7 +53,7 @@ impl<M: Machine> Filtered<M> {
                     continue;
                 }
                 came.push((next, at));
-                let known = self.known(next, closely, learnt)?;
+                let known = self.known(next, effort.closely, learnt)?;
                 let is_alive = learnt.alive.get(&next) == Some(&true);
                 let needs = match known {
                     Completion::Never => continue,
@@ -65,8 +73,8 @@ impl<M: Machine> Filtered<M> {
     }
 
     /// A lower bound of the bytes to a common member; [`usize::MAX`] if there is none.
-    fn bound(&self, pair: Pair, learnt: &mut Learnt) -> Result<usize, Error> {
-        Ok(match self.known(pair, true, learnt)? {
+    fn bound(&self, pair: Pair, effort: Effort, learnt: &mut Learnt) -> Result<usize, Error> {
+        Ok(match self.known(pair, effort.closely, learnt)? {
             Completion::Never => usize::MAX,
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => bytes,
             Completion::Unknown => 0,
@@ -75,14 +83,20 @@ impl<M: Machine> Filtered<M> {
 
     /// Bytes to the nearest common member, exactly: pairs are looked at in the order of the bytes
     /// that a member through them needs at least, and bounds never shrink by more than was read.
-    pub(super) fn look(&self, from: Pair, learnt: &mut Learnt) -> Result<Option<usize>, Error> {
+    pub(super) fn look(
+        &self,
+        from: Pair,
+        effort: Effort,
+        learnt: &mut Learnt,
+    ) -> Result<Option<usize>, Error> {
         if let Some(&known) = learnt.needs.get(&from) {
             return Ok(known);
         }
         let mut came: Vec<(Pair, usize, usize)> = vec![(from, 0, 0)];
         let mut nearest: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
-        let mut work = Work::new(WORK, &*self.machine);
-        let mut queue = BinaryHeap::from([(Reverse(self.bound(from, learnt)?), 0usize, 0usize)]);
+        let mut work = Work::new(effort.most, &*self.machine);
+        let mut queue =
+            BinaryHeap::from([(Reverse(self.bound(from, effort, learnt)?), 0usize, 0usize)]);
         while let Some((Reverse(all), read, at)) = queue.pop() {
             let here = came[at].0;
             let rest = match learnt.needs.get(&here) {
@@ -108,7 +122,7 @@ impl<M: Machine> Filtered<M> {
                     continue;
                 }
                 nearest.insert(next, read + 1);
-                let bound = self.bound(next, learnt)?;
+                let bound = self.bound(next, effort, learnt)?;
                 if bound == usize::MAX {
                     continue;
                 }
