@@ -62,10 +62,13 @@ def test_trees_are_values() -> None:
 
 
 def test_trees_of_deep_and_long_texts() -> None:
-    deep = "[" * 5_000 + "]" * 5_000
+    deep = "[" * 20_000 + "]" * 20_000
     tree = JSON.parse(deep)
     assert tree == JSON.parse(deep)
-    assert sum(1 for _ in tree.find("array")) == 5_000
+    assert sum(1 for _ in tree.find("array")) == 20_000
+    again = pickle.loads(pickle.dumps(tree))  # noqa: S301
+    assert again == tree
+    assert (again.ways, again.pretty() == tree.pretty()) == (1, True)
     right = Grammar('start: ITEM ["," start]\nITEM: /[a-z]/')
     listed = right.parse(",".join("a" * 3_000), step_limit=300_000)
     assert sum(1 for _ in listed.find("ITEM")) == 3_000

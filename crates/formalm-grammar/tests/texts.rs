@@ -93,6 +93,10 @@ fn what_is_not_read_is_refused_with_its_line() {
         ("start: A\n%declare A", "line 1: the terminal A is declared"),
         ("start: \"a\"\n%import python.NAME", "line 2: python.NAME cannot be imported"),
         ("start: \"a\"\n%override a: \"b\"", "line 2: %override"),
+        ("start: \"a\"\n%ignore", "line 2: expected a terminal behind %ignore"),
+        ("start: \"a\"\n%whole \n", "line 2: expected a terminal behind %whole"),
+        ("start: A\nA.100001: \"a\"", "a priority is 100,000 at most"),
+        ("start: \"a\"~100001", "a repetition counts to 100,000 at most"),
         ("x: \"a\"", "no rule start"),
         ("start: t{\"a\"}\nt{a, b}: a b", "line 1: t takes 2 arguments, not 1"),
     ] {
@@ -102,7 +106,9 @@ fn what_is_not_read_is_refused_with_its_line() {
     for (text, message) in [
         ("root ::= x", "line 1: x is not defined"),
         ("root ::= \"a\"\n\nroot ::= \"b\"", "line 3: root is defined twice"),
-        ("root ::= <[12]>", "references to tokens"),
+        ("root ::= <[12]>", "tokens by their numbers"),
+        ("root ::= \"a\" !<end>", "all tokens but one"),
+        ("root ::= <a b>", "this is no special token"),
         ("root ::= [a", "no closing bracket"),
         ("root = \"a\"", "expected \"::=\""),
         ("root ::= \"a\" )", "line 1: expected the end of the rule"),

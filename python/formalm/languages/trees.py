@@ -30,6 +30,9 @@ MOST_LENGTH = 100_000
 #: What the core writes of a tree: name, rule, children, span, kept, ways.
 Branch: TypeAlias = "tuple[str | None, str | None, int, tuple[int, int], bool, int | None]"
 
+#: A part of a tree behind its children: how many these are, and what else a :class:`Tree` has.
+Part: TypeAlias = "Lexeme | tuple[int, tuple[str, str, tuple[int, int], bool, int | None]] | None"
+
 
 @dataclass(frozen=True)
 class Lexeme:
@@ -142,6 +145,23 @@ class Tree:
     def __hash__(self) -> int:
         return hash((self.name, self.rule, self.span, len(self.children), self.source))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _put_together, (self._parts(), self.source)
+
+    def _parts(self) -> list[Part]:
+        """Everything in the tree, children first: no recursion, however deep they are."""
+        parts: list[Part] = []
+        stack: list[Tree | Lexeme | None] = [self]
+        while stack:
+            one = stack.pop()
+            if isinstance(one, Tree):
+                facts = (one.name, one.rule, one.span, one.kept, one.ways)
+                parts.append((len(one.children), facts))
+                stack.extend(one.children)
+            else:
+                parts.append(one)
+        return parts[::-1]
+
     def __repr__(self) -> str:
         return f"<Tree {self.name} of {len(self.children)} children: {self.text[:40]!r}>"
 
@@ -188,17 +208,28 @@ def parsed(
 
 def _grown(branches: Sequence[Branch], data: bytes, count: int | None) -> Tree:
     """The tree whose parts come one after the other, children first."""
-    grown: list[Tree | Lexeme | None] = []
+    parts: list[Part] = []
     for at, (name, rule, size, span, kept, ways) in enumerate(branches, start=1):
         if name is None:
-            grown.append(None)
+            parts.append(None)
         elif rule is None:
-            grown.append(Lexeme(name, data[slice(*span)], span, kept))
+            parts.append(Lexeme(name, data[slice(*span)], span, kept))
         else:
-            children = tuple(grown[len(grown) - size :])
-            del grown[len(grown) - size :]
             whole = count if at == len(branches) else ways
-            grown.append(Tree(name, rule, children, span, kept, whole, data))
+            parts.append((size, (name, rule, span, kept, whole)))
+    return _put_together(parts, data)
+
+
+def _put_together(parts: Sequence[Part], data: bytes) -> Tree:
+    grown: list[Tree | Lexeme | None] = []
+    for part in parts:
+        if not isinstance(part, tuple):
+            grown.append(part)
+            continue
+        size, (name, rule, span, kept, ways) = part
+        children = tuple(grown[len(grown) - size :])
+        del grown[len(grown) - size :]
+        grown.append(Tree(name, rule, children, span, kept, ways, data))
     (root,) = grown
     if not isinstance(root, Tree):  # the core writes a rule last
         raise LanguageError("the text has no tree")

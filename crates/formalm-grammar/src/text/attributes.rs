@@ -103,7 +103,7 @@ impl Reader {
                     all.stop.replace(text).is_some()
                 }
                 ("max_bytes", true) => {
-                    let most = self.scanner.integer()?;
+                    let most = self.scanner.integer("max_bytes is")?;
                     if most == 0 || most > MOST {
                         let message = format!("max_bytes is from 1 to {MOST}");
                         return Err(self.scanner.refuse(start, &message, None));

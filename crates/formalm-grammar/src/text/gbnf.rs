@@ -11,8 +11,7 @@ use super::{RuleSource, Source, Tree};
 use crate::shown::Shown;
 
 pub(super) fn read(text: &str) -> Result<Source, Error> {
-    let mut reader = Reader { scanner: Scanner::new(text) };
-    let mut source = Source::default();
+    let mut reader = Reader { scanner: Scanner::new(text), source: Source::default() };
     reader.blanks(true);
     while reader.scanner.peek().is_some() {
         let start = reader.scanner.at;
@@ -25,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
         if !matches!(reader.scanner.peek(), None | Some('\n')) {
             return Err(reader.scanner.unexpected("the end of the rule"));
         }
-        source.rules.push(RuleSource {
+        reader.source.rules.push(RuleSource {
             name,
             parameters: Vec::new(),
             body,
@@ -35,11 +34,12 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
         });
         reader.blanks(true);
     }
-    Ok(source)
+    Ok(reader.source)
 }
 
 struct Reader {
     scanner: Scanner,
+    source: Source,
 }
 
 fn is_name(one: char) -> bool {
@@ -68,12 +68,12 @@ fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
         return Ok(None);
     }
     within(scanner);
-    let min = if scanner.peek() == Some(',') { 0 } else { scanner.integer()? };
+    let min = if scanner.peek() == Some(',') { 0 } else { scanner.count()? };
     within(scanner);
     let max = if scanner.eat(",") {
         within(scanner);
         let digit = scanner.peek().is_some_and(|one| one.is_ascii_digit());
-        if digit { Some(scanner.integer()?) } else { None }
+        if digit { Some(scanner.count()?) } else { None }
     } else {
         Some(min)
     };
@@ -143,17 +143,31 @@ impl Reader {
                 self.scanner.expect(")", "at the end of a group")?;
                 Ok(inner)
             }
-            Some('<') | Some('!') => {
+            Some('<') => self.token(),
+            Some('!') => {
                 self.scanner.take_while(|one| one != '>' && one != '\n');
                 self.scanner.eat(">");
-                let hint = Some("write the text of the token as a literal");
-                Err(self.scanner.refuse(start, "references to tokens are not supported", hint))
+                let hint = Some("list what may stand there instead");
+                Err(self.scanner.refuse(start, "all tokens but one are not supported", hint))
             }
             _ => {
                 let name = self.name()?;
                 Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
             }
         }
+    }
+
+    /// A token by its text. Numbers of tokens are those of one vocabulary, which is not known here.
+    fn token(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        if self.scanner.eat("<[") {
+            self.scanner.take_while(|one| one != '>' && one != '\n');
+            self.scanner.eat(">");
+            let hint = Some("write its text: <|name|>");
+            let message = "tokens by their numbers are not supported: each vocabulary has its own";
+            return Err(self.scanner.refuse(start, message, hint));
+        }
+        self.source.special(&mut self.scanner)
     }
 
     fn text(&mut self) -> Result<Leaf, Error> {

@@ -81,8 +81,8 @@ fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
         scanner.at = before;
         return Ok(None);
     }
-    let min = scanner.integer()?;
-    let max = if scanner.eat("..") { scanner.integer()? } else { min };
+    let min = scanner.count()?;
+    let max = if scanner.eat("..") { scanner.count()? } else { min };
     Ok(Some((min, Some(max))))
 }
 
@@ -169,7 +169,7 @@ impl Reader {
 
     fn priority(&mut self) -> Result<i64, Error> {
         let negative = self.scanner.eat("-");
-        let value = i64::from(self.scanner.integer()?);
+        let value = i64::from(self.scanner.integer("a priority is")?);
         Ok(if negative { -value } else { value })
     }
 
@@ -272,7 +272,7 @@ impl Reader {
             }
             Some('/') => self.pattern(),
             Some('%') => self.inline(),
-            Some('<') => self.special(),
+            Some('<') => self.source.special(&mut self.scanner),
             Some('~') => {
                 self.scanner.at += 1;
                 self.blanks();

@@ -88,8 +88,13 @@ impl Scanner {
         self.refuse(self.at, &format!("expected {wanted}, found {found}"), None)
     }
 
-    /// An integer; larger ones than anything may count are refused.
-    pub(super) fn integer(&mut self) -> Result<u32, Error> {
+    /// How often something is repeated.
+    pub(super) fn count(&mut self) -> Result<u32, Error> {
+        self.integer("a repetition counts to")
+    }
+
+    /// An integer; larger ones than `what` may be are refused.
+    pub(super) fn integer(&mut self, what: &str) -> Result<u32, Error> {
         let start = self.at;
         let digits = self.take_while(|one| one.is_ascii_digit());
         if digits.is_empty() {
@@ -99,7 +104,7 @@ impl Scanner {
             .parse()
             .ok()
             .filter(|&count| count <= 100_000)
-            .ok_or_else(|| self.refuse(start, "a repetition counts to 100,000 at most", None))
+            .ok_or_else(|| self.refuse(start, &format!("{what} 100,000 at most"), None))
     }
 
     /// Goes into a bracket.

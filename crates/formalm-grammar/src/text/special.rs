@@ -1,30 +1,30 @@
-//! Special tokens in a text of Lark: `<|name|>`.
+//! Special tokens in a text of Lark or GBNF: `<|name|>`.
 
 use formalm_automata::{Error, Expression, Span, special_bytes};
 
-use super::Tree;
 use super::build::Build;
-use super::lark::Reader;
 use super::order::{Kind, Ranked};
+use super::scanner::Scanner;
 use super::shape::Shape;
+use super::{Source, Tree};
 use crate::grammar::Terminal;
 
-impl Reader {
-    /// A special token, whose name has its angle brackets.
-    pub(super) fn special(&mut self) -> Result<Tree, Error> {
-        let start = self.scanner.at;
-        self.scanner.at += 1;
-        let inner = self.scanner.take_while(|one| !one.is_whitespace() && !"<>".contains(one));
-        if inner.is_empty() || !self.scanner.eat(">") {
+impl Source {
+    /// A special token that the text names, with its angle brackets.
+    pub(super) fn special(&mut self, scanner: &mut Scanner) -> Result<Tree, Error> {
+        let start = scanner.at;
+        scanner.at += 1;
+        let inner = scanner.take_while(|one| !one.is_whitespace() && !"<>".contains(one));
+        if inner.is_empty() || !scanner.eat(">") {
             let hint = "it is written as its name, with the angle brackets: <|name|>";
-            return Err(self.scanner.refuse(start, "this is no special token", Some(hint)));
+            return Err(scanner.refuse(start, "this is no special token", Some(hint)));
         }
         let name = format!("<{inner}>");
-        if !self.source.special.iter().any(|one| one.0 == name) {
+        if !self.special.iter().any(|one| one.0 == name) {
             let language = Expression::texts(vec![special_bytes(&name)]);
-            self.source.special.push((name.clone(), language));
+            self.special.push((name.clone(), language));
         }
-        Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
+        Ok(Tree::Name(name, Vec::new(), scanner.span(start)))
     }
 }
 

@@ -32,6 +32,9 @@ impl Reader {
         let name = self.name()?;
         self.blanks();
         match &*name {
+            "ignore" | "whole" if matches!(self.scanner.peek(), None | Some('\n' | '\r')) => {
+                Err(self.scanner.unexpected(&format!("a terminal behind %{name}")))
+            }
             "ignore" => {
                 let tree = self.choice()?;
                 self.source.ignored.push((tree, self.scanner.span(start)));

@@ -94,7 +94,7 @@ fn factor(scanner: &mut Scanner) -> Result<Tree, Error> {
     if !scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
         return primary(scanner);
     }
-    let count = scanner.integer()?;
+    let count = scanner.count()?;
     blanks(scanner)?;
     scanner.expect("*", "after a number of times")?;
     blanks(scanner)?;
