@@ -37,6 +37,29 @@ def test_a_grammar_is_told_about(tmp_path: Path) -> None:
     assert [note["line"] for note in told["notes"]] == [2]
 
 
+def test_lines_are_told_by_indentation(tmp_path: Path) -> None:
+    file = tmp_path / "outline.lark"
+    file.write_text(
+        "start: item+\nitem: /[a-z]/ [list] _NEWLINE [_INDENT item+ _DEDENT]\n"
+        'list: "(" ")"\n_NEWLINE: /(\\n[ ]*)+/\n%declare _INDENT _DEDENT\n',
+        encoding="utf-8",
+    )
+    refused = run(str(file))
+    assert refused.exit_code == 1
+    assert "indentation=" in refused.output
+    shown = run(str(file), "--indentation", "python", "--brackets", "()")
+    assert shown.exit_code == 0
+    assert "'a'" in shown.stdout
+    drawn = run(str(file), "--indentation", "lark", "--brackets", "()", "--json", command="sample")
+    assert drawn.exit_code == 0
+    for brackets, code, message in [("(", 2, "pairs"), ("()[]", 1, "no terminal [")]:
+        wrong = run(str(file), "--indentation", "python", "--brackets", brackets)
+        assert wrong.exit_code == code
+        assert message in wrong.output
+    unknown = run(str(file), "--indentation", "tabs")
+    assert unknown.exit_code == 2
+
+
 def test_the_name_of_a_file_says_its_syntax(tmp_path: Path) -> None:
     file = tmp_path / "digits.gbnf"
     file.write_text('root ::= [0-1] | "é" tail\ntail ::= "" | "a"\n', encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.cli.grammar_report import as_data, as_text
-from formalm.cli.language_files import read_grammar
+from formalm.cli.language_files import read_grammar, read_indentation
 from formalm.cli.options import Json, grouped
 from formalm.cli.outcome import print_json, reported
 from formalm.errors import ArgumentError
@@ -40,10 +40,19 @@ class GrammarOptions:
     ] = None
     lexing: Annotated[str | None, typer.Option(help="longest, first or any.")] = None
     start: Annotated[str | None, typer.Option(help="The rule to start with.")] = None
+    indentation: Annotated[
+        str | None,
+        typer.Option(help="python or lark: how lines and levels are told by indentation."),
+    ] = None
+    brackets: Annotated[
+        str, typer.Option(help="Pairs of brackets in which lines do not matter; '' for none.")
+    ] = "()[]{}"
 
     def read(self, file: Path) -> Grammar:
         """The grammar in a file."""
-        return read_grammar(file, self.syntax, self.lexing, self.start)
+        rules, brackets = self.indentation, self.brackets
+        levels = None if rules is None else read_indentation(rules, brackets)
+        return read_grammar(file, self.syntax, self.lexing, self.start, levels)
 
 
 def check(

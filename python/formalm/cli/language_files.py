@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from formalm.languages import Grammar, JsonSchema
+    from formalm.languages import Grammar, Indentation, JsonSchema
 
-__all__ = ["read_grammar", "read_schema"]
+__all__ = ["read_grammar", "read_indentation", "read_schema"]
 
 #: Syntaxes of grammars by the ends of files' names.
 SYNTAXES = {".gbnf": "gbnf", ".ebnf": "ebnf", ".bnf": "ebnf"}
@@ -34,13 +34,26 @@ def read_schema(file: Path, resources: list[str] | None = None, **options: Any) 
 
 
 def read_grammar(
-    file: Path, syntax: str | None = None, lexing: str | None = None, start: str | None = None
+    file: Path,
+    syntax: str | None = None,
+    lexing: str | None = None,
+    start: str | None = None,
+    indentation: Indentation | None = None,
 ) -> Grammar:
     """The grammar in a file, in the syntax that is given or that its name tells."""
     from formalm.languages import Grammar
 
     chosen = syntax or SYNTAXES.get(file.suffix.lower(), "lark")
-    return Grammar(_text(file), chosen, lexing, start)
+    return Grammar(_text(file), chosen, lexing, start, indentation=indentation)
+
+
+def read_indentation(rules: str, brackets: str) -> Indentation:
+    """Levels that are told by these rules, but within pairs of brackets."""
+    from formalm.languages import Indentation
+
+    if len(brackets) % 2:
+        raise ArgumentError(f"--brackets are pairs such as '()[]', not {brackets!r}")
+    return Indentation(opening=tuple(brackets[::2]), closing=tuple(brackets[1::2]), rules=rules)
 
 
 def _text(file: Path) -> str:
