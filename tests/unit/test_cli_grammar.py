@@ -132,6 +132,9 @@ def test_rules_are_drawn_into_a_file(tmp_path: Path) -> None:
     one = run(str(file), "--rule", "word", command="diagram").stdout
     assert "<desc>1 rule</desc>" in one
     assert run(str(file), "--rule", "none", command="diagram").exit_code == 2
+    limited = run(str(file), "--part-limit", "1", command="diagram")
+    assert "allowed are 1" in limited.output
+    assert run(str(file), "--part-limit", "100", command="diagram").exit_code == 0
     missing = str(tmp_path / "none" / "a.svg")
     assert run(str(file), "--output", missing, command="diagram").exit_code == 2
 

@@ -83,10 +83,14 @@ def diagram(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the picture to this file.")
     ] = None,
+    part_limit: Annotated[
+        int | None, typer.Option(min=1, help="Most parts of a picture, 3,000 if not given.")
+    ] = None,
 ) -> None:
     """Draw the rules of a grammar as railroad diagrams, in SVG."""
     with reported(False):
-        picture = options.read(file).to_svg(rules=rule or None)
+        limits = {} if part_limit is None else {"part_limit": part_limit}
+        picture = options.read(file).to_svg(rules=rule or None, **limits)
         if output is None:
             typer.echo(picture, nl=False)
             return
