@@ -153,3 +153,34 @@ def test_what_cannot_tell_lines_is_refused() -> None:
         Grammar('root ::= "a"', "gbnf", indentation=Indentation())
     with pytest.raises(ArgumentError, match="indentation is an Indentation or None"):
         Grammar(OUTLINE, indentation="python")  # type: ignore[arg-type]
+
+
+LINES = r"""
+_NEWLINE: /(\n[ \t]*)+/
+%declare _INDENT _DEDENT
+%ignore /#[^\n]*/
+"""
+
+
+def test_a_line_ends_once() -> None:
+    # As Python's own tokenizer has it, also where blank lines and comments follow.
+    levels = Indentation(opening=(), closing=())
+    blocks = '"x" _NEWLINE _INDENT "y" _NEWLINE _DEDENT'
+    once = Grammar(f'start: {blocks} | "x" _NEWLINE\n{LINES}', indentation=levels)
+    assert [once.matches(text) for text in ("x", "x\n", "x\n\n", "x\n y", "x\n y\n")] == [True] * 5
+    twice = Grammar(f'start: {blocks} | "x" _NEWLINE _NEWLINE\n{LINES}', indentation=levels)
+    assert [twice.matches(text) for text in ("x", "x\n", "x\n\n", "x\n#\n")] == [False] * 4
+    assert twice.matches("x\n y")
+
+
+@pytest.mark.parametrize("rules", ["python", "lark"])
+def test_blocks_that_can_never_begin_are_no_members(rules: str) -> None:
+    levels = Indentation(opening=(), closing=(), rules=rules)
+    # Nothing ends the line within the first block, and nothing but a line's end begins the second.
+    for block in ('"x" _NEWLINE _INDENT "y" _DEDENT "z"', '"x" _INDENT "y" _NEWLINE _DEDENT'):
+        grammar = Grammar(f'start: "a" | {block}\n{LINES}', indentation=levels)
+        assert grammar.matches("a")
+        assert not grammar.is_viable("x")
+        alone = Grammar(f"start: {block}\n{LINES}", indentation=levels)
+        with pytest.raises(LanguageError, match="no text is cut into lexemes"):
+            alone.automaton()

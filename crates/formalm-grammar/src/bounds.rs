@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::completions::{Completions, Look};
 use crate::core::{Core, Reading};
 use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
-use crate::layout::{Layout, OUT_OF_SIGHT, Parts, is_before_lines};
+use crate::layout::{Layout, OUT_OF_SIGHT, Parts, is_closed};
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
 use crate::rests::{self, Group, NEVER, Rests, Way};
@@ -61,7 +61,8 @@ impl Core {
             return Ok(Completion::Unknown);
         }
         let alone = self.alone.take();
-        let made = || Completions::new(None, Look::Close, self).map(Box::new);
+        let look = if self.layout.is_some() { Look::Loose } else { Look::Close };
+        let made = || Completions::new(None, look, self).map(Box::new);
         let Some(mut alone) = alone.or_else(made) else { return Ok(Completion::Unknown) };
         let completion = alone.completion(reading, None, self);
         self.alone = Some(alone);
@@ -73,6 +74,8 @@ impl Core {
     pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
         match self.completion(reading)? {
             Completion::Never => return Ok(NEVER),
+            // Blanks of lines that must come are known below.
+            Completion::AtLeast(_) if self.layout.is_some() => {}
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => return Ok(bytes as u32),
             Completion::Unknown => {}
         }
@@ -125,7 +128,7 @@ impl Core {
         let Parts { mut stacks, depth, levels } = layout.parts(place);
         let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
         let read = is_column(column).then_some(column);
-        if !is_before_lines(depth) {
+        if !is_closed(depth) {
             stacks = self.stacks.shift(stacks, newline)?;
         }
         let mut least = NEVER - 1;

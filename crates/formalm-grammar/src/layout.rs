@@ -13,8 +13,9 @@ use crate::lists::NOTHING;
 use crate::places::{Places, Spot};
 use crate::tables::members;
 
-/// In place of the depth: before the first line.
-const BEFORE: u32 = u32::MAX;
+/// In place of the depth: no line is under way, as before the first one, and as Python has it behind
+/// the end of each. Another end of a line is none then.
+const CLOSED: u32 = u32::MAX;
 
 /// In place of the column of a level that is out of sight.
 pub(crate) const OUT_OF_SIGHT: u32 = u32::MAX;
@@ -90,9 +91,19 @@ impl Layout {
         terminal == self.indent || terminal == self.dedent
     }
 
+    /// Whether there are brackets.
+    pub(crate) fn has_brackets(&self) -> bool {
+        !self.opening.is_empty()
+    }
+
     /// Whether a terminal opens or closes brackets: one more or one less.
     pub(crate) fn bracket(&self, terminal: u32) -> i64 {
         i64::from(self.opening.contains(&terminal)) - i64::from(self.closing.contains(&terminal))
+    }
+
+    /// In place of the depth where a line begins.
+    fn depth_of_lines(&self) -> u32 {
+        if self.is_python() { CLOSED } else { 0 }
     }
 
     pub(crate) fn is_python(&self) -> bool {
@@ -129,7 +140,7 @@ impl Layout {
         }
         let (before, behind) = (self.parts(before), self.parts(behind));
         let (old, new) = (before.levels.len(), behind.levels.len());
-        let mut told = if before.depth == BEFORE { Vec::new() } else { vec![self.newline] };
+        let mut told = if before.depth == CLOSED { Vec::new() } else { vec![self.newline] };
         told.extend(std::iter::repeat_n(self.indent, new.saturating_sub(old)));
         told.extend(std::iter::repeat_n(self.dedent, old.saturating_sub(new)));
         Some(told)
@@ -165,7 +176,7 @@ impl Layout {
     }
 
     fn is_in_brackets(&self, place: u32) -> bool {
-        !matches!(self.places.get(place).depth, 0 | BEFORE)
+        !matches!(self.places.get(place).depth, 0 | CLOSED)
     }
 
     /// Whether there is room for all levels that completing a place may take.
@@ -188,18 +199,18 @@ impl Core {
         let Some(layout) = &mut self.layout else {
             return Ok(vec![Reading::between(stacks, NOTHING)]);
         };
-        let outside = layout.place(&Parts { stacks, depth: 0, levels: vec![FIRST] });
+        let depth = layout.depth_of_lines();
+        let place = layout.place(&Parts { stacks, depth, levels: vec![FIRST] });
         if !layout.is_python() {
-            return Ok(vec![Reading::between(outside, NOTHING)]);
+            return Ok(vec![Reading::between(place, NOTHING)]);
         }
         // As if a line had just ended.
-        let before = layout.place(&Parts { stacks, depth: BEFORE, levels: vec![FIRST] });
         let newline = layout.newline;
         let start = self.lexer.start_of_lines(std::iter::once(newline), Some(newline));
         let lexeme = self.lexer.step(start, b'\n', &mut self.stacks.meter)?.next;
         let forbidden = self.lexer.plain(lexeme);
-        let first = Reading { lexeme, place: before, forbidden: NOTHING };
-        Ok(vec![Reading::between(outside, forbidden), first])
+        let first = Reading { lexeme, place, forbidden: NOTHING };
+        Ok(vec![Reading::between(place, forbidden), first])
     }
 
     /// The stacks of a place.
@@ -235,7 +246,8 @@ impl Core {
             return Ok(place);
         }
         spot.stacks = self.stacks.shift(spot.stacks, self.shifted(terminal))?;
-        match u32::try_from(i64::from(spot.depth) + bracket) {
+        let depth = if spot.depth == CLOSED { 0 } else { i64::from(spot.depth) };
+        match u32::try_from(depth + bracket) {
             Ok(depth) => spot.depth = depth,
             Err(_) => return Ok(NOTHING),
         }
@@ -248,7 +260,7 @@ impl Core {
         let Parts { mut stacks, depth, mut levels } = layout.parts(place);
         let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
         let most = layout.levels as usize;
-        if depth != BEFORE {
+        if depth != CLOSED {
             stacks = self.stacks.shift(stacks, newline)?;
         }
         let top = |levels: &[u32]| match levels.last() {
@@ -270,8 +282,8 @@ impl Core {
         if stacks == NOTHING || top(&levels)? != (wide, narrow) {
             return Ok(NOTHING);
         }
-        let next = Parts { stacks, depth: 0, levels };
-        let next = self.layout.as_mut().map_or(NOTHING, |layout| layout.place(&next));
+        let Some(layout) = &mut self.layout else { return Ok(NOTHING) };
+        let next = layout.place(&Parts { stacks, depth: layout.depth_of_lines(), levels });
         // A level that begins or ends here is told by another column.
         let allowed = self.stacks.allowed(stacks)?;
         let set = self.stacks.tables.sets.get(allowed);
@@ -299,7 +311,7 @@ impl Core {
         let (newline, dedent) = (layout.newline, layout.dedent);
         let mut told = vec![dedent; levels.len() - 1];
         let is_closed = reading.is_between() && self.ends_behind(stacks, levels.len())?;
-        if !is_closed && depth != BEFORE {
+        if !is_closed && depth != CLOSED {
             told.insert(0, newline);
         }
         Ok(told)
@@ -320,7 +332,7 @@ impl Core {
         }
         let Parts { stacks, depth, levels } = layout.parts(reading.place);
         let newline = layout.newline;
-        let stacks = if depth == BEFORE { stacks } else { self.stacks.shift(stacks, newline)? };
+        let stacks = if depth == CLOSED { stacks } else { self.stacks.shift(stacks, newline)? };
         self.ends_behind(stacks, levels.len())
     }
 
@@ -371,9 +383,9 @@ impl Core {
     }
 }
 
-/// Whether no line was read before.
-pub(crate) fn is_before_lines(depth: u32) -> bool {
-    depth == BEFORE
+/// Whether no line is under way.
+pub(crate) fn is_closed(depth: u32) -> bool {
+    depth == CLOSED
 }
 
 /// Whether a thread with this column has read the end of a line.

@@ -31,7 +31,7 @@ pub(super) struct Control {
 
 /// In place of a control: the text has ended.
 pub(super) fn done() -> Control {
-    let between = Between { forbidden: NOTHING, at: StateId::from_number(u32::MAX) };
+    let between = Between::new(NOTHING, StateId::from_number(u32::MAX));
     Control { context: NOTHING, between }
 }
 

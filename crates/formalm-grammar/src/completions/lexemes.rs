@@ -9,6 +9,21 @@ use crate::core::Core;
 use crate::lists::NOTHING;
 use crate::rests::NEVER;
 
+/// Where a text is in its lines, where levels are told by indentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Line {
+    /// In one, or there are none.
+    Open,
+    /// Behind the end of one: levels may begin or end.
+    Ended,
+    /// Some levels ended, and others may.
+    Shallower,
+    /// In front of one, whose levels are told.
+    Begun,
+    /// The text is over: its levels end.
+    Over,
+}
+
 /// What goes on beside the stacks between lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Between {
@@ -16,6 +31,13 @@ pub(super) struct Between {
     pub(super) forbidden: u32,
     /// A state of the regular language.
     pub(super) at: StateId,
+    pub(super) line: Line,
+}
+
+impl Between {
+    pub(super) fn new(forbidden: u32, at: StateId) -> Between {
+        Between { forbidden, at, line: Line::Open }
+    }
 }
 
 /// A way for a lexeme to end.
@@ -112,7 +134,7 @@ impl Lexemes {
             let Some(at) = self.step(at, byte)? else { continue };
             let endings = core.scans.endings(outcome.endings);
             ends.extend(endings.iter().map(|one| {
-                let behind = Between { forbidden: one.left, at };
+                let behind = Between::new(one.left, at);
                 (one.terminal, behind)
             }));
             if outcome.on != NOTHING {

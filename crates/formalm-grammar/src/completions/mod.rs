@@ -13,8 +13,8 @@
 //! It is exact where lexemes do not compete, and where the stack is one and its kernels have no
 //! conflicts.
 //!
-//! A *loose* look at the same lets nothing compete and forgets what must not match, levels of
-//! indentation and what embedded languages are. It is quick, and often enough where a regular language
+//! A *loose* look at the same lets nothing compete and forgets what must not match, columns of
+//! lines and what embedded languages are. It is quick, and often enough where a regular language
 //! stands beside the grammar.
 
 mod derivations;
@@ -33,7 +33,7 @@ use crate::lists::NOTHING;
 use crate::rests::{Group, NEVER, Rests, Way, least};
 use derivations::{Asked, Control, Derivations, done};
 use kernels::{Kernels, stop};
-use lexemes::{Between, Exit};
+use lexemes::{Between, Exit, Line};
 use spelled::{From, Spelled, Spelling};
 
 /// What is left of an edge of the stacks and all below it.
@@ -182,7 +182,8 @@ impl Completions {
     ) -> Result<u32, Error> {
         let Reading { place, forbidden, .. } = reading;
         if reading.is_between() {
-            return self.stacks_bytes(core.stacks_of(place), Between { forbidden, at }, core);
+            let between = Between { forbidden, at, line: core.line_of(place) };
+            return self.stacks_bytes(core.stacks_of(place), between, core);
         }
         let mut bytes = NEVER;
         for exit in &*self.exits(reading, at, core)? {
@@ -202,7 +203,7 @@ impl Completions {
         at: StateId,
         core: &mut Core,
     ) -> Result<Arc<[Exit]>, Error> {
-        let Reading { lexeme, forbidden, .. } = reading;
+        let Reading { lexeme, place, forbidden } = reading;
         if reading.is_embedded() {
             let (terminal, _) = core.embedded.at(lexeme);
             return Ok(self.spelling.any_text(terminal, at)?.into());
@@ -213,12 +214,25 @@ impl Completions {
             return Ok(exits);
         };
         // Columns do not matter here, and the end of the text may end a line.
+        let (line, lines) = (core.line_of(place), core.has_lines(place));
+        let plain = |one: &Exit| {
+            let terminal = core.plain_line(one.terminal);
+            let line = match terminal == newline {
+                true if lines => Line::Ended,
+                false if !core.is_ignored(core.shifted(terminal)) => Line::Open,
+                _ => line,
+            };
+            Exit { terminal, behind: Between { line, ..one.behind }, ..*one }
+        };
+        let mut exits: Vec<Exit> = exits.iter().map(plain).collect();
         let ends = |one: &u32| core.lexer.terminal(*one) == newline;
-        let now = core.lexer.lists.get(lexeme).iter().any(ends);
-        let behind = Between { forbidden: NOTHING, at };
-        let end = now.then_some(Exit { terminal: newline, behind, bytes: 0 });
-        let plain = |one: &Exit| Exit { terminal: core.plain_line(one.terminal), ..*one };
-        Ok(end.into_iter().chain(exits.iter().map(plain)).collect())
+        if core.lexer.lists.get(lexeme).iter().any(ends) {
+            let behind = Between { line: Line::Over, ..Between::new(NOTHING, at) };
+            exits.push(Exit { terminal: newline, behind, bytes: 0 });
+        }
+        exits.sort_unstable();
+        exits.dedup();
+        Ok(exits.into())
     }
 
     fn stacks_bytes(

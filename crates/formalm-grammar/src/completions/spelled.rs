@@ -6,9 +6,10 @@ use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Look;
-use super::lexemes::{Between, Exit, Lexemes, Within};
+use super::lexemes::{Between, Exit, Lexemes, Line, Within};
 use crate::core::Core;
 use crate::grammar::Lexing;
+use crate::layout::is_closed;
 use crate::lists::NOTHING;
 use crate::rests::NEVER;
 
@@ -46,7 +47,7 @@ pub(super) struct Spelling {
     pub(super) lexemes: Lexemes,
     spelled: FxHashMap<(u32, Between), Arc<Spelled>>,
     /// What has no lexemes of its own, by its terminal and the state of the regular language.
-    others: FxHashMap<(u32, StateId), Arc<Spelled>>,
+    others: FxHashMap<(u32, Between), Arc<Spelled>>,
     size: usize,
 }
 
@@ -85,16 +86,19 @@ impl Spelling {
         if let Some(terminal) = from.terminal
             && (core.embedded.has(terminal) || core.is_level(terminal))
         {
-            return self.other(terminal, from.between.at, core);
+            return self.other(terminal, from.between, core);
         }
         let key = (from.context, from.between);
         if let Some(known) = self.spelled.get(&key) {
             return Ok(Arc::clone(known));
         }
         let Reached { mut nearest, end, .. } = self.read_on(from, core)?;
-        if let Some(layout) = &core.layout {
-            // The end of the text may end a line.
-            nearest.insert((layout.newline, from.between), 0);
+        if let Some(layout) = core.layout.as_ref().filter(|layout| layout.is_python())
+            && from.between.line == Line::Open
+        {
+            // The end of the text ends a line.
+            let over = Between { line: Line::Over, ..from.between };
+            nearest.insert((layout.newline, over), 0);
         }
         let spelled = self.made(nearest, end);
         self.spelled.insert(key, Arc::clone(&spelled));
@@ -110,6 +114,9 @@ impl Spelling {
             end: NEVER,
         };
         self.begin((from.context, from.between), 0, &mut reached, core);
+        if from.between.line == Line::Over {
+            return Ok(reached);
+        }
         for bytes in 1.. {
             for place in std::mem::take(&mut reached.open) {
                 let next = self.lexemes.next(place, core)?;
@@ -123,11 +130,13 @@ impl Spelling {
                     if from.look == Look::Loose {
                         behind.forbidden = NOTHING;
                     }
-                    let (skipped, read) = core.is_read(terminal);
+                    let (skipped, read) = core.is_read(terminal, from.between.line);
                     if skipped {
+                        let behind = Between { line: from.between.line, ..behind };
                         self.begin((from.context, behind), bytes, &mut reached, core);
                     }
                     if read {
+                        behind.line = core.line_behind(terminal);
                         reached.nearest.entry((core.shifted(terminal), behind)).or_insert(bytes);
                     }
                 }
@@ -168,19 +177,22 @@ impl Spelling {
 
     /// What is read without a lexeme, loosely: levels are told by columns and have no text, and
     /// embedded languages have any.
-    fn other(&mut self, terminal: u32, at: StateId, core: &Core) -> Result<Arc<Spelled>, Error> {
-        if let Some(known) = self.others.get(&(terminal, at)) {
+    fn other(&mut self, terminal: u32, from: Between, core: &Core) -> Result<Arc<Spelled>, Error> {
+        if let Some(known) = self.others.get(&(terminal, from)) {
             return Ok(Arc::clone(known));
         }
-        let exits = match core.is_level(terminal) {
-            true => {
-                vec![Exit { terminal, behind: Between { forbidden: NOTHING, at }, bytes: 0 }]
+        let exits = match &core.layout {
+            Some(layout) if layout.is_level(terminal) => {
+                let lines = from.line.levels(terminal == layout.indent);
+                let behind = lines.iter().map(|&line| Between { line, ..from });
+                behind.map(|behind| Exit { terminal, behind, bytes: 0 }).collect()
             }
-            false => self.any_text(terminal, at)?,
+            _ if from.line == Line::Over => Vec::new(),
+            _ => self.any_text(terminal, from.at)?,
         };
         self.size += 64 + 20 * exits.len();
         let spelled = Arc::new(Spelled { exits: exits.into(), end: NEVER });
-        self.others.insert((terminal, at), Arc::clone(&spelled));
+        self.others.insert((terminal, from), Arc::clone(&spelled));
         Ok(spelled)
     }
 
@@ -196,7 +208,7 @@ impl Spelling {
                     if let Some(at) = self.lexemes.step(at, byte)?
                         && seen.insert(at)
                     {
-                        let behind = Between { forbidden: NOTHING, at };
+                        let behind = Between::new(NOTHING, at);
                         exits.push(Exit { terminal, behind, bytes });
                         next.push(at);
                     }
@@ -215,6 +227,19 @@ impl Spelling {
     }
 }
 
+impl Line {
+    /// Where a level that begins, or ends, leads to. It is told where a line begins, and at the end
+    /// of the text all end.
+    fn levels(self, begins: bool) -> &'static [Line] {
+        match (self, begins) {
+            (Line::Ended, true) => &[Line::Begun],
+            (_, true) => &[],
+            (Line::Ended | Line::Shallower, false) => &[Line::Shallower, Line::Over],
+            (_, false) => &[Line::Over],
+        }
+    }
+}
+
 impl Core {
     /// Whether a terminal is told by columns.
     fn is_level(&self, terminal: u32) -> bool {
@@ -222,9 +247,29 @@ impl Core {
     }
 
     /// Whether a lexeme may be ignored, and whether the stacks may shift it.
-    fn is_read(&self, terminal: u32) -> (bool, bool) {
-        let newline = self.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
+    fn is_read(&self, terminal: u32, line: Line) -> (bool, bool) {
+        if let Some(layout) = self.layout.as_ref().filter(|layout| layout.newline == terminal) {
+            // Python ends a line once, and in brackets no line ends.
+            let closed = layout.is_python() && line != Line::Open;
+            return (closed || layout.has_brackets(), !closed);
+        }
         let ignored = terminal < self.terminals && self.is_ignored(terminal);
-        (ignored || newline, !ignored || self.lexing == Lexing::Any)
+        (ignored, !ignored || self.lexing == Lexing::Any)
+    }
+
+    /// Where a text is in its lines behind a lexeme that the stacks shift.
+    pub(super) fn line_behind(&self, terminal: u32) -> Line {
+        match &self.layout {
+            Some(layout) if layout.newline == terminal => Line::Ended,
+            _ => Line::Open,
+        }
+    }
+
+    /// The same of a place between lexemes.
+    pub(super) fn line_of(&self, place: u32) -> Line {
+        match &self.layout {
+            Some(layout) if is_closed(layout.parts(place).depth) => Line::Begun,
+            _ => Line::Open,
+        }
     }
 }
