@@ -141,6 +141,20 @@ def test_whether_a_rule_is_within_another_may_be_left_open() -> None:
     assert not beyond.matches("aacc")
 
 
+def test_many_ways_to_read_end_in_time() -> None:
+    text = (
+        'start: right T0+ | right\nleft: T0 T1 | | left+\nright: left? T0 T0\nT1.2: "c"\nT0: /cbc/'
+    )
+    start = thread_time()
+    with pytest.raises(LimitError):
+        Grammar(text, lexing="first").automaton()
+    assert thread_time() - start < 1
+    nested = Grammar('start: "a" start "a" | "b" start "b" | "c" start "c" |')
+    counted = nested & Regex("((a|b|c){97})*")
+    assert counted.shortest("abc") == b"abc" + b"a" * 188 + b"cba"
+    assert thread_time() - start < 2
+
+
 def messages(grammar: Grammar) -> list[str]:
     return [note.message for note in grammar.notes]
 

@@ -1,11 +1,15 @@
 //! Where lexemes begin and what comes of them: the lexer's side of the stacks.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashSet;
 
 use crate::core::Core;
 use crate::grammar::Lexing;
 use crate::lists::{NOTHING, union};
 use crate::tables::members;
+
+/// Lexer states looked at before lexemes are taken to be read in several ways.
+const CHOICES: usize = 1_000;
 
 impl Core {
     /// The lexer state in front of a lexeme that may follow at a place.
@@ -81,6 +85,29 @@ impl Core {
             all = union(&all, &[layout.newline]);
         }
         self.lexer.start(all.into_iter())
+    }
+
+    /// Whether every lexeme of these terminals is read in one way, whatever stands around it: none is
+    /// another one too, or its beginning. `false` may also mean that it was not seen.
+    pub(crate) fn is_free_of_choice(&mut self, terminals: &[u32]) -> Result<bool, Error> {
+        let start = self.start_of_all(terminals, &[]);
+        let mut met = vec![start];
+        let mut seen = FxHashSet::from_iter([start]);
+        while let Some(set) = met.pop() {
+            self.stacks.meter.reset();
+            for byte in self.lexer.representatives().to_vec() {
+                let read = self.lexer.step(set, byte, &mut self.stacks.meter)?;
+                let matches = self.lexer.lists.get(read.matches).len();
+                let goes_on = usize::from(read.next != NOTHING);
+                if matches + goes_on > 1 || read.conditions != NOTHING || seen.len() > CHOICES {
+                    return Ok(false);
+                }
+                if read.next != NOTHING && seen.insert(read.next) {
+                    met.push(read.next);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// The number of lexemes of other terminals that became this one.

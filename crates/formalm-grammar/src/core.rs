@@ -190,13 +190,16 @@ impl Core {
             flat: Vec::new(),
             seen_bytes: 0,
         });
+        let all: Vec<u32> = (0..prepared.terminals).filter(|&at| used[at as usize]).collect();
+        if core.checked && !looks && core.layout.is_none() && core.is_free_of_choice(&all)? {
+            core.checked = false;
+        }
         if core.checked {
             core.look_at_lines(&prepared)?;
             if let Some(layout) = &mut core.layout {
                 layout.ends_lines = ending_lines(&core.stacks.tables, layout);
             }
-            let all = (0..prepared.terminals).filter(|&at| used[at as usize]);
-            core.certify(&all.collect::<Vec<u32>>())?;
+            core.certify(&all)?;
         }
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;

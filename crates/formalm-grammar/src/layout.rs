@@ -363,14 +363,6 @@ impl Core {
         }
     }
 
-    /// The terminal of line breaks in place of a line that begins at some column.
-    pub(crate) fn plain_line(&self, terminal: u32) -> u32 {
-        match &self.layout {
-            Some(layout) if layout.column(terminal).is_some() => layout.newline,
-            _ => terminal,
-        }
-    }
-
     /// Forgets places from number `len` on.
     pub(crate) fn forget_places(&mut self, len: usize) {
         if let Some(layout) = &mut self.layout {

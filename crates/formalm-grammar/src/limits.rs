@@ -39,6 +39,9 @@ impl Default for Limits {
     }
 }
 
+/// Steps of work counted apart that are one of the call.
+const APART: u64 = 4;
+
 /// Counts the steps of one call.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -67,10 +70,12 @@ impl Meter {
         call
     }
 
-    /// Goes on with a call behind work that was counted apart.
+    /// Goes on with a call behind work that was counted apart. Some of it counts: a call that asks
+    /// for such work again and again has to end as well.
     pub(crate) fn go_on(&mut self, (spent, allowed): (u64, u64)) {
-        self.before = (self.before + self.spent).saturating_sub(spent);
-        (self.spent, self.allowed) = (spent, allowed);
+        let counted = spent + self.spent / APART;
+        self.before = (self.before + self.spent).saturating_sub(counted);
+        (self.spent, self.allowed) = (counted, allowed);
     }
 
     /// Steps of all calls.

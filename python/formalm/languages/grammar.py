@@ -37,10 +37,10 @@ class Grammar(Derivations):
     lexing
         How a text is cut into lexemes. ``"longest"``: each lexeme is the longest of a terminal
         that may stand there; of terminals that match the same text, the one of higher priority,
-        then a text before a pattern, then the longer one, then the one written first.
-        ``"first"``: as Lark's contextual lexer does, the first terminal in its order that matches
-        anything, for Lark text only. ``"any"``: in every way there is. None is ``"longest"`` for
-        Lark text, else ``"any"``.
+        then a text before a pattern, then the one whose texts can have more characters, then the
+        one written first. ``"first"``: as Lark's contextual lexer does, the first terminal in its
+        order that matches anything, for Lark text only. ``"any"``: in every way there is. None is
+        ``"longest"`` for Lark text, else ``"any"``.
     start
         The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
         rule of EBNF.

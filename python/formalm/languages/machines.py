@@ -151,12 +151,23 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
         every = Choice([bytes([byte]) for byte in range(256)]).star()
         regular = [every - part for part in regular]
     beside = reduce(lambda left, right: left & right, regular)
-    # Written out to count: what is left for each state depends on them all.
-    beside.to_automaton(state_limit=FILTER_STATES)
+    check_states(beside, max(FILTER_STATES, state_limit or 0))
     machine, filtering = others[0].machine(state_limit=state_limit), beside.machine()
     if machine is None or filtering is None:
         return None
     return machine.filtered(filtering, state_limit=state_limit)
+
+
+def check_states(language: Language, allowed: int) -> None:
+    """Refuse a language with more states: what is left to be completed depends on them all."""
+    try:
+        language.to_automaton(state_limit=allowed)
+    except LimitError as error:
+        hint = (
+            "of a regular language beside a grammar or schema the minimal automaton over bytes has "
+            "so many: '.' takes about seven, '[ -~]' one; name the characters, or raise state_limit"
+        )
+        raise LimitError(error.what, error.needed, error.allowed, hint) from None
 
 
 def refuse(message: str, languages: Sequence[Language]) -> NoReturn:

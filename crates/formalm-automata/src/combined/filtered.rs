@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use search::{CLOSE, Effort, QUICK};
+use search::{ALONE, CLOSE, Effort, QUICK};
 
 use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
@@ -103,29 +103,42 @@ impl<M: Machine> Filtered<M> {
         if learnt.alive.get(&(left, right)) == Some(&false) {
             return Ok(Completion::Never);
         }
-        let beside = &mut learnt.beside;
-        let mut known = Completion::Unknown;
-        if closely {
-            known = self.machine.completion_beside(left, beside, right, true)?;
-        }
-        if known == Completion::Unknown {
-            known = self.machine.completion_beside(left, beside, right, false)?;
-        }
-        let least = match known {
-            Completion::Never | Completion::Exactly(_) => return Ok(known),
+        let told = self.told((left, right), closely, learnt)?;
+        let least = match told {
+            Completion::Never | Completion::Exactly(_) => return Ok(told),
             Completion::AtLeast(bytes) => bytes,
             Completion::Unknown => match learnt.right.get(&right) {
                 Some(&known) => known,
-                None => self.regular.shortest(right)?.len(),
+                None => {
+                    let bytes = self.regular.shortest(right)?.len();
+                    learnt.right.insert(right, bytes);
+                    bytes
+                }
             },
         };
-        learnt.right.entry(right).or_insert(least);
         let own = match learnt.left.get(&left) {
             Some(&known) => known,
             None => self.machine.least_bytes(left)?,
         };
         learnt.left.insert(left, own);
         Ok(Completion::AtLeast(least.max(own)))
+    }
+
+    /// What the machine tells of common members.
+    fn told(
+        &self,
+        (left, right): Pair,
+        closely: bool,
+        learnt: &mut Learnt,
+    ) -> Result<Completion, Error> {
+        let beside = &mut learnt.beside;
+        if closely {
+            match self.machine.completion_beside(left, beside, right, true)? {
+                Completion::Unknown => {}
+                told => return Ok(told),
+            }
+        }
+        self.machine.completion_beside(left, beside, right, false)
     }
 
     /// What is to be found out, without a search if the machine can tell; by one with a quick look,
@@ -137,14 +150,17 @@ impl<M: Machine> Filtered<M> {
         told: impl Fn(Option<usize>) -> T,
         search: impl Fn(Effort, &mut Learnt) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        for effort in [QUICK, CLOSE] {
+        // Of a machine that tells nothing it is searched once, each step at what it costs.
+        let silent = self.told(pair, false, learnt)? == Completion::Unknown;
+        let efforts: &[Effort] = if silent { &[ALONE] } else { &[QUICK, CLOSE] };
+        for &effort in efforts {
             match self.known(pair, effort.closely, learnt)? {
                 Completion::Never => return Ok(told(None)),
                 Completion::Exactly(bytes) => return Ok(told(Some(bytes))),
                 Completion::Unknown | Completion::AtLeast(_) => {}
             }
             match search(effort, learnt) {
-                Err(Error::Limit { .. }) if !effort.closely => {}
+                Err(Error::Limit { .. }) if effort == QUICK => {}
                 found => return found,
             }
         }

@@ -11,26 +11,74 @@ use crate::error::{Error, Resource};
 /// A part with one of its states.
 pub(super) type Item = (u32, StateId);
 
+/// Bytes behind which a state is known, before there is a place for each.
+const FEW: usize = 16;
+
+/// Says of a byte that no member continues so.
+const DEAD: u32 = u32::MAX;
+/// The same of a byte of which nothing is known.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+/// What comes behind bytes, [`DEAD`] if nothing does. Along a text one byte is read from each state,
+/// and where its live bytes are asked for all of them are.
+#[derive(Debug)]
+enum Row {
+    Few(Vec<(u8, u32)>),
+    All(Box<[u32; 256]>),
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row::Few(Vec::new())
+    }
+}
+
+impl Row {
+    fn get(&self, byte: u8) -> Option<Option<u32>> {
+        let next = match self {
+            Row::Few(list) => list.iter().find(|one| one.0 == byte)?.1,
+            Row::All(all) => all[usize::from(byte)],
+        };
+        (next != UNKNOWN).then(|| Some(next).filter(|&next| next != DEAD))
+    }
+
+    /// Keeps what comes behind a byte; the bytes of memory that it took.
+    fn set(&mut self, byte: u8, next: Option<u32>) -> usize {
+        let next = next.unwrap_or(DEAD);
+        match self {
+            Row::All(all) => all[usize::from(byte)] = next,
+            Row::Few(list) if list.len() < FEW => {
+                list.push((byte, next));
+                return 8;
+            }
+            Row::Few(list) => {
+                let mut all = Box::new([UNKNOWN; 256]);
+                for &(byte, next) in &*list {
+                    all[usize::from(byte)] = next;
+                }
+                all[usize::from(byte)] = next;
+                *self = Row::All(all);
+                return 1024;
+            }
+        }
+        0
+    }
+}
+
 /// States met so far: sorted lists of items. Successors are remembered too.
 #[derive(Debug)]
 pub(super) struct States {
     items: Vec<Arc<[Item]>>,
     ids: FxHashMap<Arc<[Item]>, u32>,
-    /// After a state and a byte; `None` if no member continues so.
-    steps: FxHashMap<(u32, u8), Option<u32>>,
+    /// By state, what comes behind bytes.
+    rows: Vec<Row>,
     bytes: usize,
     limit: u64,
 }
 
 impl States {
     pub(super) fn new(limit: u64) -> States {
-        States {
-            items: Vec::new(),
-            ids: FxHashMap::default(),
-            steps: FxHashMap::default(),
-            bytes: 0,
-            limit,
-        }
+        States { items: Vec::new(), ids: FxHashMap::default(), rows: Vec::new(), bytes: 0, limit }
     }
 
     pub(super) fn number(&mut self, mut items: Vec<Item>) -> Result<u32, Error> {
@@ -55,11 +103,14 @@ impl States {
     }
 
     pub(super) fn known(&self, state: u32, byte: u8) -> Option<Option<u32>> {
-        self.steps.get(&(state, byte)).copied()
+        self.rows.get(state as usize)?.get(byte)
     }
 
     pub(super) fn keep(&mut self, state: u32, byte: u8, next: Option<u32>) {
-        self.steps.insert((state, byte), next);
+        if self.rows.len() <= state as usize {
+            self.rows.resize_with(self.items.len(), Row::default);
+        }
+        self.bytes += self.rows[state as usize].set(byte, next);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -67,7 +118,7 @@ impl States {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.bytes + self.steps.len() * 20
+        self.bytes + self.rows.len() * size_of::<Row>()
     }
 }
 

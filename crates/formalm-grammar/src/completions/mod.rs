@@ -82,7 +82,7 @@ impl Completions {
         (look == Look::Loose || plain).then(|| Completions {
             spelling: Spelling::new(regular, core),
             look,
-            exact: plain && core.lexing == Lexing::Any && (look == Look::Close || !core.checked),
+            exact: plain && (!core.checked || (core.lexing == Lexing::Any && look == Look::Close)),
             kernels: Kernels::default(),
             derivations: Derivations::default(),
             alone: FxHashMap::default(),
@@ -165,7 +165,7 @@ impl Completions {
 
     /// Whether it matters what else may stand at a place.
     fn competes(&self, core: &Core) -> bool {
-        self.look == Look::Close && core.lexing != Lexing::Any
+        self.look == Look::Close && core.lexing != Lexing::Any && core.checked
     }
 
     /// Whether more that competes never makes more lexemes. It may where a lexeme becomes another
@@ -208,30 +208,29 @@ impl Completions {
             let (terminal, _) = core.embedded.at(lexeme);
             return Ok(self.spelling.any_text(terminal, at)?.into());
         }
-        let scan = core.scans.number(lexeme, forbidden);
-        let exits = self.spelling.lexemes.exits((scan, at), core)?;
         let Some(newline) = core.layout.as_ref().map(|layout| layout.newline) else {
-            return Ok(exits);
+            let scan = core.scans.number(lexeme, forbidden);
+            return self.spelling.lexemes.exits((scan, at), core);
         };
         // Columns do not matter here, and the end of the text may end a line.
+        let (lexeme, forbidden) = (core.lexer.plain(lexeme), core.lexer.plain(forbidden));
+        let scan = core.scans.number(lexeme, forbidden);
+        let exits = self.spelling.lexemes.exits((scan, at), core)?;
         let (line, lines) = (core.line_of(place), core.has_lines(place));
-        let plain = |one: &Exit| {
-            let terminal = core.plain_line(one.terminal);
-            let line = match terminal == newline {
+        let placed = |one: &Exit| {
+            let line = match one.terminal == newline {
                 true if lines => Line::Ended,
-                false if !core.is_ignored(core.shifted(terminal)) => Line::Open,
+                false if !core.is_ignored(core.shifted(one.terminal)) => Line::Open,
                 _ => line,
             };
-            Exit { terminal, behind: Between { line, ..one.behind }, ..*one }
+            Exit { behind: Between { line, ..one.behind }, ..*one }
         };
-        let mut exits: Vec<Exit> = exits.iter().map(plain).collect();
+        let mut exits: Vec<Exit> = exits.iter().map(placed).collect();
         let ends = |one: &u32| core.lexer.terminal(*one) == newline;
         if core.lexer.lists.get(lexeme).iter().any(ends) {
             let behind = Between { line: Line::Over, ..Between::new(NOTHING, at) };
             exits.push(Exit { terminal: newline, behind, bytes: 0 });
         }
-        exits.sort_unstable();
-        exits.dedup();
         Ok(exits.into())
     }
 

@@ -10,21 +10,23 @@ use crate::error::{Error, Resource};
 use crate::machine::{Completion, Machine};
 
 /// How much is done for an answer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Effort {
     /// Whether the machine is asked closely.
     pub(super) closely: bool,
     /// Pairs of states that are met at most.
     most: usize,
+    /// Bytes of a bound that count as a pair: what takes time is mostly to find such members.
+    long: usize,
 }
 
-pub(super) const QUICK: Effort = Effort { closely: false, most: 5_000 };
-pub(super) const CLOSE: Effort = Effort { closely: true, most: 50_000 };
+pub(super) const QUICK: Effort = Effort { closely: false, most: 5_000, long: 16 };
+pub(super) const CLOSE: Effort = Effort { closely: true, most: 50_000, long: 16 };
+/// For machines that tell nothing.
+pub(super) const ALONE: Effort = Effort { closely: false, most: 50_000, long: 1 };
 
-/// Bytes of members that bound them which count as one of them.
-const LONG: usize = 16;
 /// Steps that the machine may take in it: a second or two.
-const STEPS: u64 = 20_000_000;
+const STEPS: u64 = 10_000_000;
 /// What a byte that is missing counts beside one that was read, where any member will do.
 const MISSING: usize = 4;
 
@@ -63,7 +65,7 @@ impl<M: Machine> Filtered<M> {
                         return Ok(true);
                     }
                 };
-                work.spend(1 + needs / LONG)?;
+                work.spend(1 + needs / effort.long)?;
                 let rank = needs.saturating_mul(MISSING).saturating_add(read + 1);
                 queue.push((Reverse(rank), read + 1, came.len() - 1));
             }
@@ -126,7 +128,7 @@ impl<M: Machine> Filtered<M> {
                 if bound == usize::MAX {
                     continue;
                 }
-                work.spend(1 + bound / LONG)?;
+                work.spend(1 + bound / effort.long)?;
                 came.push((next, at, read + 1));
                 queue.push((Reverse(read + 1 + bound), read + 1, came.len() - 1));
             }
