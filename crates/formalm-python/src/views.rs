@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formalm_constraint::Form;
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
+use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
@@ -237,11 +237,14 @@ fn array_bytes(words: usize) -> usize {
 /// to, but these can be set.
 #[inline]
 fn is_as_made(py: Python<'_>, array: &Py<PyAny>, words: usize) -> bool {
+    // Asked for at each mask; NumPy would be asked each time.
+    static INT: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
     // SAFETY: what is kept are arrays that were made here.
     let array = unsafe { array.bind(py).cast_unchecked::<PyUntypedArray>() };
     // SAFETY: the pointer is that of a living array.
     let descr = unsafe { (*array.as_array_ptr()).fields.descr };
-    let is_int = std::ptr::eq(descr, dtype::<i32>(py).as_dtype_ptr());
+    let int = INT.get_or_init(py, || dtype::<i32>(py).unbind());
+    let is_int = std::ptr::eq(descr.cast(), int.as_ptr());
     is_int && array.shape() == [words] && array.strides() == [4]
 }
 
