@@ -146,14 +146,17 @@ impl Completions {
             Ok(NEVER) => Ok(Completion::Unknown),
             Ok(bytes) if self.is_exact() => Ok(Completion::Exactly(bytes as usize)),
             Ok(bytes) => Ok(Completion::AtLeast(bytes as usize)),
-            Err(Error::Limit { resource: Resource::Steps, .. }) => {
-                self.given_up = true;
-                self.spelling = Spelling::new(None, core);
+            Err(error) => {
+                // What was being found out is incomplete, and less would look like nothing.
                 (self.kernels, self.derivations) = (Kernels::default(), Derivations::default());
                 (self.tops, self.rests) = (FxHashMap::default(), FxHashMap::default());
+                if !matches!(error, Error::Limit { resource: Resource::Steps, .. }) {
+                    return Err(error);
+                }
+                self.given_up = true;
+                self.spelling = Spelling::new(None, core);
                 Ok(Completion::Unknown)
             }
-            Err(error) => Err(error),
         }
     }
 
