@@ -144,7 +144,9 @@ impl Completions {
         match bytes {
             Ok(NEVER) if self.is_sound(core) => Ok(Completion::Never),
             Ok(NEVER) => Ok(Completion::Unknown),
-            Ok(bytes) if self.is_exact() => Ok(Completion::Exactly(bytes as usize)),
+            Ok(bytes) if bytes < NEVER - 1 && self.is_exact() => {
+                Ok(Completion::Exactly(bytes as usize))
+            }
             Ok(bytes) => Ok(Completion::AtLeast(bytes as usize)),
             Err(error) => {
                 // What was being found out is incomplete, and less would look like nothing.
@@ -193,7 +195,10 @@ impl Completions {
             let behind = core.stacks_after(place, exit.terminal)?;
             if behind != NOTHING {
                 let rest = self.stacks_bytes(behind, exit.behind, core)?;
-                bytes = bytes.min(rest.saturating_add(exit.bytes));
+                if rest != NEVER {
+                    // More than 32 bits hold is far, and not nothing.
+                    bytes = bytes.min(rest.saturating_add(exit.bytes).min(NEVER - 1));
+                }
             }
         }
         Ok(bytes)

@@ -178,3 +178,24 @@ fn what_no_search_finds_is_told() {
     let far = GrammarAutomaton::new(&far, Limits::default()).unwrap();
     assert!(far.walk(far.start(), b"aaa").unwrap().is_ok());
 }
+
+/// Bytes beyond 32 bits are so many at least, and never nothing.
+#[test]
+fn what_nobody_writes_down_is_not_nothing() {
+    let rules: Vec<(String, String)> =
+        (0..40).map(|at| (format!("X{at}"), format!("X{} X{}", at + 1, at + 1))).collect();
+    let mut rules: Vec<(&str, &str)> = rules.iter().map(|(one, body)| (&**one, &**body)).collect();
+    rules.push(("X40", "abc"));
+    let machine = GrammarAutomaton::new(&letters(&rules), Limits::default()).unwrap();
+    let all = terminal("[a-c]*").language;
+    let regular = Arc::new(Automaton::new(&all, RegularLimits::default()).unwrap());
+    let mut beside = Beside { regular: Arc::clone(&regular), known: None };
+    for text in [&b""[..], b"a", b"ab", b"abc", b"abca"] {
+        let at = machine.walk(machine.start(), text).unwrap().unwrap();
+        let other = regular.walk(regular.start(), text).unwrap().unwrap();
+        for closely in [false, true] {
+            let told = machine.completion_beside(at, &mut beside, other, closely).unwrap();
+            assert_eq!(told, Completion::AtLeast(u32::MAX as usize - 1), "{text:?}");
+        }
+    }
+}
