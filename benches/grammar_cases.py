@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from benches.engines import Formalm, Llguidance, Xgrammar
 from benches.grammar_documents import json_instances, statements
 from benches.python_modules import modules, without_levels
@@ -56,6 +59,26 @@ class Copied(Ours):
     def fill(self, cursor: Any) -> Callable[[], object]:
         """Return the call that writes the cursor's mask."""
         return Formalm.fill(self, cursor)
+
+
+class Idle:
+    """An empty call in place of a mask: what a clock tells where nothing is done."""
+
+    def __init__(self, words: int) -> None:
+        self._all = np.full((1, words), -1, dtype=np.int32)
+
+    def start(self, constraint: Any) -> Any:
+        """Return a matcher of a constraint of ours."""
+        return constraint.matcher()
+
+    def fill(self, cursor: Any) -> Callable[[], object]:
+        """Return the call: one of C, as the others are, that makes no object."""
+        call: Callable[[], object] = self._all.__len__
+        return call
+
+    def bits(self) -> npt.NDArray[np.int32]:
+        """Return a mask that allows all."""
+        return self._all.reshape(-1)
 
 
 class Theirs(Llguidance):

@@ -6,7 +6,8 @@ next engine, or in turn at each document, so that caches are cold (``--turns doc
 of its own). The Lark text is the same too, but for xgrammar on JSON, which has a grammar of its own
 that is far faster, and for Python, of which llguidance reads the rules without indentation. Times
 are taken on the wall, or are CPU times of the thread (``--clock cpu``, a record of its own). What
-the clock and an empty call take is measured too, and taken off where engines are compared.
+the clock and an empty call take is measured along the same documents, and taken off where engines
+are compared.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tokenizers import Tokenizer
 
 from benches import clocks, grammar_memory
 from benches.cases import load_vocabulary
-from benches.grammar_cases import Case, Copied, Ours, Theirs, Third, cases
+from benches.grammar_cases import Case, Copied, Idle, Ours, Theirs, Third, cases
 from benches.grammar_memory import mixed
 from benches.machine import ROOT, describe
 from benches.writing import origin, write
@@ -37,6 +38,9 @@ Clock = Callable[[], int]
 #: Ours, its masks copied into an array of the caller's.
 COPIED = "formalm, copied"
 
+#: Nothing is done in place of a mask.
+IDLE = "idle"
+
 #: How often each engine compiles.
 TURNS = 15
 
@@ -48,7 +52,7 @@ def main() -> None:
     """Measure, then write the record."""
     arguments = parse()
     clock = clocks.CLOCKS[arguments.clock]
-    record: dict[str, Any] = {"about": describe(), "floor": floor(clock), "vocabularies": {}}
+    record: dict[str, Any] = {"about": describe(), "vocabularies": {}}
     record["turns"], record["clock"] = arguments.turns, arguments.clock
     for name in arguments.vocabulary:
         record["vocabularies"][name] = measured_over(name, arguments, clock)
@@ -86,24 +90,6 @@ def measured_over(name: str, arguments: argparse.Namespace, clock: Clock) -> dic
     return {"grammars": found, "memory": memory}
 
 
-def floor(clock: Clock) -> dict[str, float]:
-    """Return what is timed where nothing is done: the clock, and a call without work.
-
-    The least of several rounds: where the machine is slow for a while, too much would be taken off.
-    """
-    out = np.zeros((1, 4008), dtype=np.int32)
-    call: Callable[[], object] = out.__len__
-    rounds = []
-    for _ in range(20):
-        times = []
-        for _ in range(5_000):
-            start = clock()
-            call()
-            times.append(clock() - start)
-        rounds.append(summary(times))
-    return min(rounds, key=lambda one: one["mean"])
-
-
 def parse() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -124,17 +110,20 @@ def measured(
     engines = {name: one for name, one in engines.items() if case.third or name != "xgrammar"}
     compiled = compiled_in_turns(engines, case, clock)
     constraints = {name: engine.build(case) for name, engine in engines.items()}
+    idle = Idle(len(engines["formalm"].bits()))
+    walkers = {"formalm": engines["formalm"], IDLE: idle, **engines}
+    constraints[IDLE] = constraints["formalm"]
     times: dict[str, dict[str, list[int]]] = {
-        name: {"fill": [], "advance": [], "new": []} for name in engines
+        name: {"fill": [], "advance": [], "new": []} for name in walkers
     }
-    left_out, seen = dict.fromkeys(engines, 0), set[int]()
+    left_out, seen = dict.fromkeys(walkers, 0), set[int]()
     reads = [reads_all(engines["llguidance"], constraints["llguidance"], one) for one in documents]
     left_out["llguidance"] = reads.count(False)
     documents = [one for one, is_read in zip(documents, reads, strict=True) if is_read]
-    turns = [(name, tokens) for tokens in documents for name in engines]
+    turns = [(name, tokens) for tokens in documents for name in walkers]
     if by == "engines":
         # Stable: each engine reads the documents in their order.
-        turns.sort(key=lambda turn: list(engines).index(turn[0]))
+        turns.sort(key=lambda turn: list(walkers).index(turn[0]))
     if not case.is_json:
         # At the end, so that what takes so long does not empty the caches of the others.
         turns = [turn for turn in turns if turn[0] != "xgrammar"]
@@ -142,7 +131,7 @@ def measured(
     gc.disable()
     for name, tokens in turns:
         marked = seen if name == "formalm" else None
-        one = walk(engines[name], constraints[name], tokens, marked, clock)
+        one = walk(walkers[name], constraints[name], tokens, marked, clock)
         left_out[name] += one is None
         for what, values in (one or {}).items():
             times[name][what] += values
@@ -150,6 +139,7 @@ def measured(
     return {
         "documents": len(documents),
         "left_out": left_out,
+        "floor": summary(times.pop(IDLE)["fill"]),
         "memory_bytes": engines["formalm"].memory_bytes(constraints["formalm"]),
         "states": len(seen),
         "masks": constraints["formalm"].mask_count,
@@ -242,7 +232,7 @@ def summary(times: list[int]) -> dict[str, float]:
 
 def markdown(record: dict[str, Any]) -> str:
     """Return the record as a page."""
-    about, empty = record["about"], record["floor"]
+    about = record["about"]
     turns = {
         "engines": "each engine reads all documents, then the next one",
         "documents": "engines take turns at each document, so that caches are cold",
@@ -260,21 +250,21 @@ def markdown(record: dict[str, Any]) -> str:
         "raised: modules of the library without line breaks in brackets, which it refuses.",
         "Masks of formalm are read-only arrays, which positions with the same mask share; *copied*",
         "is the call that writes into an array of the caller's, as those of the others do.",
-        "*New* are fills at states new to the constraint. Where nothing is done, the clock and a",
-        f"call take {empty['median']:.2f} (median) and {empty['mean']:.2f} (mean): part of",
-        "all figures, but taken off before engines are compared.",
+        "*New* are fills at states new to the constraint. The clock and an empty call in place of",
+        "the fill, along the same documents, are part of all figures of fills, but taken off",
+        "before engines are compared.",
         "",
     ]
     for vocabulary, found in record["vocabularies"].items():
         for name, case in found["grammars"].items():
-            lines += [f"## {name}, {vocabulary}", "", *section(case, record["floor"])]
+            lines += [f"## {name}, {vocabulary}", "", *section(case)]
         lines += [f"## Memory, {vocabulary}", "", *grammar_memory.section(found["memory"])]
     return "\n".join(lines)
 
 
-def section(case: dict[str, Any], floor: dict[str, float]) -> list[str]:
+def section(case: dict[str, Any]) -> list[str]:
     """Return the tables of one grammar."""
-    engines = case["engines"]
+    engines, floor = case["engines"], case["floor"]
     ours, theirs = engines["formalm"], engines["llguidance"]
     refused = ", ".join(f"{name} {count}" for name, count in case["left_out"].items() if count)
     share = 1 - case["states"] / max(ours["fill"]["count"], 1)
@@ -283,6 +273,7 @@ def section(case: dict[str, Any], floor: dict[str, float]) -> list[str]:
         f" {case['masks']} masks kept; {share:.1%} of fills are repeats."
         + (f" Documents refused: {refused}." if refused else ""),
         f"Memory above the vocabulary: {case['memory_bytes'] / 1e6:.1f} MB.",
+        f"An empty call takes {floor['median']:.3f} (median) and {floor['mean']:.3f} (mean).",
         "",
         "| | " + " | ".join(engines) + " |",
         "| --- |" + " --- |" * len(engines),

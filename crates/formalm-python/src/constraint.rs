@@ -1,6 +1,6 @@
 //! Constraints.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use formalm_automata::Machine;
 use formalm_constraint::{Constraint as Inner, Unfollowed};
@@ -13,6 +13,7 @@ use crate::errors;
 use crate::machine::AnyKeys;
 use crate::matcher::{Cursor, Matcher};
 use crate::patient::aside;
+use crate::turns::Turn;
 use crate::views::Views;
 use crate::vocabulary::Vocabulary;
 
@@ -32,8 +33,8 @@ pub(crate) struct Constraint {
 
 impl Constraint {
     /// Where a matcher of this constraint is.
-    fn cursor<'m>(&self, py: Python<'_>, matcher: &'m Matcher) -> PyResult<MutexGuard<'m, Cursor>> {
-        let cursor = matcher.lock(py)?;
+    fn cursor<'m>(&self, py: Python<'m>, matcher: &'m Matcher) -> PyResult<Turn<'m, Cursor>> {
+        let cursor = matcher.take(py)?;
         if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
             return Err(errors::argument(py, "the matcher belongs to another constraint", None));
         }
@@ -78,7 +79,7 @@ impl Constraint {
                 .map_err(|error| errors::failure(py, &error, None))?
             }
         };
-        let views = Arc::new(Views::new(width, memory_limit_bytes));
+        let views = Arc::new(Views::new(py, width, memory_limit_bytes));
         Ok(Constraint { inner: Arc::new(inner), width, views })
     }
 
@@ -107,9 +108,9 @@ impl Constraint {
     }
 
     #[getter]
-    fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self, py: Python<'_>) -> usize {
         let machine = self.inner.machine().memory_bytes();
-        self.inner.memory_bytes() + machine + self.views.memory_bytes()
+        self.inner.memory_bytes() + machine + self.views.memory_bytes(py)
     }
 
     /// Whether all that is allowed is known to lead to a member.

@@ -17,6 +17,7 @@ mod parser;
 mod patient;
 mod schema;
 mod trees;
+mod turns;
 mod views;
 mod vocabulary;
 

@@ -46,7 +46,7 @@ pub(crate) fn masked_scores<'py>(
             tops.push(f32::NEG_INFINITY);
             continue;
         };
-        let cursor = matcher.lock(py)?;
+        let cursor = matcher.take(py)?;
         let cursor = &*cursor;
         words.resize(cursor.constraint().words().max(width.div_ceil(32)), 0);
         words.fill(0);

@@ -1,6 +1,6 @@
 //! Matchers.
 
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::Arc;
 
 use formalm_automata::Error;
 use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
+use crate::turns::{Turn, Turns};
 use crate::views::{Array, Views};
 
 type Constraint = Generic<AnyKeys>;
@@ -20,7 +21,7 @@ pub(crate) type Cursor = GenericMatcher<AnyKeys>;
 /// One sequence's position. Used by two threads at once it raises a `ConcurrencyError`.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Matcher {
-    cursor: Mutex<Cursor>,
+    cursor: Turns<Cursor>,
     width: usize,
     views: Arc<Views>,
 }
@@ -31,20 +32,17 @@ impl Matcher {
     }
 
     pub(crate) fn of(cursor: Cursor, width: usize, views: &Arc<Views>) -> Matcher {
-        Matcher { cursor: Mutex::new(cursor), width, views: Arc::clone(views) }
+        Matcher { cursor: Turns::new(cursor), width, views: Arc::clone(views) }
     }
 
-    pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Cursor>> {
-        match self.cursor.try_lock() {
-            Ok(cursor) => Ok(cursor),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(errors::concurrency(py)),
-        }
+    #[inline]
+    pub(crate) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<Turn<'a, Cursor>> {
+        self.cursor.take(py).ok_or_else(|| errors::concurrency(py))
     }
 
     /// The allowed ids as words, one bit for each of `width` logits.
     fn words(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let cursor = &*cursor;
         let mut words = vec![0; self.width.div_ceil(32)];
         py.detach(|| cursor.fill(&mut words)).map_err(|e| errors::failure(py, &e, None))?;
@@ -54,7 +52,7 @@ impl Matcher {
     /// The mask as an array that is shared, and the one that it takes the place of.
     #[inline]
     fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<Array>)> {
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let position = state_key(&cursor);
         if let Some(array) = self.views.at(py, position) {
             return Ok((array, None));
@@ -120,7 +118,7 @@ impl Matcher {
         out: &Bound<'_, PyAny>,
         row: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let cursor = &*cursor;
         let needed = cursor.constraint().words();
         let row = row.map_or(Ok(0), |row| errors::integer(row, "row"))?;
@@ -156,7 +154,7 @@ impl Matcher {
     }
 
     fn allows(&self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let cursor = &*cursor;
         let id = self::token_id(token_id)?;
         if id as usize >= self.width {
@@ -166,7 +164,7 @@ impl Matcher {
     }
 
     fn advance(&self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mut cursor = self.lock(py)?;
+        let mut cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
         match cursor.advance(id) {
             Ok(()) => Ok(()),
@@ -175,7 +173,7 @@ impl Matcher {
     }
 
     fn advance_many(&self, py: Python<'_>, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let mut cursor = self.lock(py)?;
+        let mut cursor = self.take(py)?;
         let Ok(list) = token_ids.try_iter() else {
             return Err(errors::argument(py, "token ids are a sequence of integers", None));
         };
@@ -198,7 +196,7 @@ impl Matcher {
             let hint = "encode a str with text.encode()";
             return Err(errors::argument(py, "the text to read is bytes", Some(hint)));
         };
-        let mut cursor = self.lock(py)?;
+        let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
         let read = py.detach(|| cursor.advance_bytes(text));
         read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
@@ -206,7 +204,7 @@ impl Matcher {
 
     /// The same with bytes that may end inside a character.
     fn advance_inside(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
-        let mut cursor = self.lock(py)?;
+        let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
         let read = py.detach(|| cursor.advance_inside(text));
         read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
@@ -215,7 +213,7 @@ impl Matcher {
     #[pyo3(signature = (count=None))]
     fn rollback(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let count = count.map_or(Ok(1), |count| errors::integer(count, "count"))?;
-        let mut cursor = self.lock(py)?;
+        let mut cursor = self.take(py)?;
         if cursor.rollback(count) {
             return Ok(());
         }
@@ -224,12 +222,12 @@ impl Matcher {
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.lock(py)?.reset();
+        self.take(py)?.reset();
         Ok(())
     }
 
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
-        let cursor = self.lock(py)?.clone();
+        let cursor = self.take(py)?.clone();
         Ok(Matcher::of(cursor, self.width, &self.views))
     }
 
@@ -238,7 +236,7 @@ impl Matcher {
     }
 
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let cursor = &*cursor;
         let forced = py.detach(|| cursor.forced_bytes());
         let forced = forced.map_err(|error| errors::failure(py, &error, None))?;
@@ -246,7 +244,7 @@ impl Matcher {
     }
 
     fn forced_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let cursor = &*cursor;
         py.detach(|| cursor.forced_tokens()).map_err(|error| errors::failure(py, &error, None))
     }
@@ -265,7 +263,7 @@ impl Matcher {
         bool,
     )> {
         use formalm_constraint::Refusal;
-        let cursor = self.lock(py)?;
+        let cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
         let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
         let bytes = cursor.constraint().vocabulary().token_bytes(id);
@@ -289,27 +287,27 @@ impl Matcher {
 
     #[getter]
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
-        self.lock(py)?.is_accepting().map_err(|error| errors::failure(py, &error, None))
+        self.take(py)?.is_accepting().map_err(|error| errors::failure(py, &error, None))
     }
 
     #[getter]
     fn is_finished(&self, py: Python<'_>) -> PyResult<bool> {
-        self.lock(py)?.is_finished().map_err(|error| errors::failure(py, &error, None))
+        self.take(py)?.is_finished().map_err(|error| errors::failure(py, &error, None))
     }
 
     #[getter]
     fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, self.lock(py)?.text()))
+        Ok(PyBytes::new(py, self.take(py)?.text()))
     }
 
     #[getter]
     fn token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        Ok(self.lock(py)?.token_ids())
+        Ok(self.take(py)?.token_ids())
     }
 
     #[getter]
     fn state_key(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(state_key(&*self.lock(py)?))
+        Ok(state_key(&*self.take(py)?))
     }
 }
 
@@ -337,7 +335,7 @@ pub(crate) fn fill_bitmasks(
     let array = bitmask(py, out, true)?;
     let mut guards = Vec::with_capacity(count);
     for matcher in &listed {
-        guards.push(matcher.get().lock(py)?);
+        guards.push(matcher.get().take(py)?);
     }
     let mut jobs: Vec<(&Cursor, Row)> = Vec::with_capacity(count);
     for (guard, &row) in guards.iter().zip(&rows) {

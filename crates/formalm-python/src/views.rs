@@ -1,14 +1,14 @@
 //! Masks as arrays that are not copied: read-only, and one for all positions with the same mask.
 
-use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use formalm_constraint::Form;
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+
+use crate::turns::{Turn, Turns};
 
 /// Memory for arrays of one constraint.
 const LIMIT_BYTES: usize = 3 << 18;
@@ -31,7 +31,9 @@ const PLACE_BYTES: usize = 16;
 
 /// The arrays of a constraint that were asked for lately.
 pub(crate) struct Views {
-    kept: Mutex<Kept>,
+    kept: Turns<Kept>,
+    /// The type of the arrays. It is kept as it is asked for at each mask.
+    int: Py<PyArrayDescr>,
     words: usize,
     /// Arrays that are kept at most.
     most: usize,
@@ -67,11 +69,12 @@ pub(crate) struct Array {
 impl Views {
     /// No arrays yet; of the memory for masks they take a quarter at most, what finds them three
     /// eighths.
-    pub(crate) fn new(width: usize, memory_limit_bytes: usize) -> Views {
+    pub(crate) fn new(py: Python<'_>, width: usize, memory_limit_bytes: usize) -> Views {
         let words = width.div_ceil(32);
         let limit = LIMIT_BYTES.min(memory_limit_bytes / 4);
         Views {
-            kept: Mutex::default(),
+            kept: Turns::new(Kept::default()),
+            int: dtype::<i32>(py).unbind(),
             words,
             most: limit / array_bytes(words),
             most_forms: limit / 2,
@@ -79,23 +82,31 @@ impl Views {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Nothing of the interpreter's may be called and no array let go of as long as this is held.
+    #[inline]
+    fn kept<'a>(&'a self, py: Python<'a>) -> Turn<'a, Kept> {
+        loop {
+            if let Some(kept) = self.kept.take(py) {
+                return kept;
+            }
+            // Another thread is at it, which takes it less than a microsecond.
+            std::hint::spin_loop();
+        }
     }
 
     /// The array of a position, if it is remembered.
     #[inline]
     pub(crate) fn at(&self, py: Python<'_>, position: u64) -> Option<Py<PyAny>> {
-        let kept = &mut *self.lock();
+        let kept = &mut *self.kept(py);
         let &number = kept.positions.get(&position)?;
-        kept.numbered(py, number, self.words)
+        self.numbered(py, kept, number)
     }
 
     /// The array of a position whose mask has this form, if there is one.
     pub(crate) fn of_form(&self, py: Python<'_>, position: u64, form: &Form) -> Option<Py<PyAny>> {
-        let kept = &mut *self.lock();
+        let kept = &mut *self.kept(py);
         let &number = kept.forms.get(form)?;
-        let array = kept.numbered(py, number, self.words)?;
+        let array = self.numbered(py, kept, number)?;
         kept.remember(position, number, self.most_positions);
         Some(array)
     }
@@ -114,29 +125,54 @@ impl Views {
             None => {
                 let (words, array) = array(py, words)?;
                 let kept = array.clone_ref(py);
-                let (number, before) = self.lock().keep(hash, words, kept, self.most);
+                let (number, before) = self.kept(py).keep(hash, words, kept, self.most);
                 ((array, number), before)
             }
         };
         let (array, number) = found;
-        self.lock().remember(position, number, self.most_positions);
+        let kept = &mut *self.kept(py);
+        kept.remember(position, number, self.most_positions);
         if let Some(form) = form {
-            self.lock().remember_form(form, number, self.most_forms);
+            kept.remember_form(form, number, self.most_forms);
         }
         Ok((array, before))
     }
 
     /// The array that has these words already, and its number.
     fn same(&self, py: Python<'_>, hash: u64, words: &[u32]) -> Option<(Py<PyAny>, u64)> {
-        let kept = &mut *self.lock();
+        let kept = &mut *self.kept(py);
         let &place = kept.places.get(&hash)?;
         let Array { words: bytes, number, .. } = &kept.arrays[place];
         let number = has(bytes.as_bytes(py), words).then_some(*number)?;
-        Some((kept.numbered(py, number, self.words)?, number))
+        Some((self.numbered(py, kept, number)?, number))
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let kept = self.lock();
+    /// The array of a number, if it is there still and as it was made.
+    #[inline]
+    fn numbered(&self, py: Python<'_>, kept: &mut Kept, number: u64) -> Option<Py<PyAny>> {
+        let array = kept.arrays.get_mut((number % PLACES) as usize)?;
+        if array.number != number || !self.is_as_made(py, &array.array) {
+            return None;
+        }
+        kept.questions += 1;
+        array.asked = kept.questions;
+        Some(array.array.clone_ref(py))
+    }
+
+    /// Whether an array still has the shape and type that it was made with: its words cannot be
+    /// written to, but these can be set.
+    #[inline]
+    fn is_as_made(&self, py: Python<'_>, array: &Py<PyAny>) -> bool {
+        // SAFETY: what is kept are arrays that were made here.
+        let array = unsafe { array.bind(py).cast_unchecked::<PyUntypedArray>() };
+        // SAFETY: the pointer is that of a living array.
+        let descr = unsafe { (*array.as_array_ptr()).fields.descr };
+        let is_int = std::ptr::eq(descr.cast(), self.int.as_ptr());
+        is_int && array.shape() == [self.words] && array.strides() == [4]
+    }
+
+    pub(crate) fn memory_bytes(&self, py: Python<'_>) -> usize {
+        let kept = self.kept(py);
         let arrays = kept.arrays.len() * array_bytes(self.words);
         let own: usize = kept.forms.keys().map(|form| form.memory_bytes() + PLACE_BYTES).sum();
         // Tables are filled to seven eighths.
@@ -145,18 +181,6 @@ impl Views {
 }
 
 impl Kept {
-    /// The array of a number, if it is there still and as it was made.
-    #[inline]
-    fn numbered(&mut self, py: Python<'_>, number: u64, words: usize) -> Option<Py<PyAny>> {
-        let array = self.arrays.get_mut((number % PLACES) as usize)?;
-        if array.number != number || !is_as_made(py, &array.array, words) {
-            return None;
-        }
-        self.questions += 1;
-        array.asked = self.questions;
-        Some(array.array.clone_ref(py))
-    }
-
     /// Keeps an array, if there is room for any; its number, and the one that it takes the place of.
     fn keep(
         &mut self,
@@ -231,21 +255,6 @@ impl Kept {
 
 fn array_bytes(words: usize) -> usize {
     4 * words + OBJECT_BYTES
-}
-
-/// Whether an array still has the shape and type that it was made with: its words cannot be written
-/// to, but these can be set.
-#[inline]
-fn is_as_made(py: Python<'_>, array: &Py<PyAny>, words: usize) -> bool {
-    // Asked for at each mask; NumPy would be asked each time.
-    static INT: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
-    // SAFETY: what is kept are arrays that were made here.
-    let array = unsafe { array.bind(py).cast_unchecked::<PyUntypedArray>() };
-    // SAFETY: the pointer is that of a living array.
-    let descr = unsafe { (*array.as_array_ptr()).fields.descr };
-    let int = INT.get_or_init(py, || dtype::<i32>(py).unbind());
-    let is_int = std::ptr::eq(descr.cast(), int.as_ptr());
-    is_int && array.shape() == [words] && array.strides() == [4]
 }
 
 /// Whether bytes are those of words.
