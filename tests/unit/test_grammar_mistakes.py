@@ -119,8 +119,8 @@ def test_that_there_is_no_common_member_is_found_out(text: str) -> None:
 #: A member is a text of `one` that is none of `other`, which cannot be told in general.
 WITHIN = """
 start: one "c" "c" | other "cc" never | "b"
-one: one "a" | "a"
-other: "a" other | {last}
+one: "a" one "b" | "a" "b"
+other: "a" other "b" | {last}
 never: W odd W
 odd: B | W odd W
 B: /[ab]/
@@ -129,16 +129,16 @@ W: /[ab]{{2}}/
 
 
 def test_whether_a_rule_is_within_another_may_be_left_open() -> None:
-    within = Grammar(WITHIN.format(last='"a"'))
+    within = Grammar(WITHIN.format(last='"a" "b"'))
     start = thread_time()
     with pytest.raises(LimitError, match="readings"):
         within.is_viable("a")
-    assert thread_time() - start < 1
-    assert not within.matches("acc")
-    beyond = Grammar(WITHIN.format(last='"aa"'))
-    assert beyond.shortest("a") == b"acc"
+    assert thread_time() - start < 2
+    assert not within.matches("abcc")
+    beyond = Grammar(WITHIN.format(last='"a" "a" "b" "b"'))
+    assert beyond.shortest("a") == b"abcc"
     assert beyond.is_viable("a")
-    assert not beyond.matches("aacc")
+    assert not beyond.matches("aabbcc")
 
 
 def test_many_ways_to_read_end_in_time() -> None:
@@ -146,7 +146,7 @@ def test_many_ways_to_read_end_in_time() -> None:
         'start: right T0+ | right\nleft: T0 T1 | | left+\nright: left? T0 T0\nT1.2: "c"\nT0: /cbc/'
     )
     start = thread_time()
-    with pytest.raises(LimitError):
+    with pytest.raises(LanguageError, match="empty"):
         Grammar(text, lexing="first").automaton()
     assert thread_time() - start < 1
     nested = Grammar('start: "a" start "a" | "b" start "b" | "c" start "c" |')

@@ -59,8 +59,8 @@ pub use in_text::{InText, spell};
 pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
 pub use loops::loops_of;
 pub use machine::{
-    Aside, Beside, Completion, Doubts, EndPurpose, EndSteps, Keys, Machine, Purpose, Remembered,
-    alike, exact_only,
+    Aside, Beside, Completion, Doubts, EndPurpose, EndSteps, Keys, Look, Machine, Purpose,
+    Remembered, alike, exact_only,
 };
 pub use near::Near;
 pub use partition::{Partition, Reading};

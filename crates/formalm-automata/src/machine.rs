@@ -190,8 +190,7 @@ pub trait Machine: Debug + Send + Sync {
     }
 
     /// What a machine knows of the members that continue a state and that a regular language has
-    /// too, from a state of it: by a quick look or closely. What it finds out on the way is kept in
-    /// `beside`.
+    /// too, from a state of it. What it finds out on the way is kept in `beside`.
     ///
     /// # Errors
     ///
@@ -201,7 +200,7 @@ pub trait Machine: Debug + Send + Sync {
         _state: StateId,
         _beside: &mut Beside,
         _at: StateId,
-        _closely: bool,
+        _look: Look,
     ) -> Result<Completion, Error> {
         Ok(Completion::Unknown)
     }
@@ -256,6 +255,18 @@ pub struct Beside {
 pub trait Remembered: Any + Debug + Send {
     /// Memory in use, in bytes.
     fn memory_bytes(&self) -> usize;
+}
+
+/// How closely a machine looks at what completes its states: all is right that any of them tells, and
+/// closer ones tell more and take longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Look {
+    /// Much is left out of account.
+    Loose,
+    /// Ways to read a text are looked at one by one.
+    Close,
+    /// The same, with what others that go on beside them do to each.
+    Closest,
 }
 
 /// What is known of the members that continue a state.

@@ -4,11 +4,11 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{
-    Beside, ByteSet, Completion, Error, Machine, Remembered, Resource, StateId, exact_only,
+    Beside, ByteSet, Completion, Error, Look, Machine, Remembered, Resource, StateId, exact_only,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::completions::{Completions, Look};
+use crate::completions::Completions;
 use crate::core::{Core, Useless};
 use crate::grammar::{Grammar, Note, Rule};
 use crate::limits::{Limits, check};
@@ -66,9 +66,9 @@ impl Empty {
     }
 }
 
-/// What is known beside a regular language: by a quick look, and closely.
+/// What is known beside a regular language, by each [`Look`].
 #[derive(Debug)]
-struct Looks([Option<Completions>; 2]);
+struct Looks([Option<Completions>; 3]);
 
 impl Remembered for Looks {
     fn memory_bytes(&self) -> usize {
@@ -336,17 +336,17 @@ impl Machine for GrammarAutomaton {
         state: StateId,
         beside: &mut Beside,
         at: StateId,
-        closely: bool,
+        look: Look,
     ) -> Result<Completion, Error> {
         let core = &mut *self.lock().core;
         let known = beside.known.get_or_insert_with(|| -> Box<dyn Remembered> {
             let made = |look| Completions::new(Some(Arc::clone(&beside.regular)), look, core);
-            Box::new(Looks([made(Look::Loose), made(Look::Close)]))
+            Box::new(Looks([Look::Loose, Look::Close, Look::Closest].map(made)))
         });
         let known: &mut dyn Any = &mut **known;
         let Some(Looks(looks)) = known.downcast_mut() else { return Ok(Completion::Unknown) };
         core.stacks.meter.reset();
-        match &mut looks[usize::from(closely)] {
+        match &mut looks[look as usize] {
             Some(look) => look.of_state(state.number() - 1, at, core),
             None => Ok(Completion::Unknown),
         }

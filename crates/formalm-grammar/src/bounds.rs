@@ -4,10 +4,10 @@
 //! having none. Where there are levels, behind one that ends a line begins, with the blanks up to
 //! its column: without these every line within some levels would seem a way to the end.
 
-use formalm_automata::{Completion, Error};
+use formalm_automata::{Completion, Error, Look};
 use rustc_hash::FxHashMap;
 
-use crate::completions::{Completions, Look};
+use crate::completions::Completions;
 use crate::core::{Core, Reading};
 use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
 use crate::layout::{Layout, OUT_OF_SIGHT, Parts, is_closed};
@@ -57,15 +57,26 @@ pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
 impl Core {
     /// What completes a reading, where no certificate settles most of them or it is looked closely.
     pub(crate) fn completion(&mut self, reading: Reading) -> Result<Completion, Error> {
-        if !self.checked || (self.certificate.is_there() && !self.closely) {
+        if !self.checked || (self.certificate.is_there() && self.look.is_none()) {
             return Ok(Completion::Unknown);
         }
-        let alone = self.alone.take();
         let look = if self.layout.is_some() { Look::Loose } else { Look::Close };
+        if self.look == Some(Look::Closest) {
+            match self.told(reading, Look::Closest)? {
+                // It may be too much work.
+                Completion::Unknown => {}
+                told => return Ok(told),
+            }
+        }
+        self.told(reading, look)
+    }
+
+    fn told(&mut self, reading: Reading, look: Look) -> Result<Completion, Error> {
+        let alone = self.alone[look as usize].take();
         let made = || Completions::new(None, look, self).map(Box::new);
         let Some(mut alone) = alone.or_else(made) else { return Ok(Completion::Unknown) };
         let completion = alone.completion(reading, None, self);
-        self.alone = Some(alone);
+        self.alone[look as usize] = Some(alone);
         completion
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Look};
 use rustc_hash::FxHashMap;
 
 use crate::bounds::{Known, ending_lines};
@@ -96,10 +96,10 @@ pub(crate) struct Core {
     pub(crate) viable: FxHashMap<Reading, bool>,
     /// Whether the certificate settles what follows on some stacks, where it was asked.
     pub(crate) settled: FxHashMap<u32, bool>,
-    /// What completes readings, where no certificate says so; made when it is first asked.
-    pub(crate) alone: Option<Box<Completions>>,
-    /// It is asked although there is a certificate.
-    pub(crate) closely: bool,
+    /// What completes readings, where no certificate says so; made when it is first asked; by each [`Look`].
+    pub(crate) alone: [Option<Box<Completions>>; 3],
+    /// How closely it is looked although there is a certificate.
+    pub(crate) look: Option<Look>,
     mark: Option<Mark>,
     /// Memory that steps use.
     pub(crate) spare: Vec<Reading>,
@@ -182,8 +182,8 @@ impl Core {
             certificate: Certificate::default(),
             viable: FxHashMap::default(),
             settled: FxHashMap::default(),
-            alone: None,
-            closely: false,
+            alone: [None, None, None],
+            look: None,
             mark: None,
             spare: Vec::new(),
             spare_too: Vec::new(),
@@ -293,7 +293,7 @@ impl Core {
             + self.viable.len() * 20
             + self.settled.len() * 12
             + self.certificate.memory_bytes()
-            + self.alone.as_ref().map_or(0, |alone| alone.memory_bytes())
+            + self.alone.iter().flatten().map(|alone| alone.memory_bytes()).sum::<usize>()
             + self.layout.as_ref().map_or(0, |layout| layout.places.memory_bytes())
     }
 }

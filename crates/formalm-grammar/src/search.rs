@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use formalm_automata::{Completion, Error, Resource};
+use formalm_automata::{Completion, Error, Look, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Reading};
@@ -40,20 +40,28 @@ impl Core {
         self.look_closely(reading)
     }
 
-    /// The same, with what completes readings at least.
+    /// The same, with what completes readings at least; more closely where that is not enough.
     fn look_closely(&mut self, reading: Reading) -> Result<bool, Error> {
-        let before = std::mem::replace(&mut self.closely, true);
-        let viable = match self.completion(reading) {
-            Ok(Completion::Never) => Ok(false),
-            Ok(Completion::Exactly(_)) => Ok(true),
-            Ok(_) => self.look_for_member(reading, self.limits.search),
-            Err(error) => Err(error),
-        };
-        self.closely = before;
+        let before = self.look;
+        let most = self.limits.search;
+        let mut viable = self.look_by(Look::Close, reading, most.min(NEAR));
+        if let Err(Error::Limit { resource: Resource::Readings, .. }) = viable {
+            viable = self.look_by(Look::Closest, reading, most);
+        }
+        self.look = before;
         if let Ok(viable) = viable {
             self.learn(reading, viable);
         }
         viable
+    }
+
+    fn look_by(&mut self, look: Look, reading: Reading, most: u64) -> Result<bool, Error> {
+        self.look = Some(look);
+        match self.completion(reading)? {
+            Completion::Never => Ok(false),
+            Completion::Exactly(_) => Ok(true),
+            _ => self.look_for_member(reading, most),
+        }
     }
 
     /// Whether a member continues a reading, as is seen without a search.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use formalm_automata::{
     Aside, Automaton, Beside, ByteSet, Completion, Composed, Doubts, EndPurpose, Error, Filtered,
-    Front, KeyId, Keys, Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys, Viability,
+    Front, KeyId, Keys, Look, Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys,
+    Viability,
 };
 use formalm_constraint::ComposedKeys;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
@@ -161,9 +162,9 @@ impl Machine for AnyMachine {
         state: StateId,
         beside: &mut Beside,
         at: StateId,
-        closely: bool,
+        look: Look,
     ) -> Result<Completion, Error> {
-        on_any!(self, one => one.completion_beside(state, beside, at, closely))
+        on_any!(self, one => one.completion_beside(state, beside, at, look))
     }
 
     fn memory_bytes(&self) -> usize {

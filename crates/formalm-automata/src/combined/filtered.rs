@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use search::{ALONE, CLOSE, Effort, QUICK};
+use search::{ALONE, Effort, LOOKS};
 
 use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
 use crate::bytes::ByteSet;
 use crate::error::Error;
-use crate::machine::{Beside, Completion, Machine, alike};
+use crate::machine::{Beside, Completion, Look, Machine, alike};
 
 type Pair = (StateId, StateId);
 
@@ -97,13 +97,13 @@ impl<M: Machine> Filtered<M> {
     fn known(
         &self,
         (left, right): Pair,
-        closely: bool,
+        look: Look,
         learnt: &mut Learnt,
     ) -> Result<Completion, Error> {
         if learnt.alive.get(&(left, right)) == Some(&false) {
             return Ok(Completion::Never);
         }
-        let told = self.told((left, right), closely, learnt)?;
+        let told = self.told((left, right), look, learnt)?;
         let least = match told {
             Completion::Never | Completion::Exactly(_) => return Ok(told),
             Completion::AtLeast(bytes) => bytes,
@@ -128,21 +128,23 @@ impl<M: Machine> Filtered<M> {
     fn told(
         &self,
         (left, right): Pair,
-        closely: bool,
+        look: Look,
         learnt: &mut Learnt,
     ) -> Result<Completion, Error> {
-        let beside = &mut learnt.beside;
-        if closely {
-            match self.machine.completion_beside(left, beside, right, true)? {
-                Completion::Unknown => {}
-                told => return Ok(told),
+        // Where a closer look is too much work, others may still tell.
+        for one in [Look::Closest, Look::Close, Look::Loose] {
+            if one <= look {
+                match self.machine.completion_beside(left, &mut learnt.beside, right, one)? {
+                    Completion::Unknown => {}
+                    told => return Ok(told),
+                }
             }
         }
-        self.machine.completion_beside(left, beside, right, false)
+        Ok(Completion::Unknown)
     }
 
-    /// What is to be found out, without a search if the machine can tell; by one with a quick look,
-    /// and if that is too much work closely.
+    /// What is to be found out, without a search if the machine can tell; by one with a loose look,
+    /// and if that is too much work with closer ones.
     fn found_out<T>(
         &self,
         pair: Pair,
@@ -151,16 +153,16 @@ impl<M: Machine> Filtered<M> {
         search: impl Fn(Effort, &mut Learnt) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // Of a machine that tells nothing it is searched once, each step at what it costs.
-        let silent = self.told(pair, false, learnt)? == Completion::Unknown;
-        let efforts: &[Effort] = if silent { &[ALONE] } else { &[QUICK, CLOSE] };
-        for &effort in efforts {
-            match self.known(pair, effort.closely, learnt)? {
+        let silent = self.told(pair, Look::Loose, learnt)? == Completion::Unknown;
+        let efforts: &[Effort] = if silent { &[ALONE] } else { &LOOKS };
+        for (at, &effort) in efforts.iter().enumerate() {
+            match self.known(pair, effort.look, learnt)? {
                 Completion::Never => return Ok(told(None)),
                 Completion::Exactly(bytes) => return Ok(told(Some(bytes))),
                 Completion::Unknown | Completion::AtLeast(_) => {}
             }
             match search(effort, learnt) {
-                Err(Error::Limit { .. }) if effort == QUICK => {}
+                Err(Error::Limit { .. }) if at + 1 < efforts.len() => {}
                 found => return found,
             }
         }

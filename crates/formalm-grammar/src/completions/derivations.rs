@@ -26,13 +26,15 @@ pub(super) struct Control {
     /// The lexer state in front of the next lexeme, where lexemes compete: reductions that it
     /// leads to come later.
     pub(super) context: u32,
+    /// Stacks that read the same, where what may stand at them is looked at.
+    pub(super) rivals: u32,
     pub(super) between: Between,
 }
 
 /// In place of a control: the text has ended.
 pub(super) fn done() -> Control {
     let between = Between::new(NOTHING, StateId::from_number(u32::MAX));
-    Control { context: NOTHING, between }
+    Control { context: NOTHING, rivals: NOTHING, between }
 }
 
 /// What is asked.
@@ -189,10 +191,11 @@ impl Completions {
             let spelled = self.spelled(Some(symbol), control, core)?;
             let exits = spelled.of(symbol);
             if !exits.is_empty() {
-                let kernel = self.goto(kernel, symbol, core)?;
-                let context = self.context(kernel, core)?;
+                let behind = self.goto(kernel, symbol, core)?;
+                let rivals = self.rivals_after(control.rivals, symbol, [kernel, behind], core)?;
+                let (context, kernel) = (self.context(behind, rivals, core)?, behind);
                 for exit in exits {
-                    let control = Control { context, between: exit.behind };
+                    let control = Control { context, rivals, between: exit.behind };
                     let part = Part { kernel, place: place + 1, begun: true, control, ..part };
                     self.derivations.part(part, bytes.saturating_add(exit.bytes));
                 }

@@ -25,6 +25,8 @@ struct Closure {
     allowed: u32,
     /// Per symbol, ascending: the items behind it, and their kernel once it was asked for.
     moves: Vec<(u32, Vec<u32>, u32)>,
+    /// What may be complete: its left side, how many symbols were pushed, and what may follow.
+    reductions: Vec<(u32, u32, u32)>,
 }
 
 /// The kernels met so far.
@@ -54,6 +56,16 @@ impl Kernels {
         meter: &mut Meter,
     ) -> Result<u32, Error> {
         Ok(self.closure(kernel, tables, meter)?.allowed)
+    }
+
+    /// What may be complete at a kernel.
+    pub(super) fn reductions(
+        &mut self,
+        kernel: u32,
+        tables: &mut Tables,
+        meter: &mut Meter,
+    ) -> Result<&[(u32, u32, u32)], Error> {
+        Ok(&self.closure(kernel, tables, meter)?.reductions)
     }
 
     /// The kernel behind a symbol; [`NOTHING`] if it cannot stand there.
@@ -160,9 +172,10 @@ impl Kernels {
         }
         let mut allowed: Vec<u32> = Vec::new();
         shifts.iter().for_each(|&one| insert(&mut allowed, one + 1));
-        let mut ways: Vec<((u32, u32), u32)> = reductions.into_iter().collect();
-        ways.sort_unstable();
-        for (_, follow) in ways {
+        let mut reductions: Vec<(u32, u32, u32)> =
+            reductions.into_iter().map(|((left, pushed), follow)| (left, pushed, follow)).collect();
+        reductions.sort_unstable();
+        for &(_, _, follow) in &reductions {
             let follow = tables.sets.get(follow);
             self.conflicts |= allowed.iter().zip(follow).any(|(one, other)| one & other != 0);
             join(&mut allowed, follow);
@@ -175,7 +188,7 @@ impl Kernels {
                 (group[0].0, items, UNKNOWN)
             })
             .collect();
-        Closure { allowed: tables.sets.intern(&allowed), moves }
+        Closure { allowed: tables.sets.intern(&allowed), moves, reductions }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

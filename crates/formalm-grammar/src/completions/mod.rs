@@ -20,11 +20,12 @@
 mod derivations;
 mod kernels;
 mod lexemes;
+mod rivals;
 mod spelled;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Completion, Error, Resource, StateId};
+use formalm_automata::{Automaton, Completion, Error, Look, Resource, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Reading};
@@ -34,6 +35,7 @@ use crate::rests::{Group, NEVER, Rests, Way, least};
 use derivations::{Asked, Control, Derivations, done};
 use kernels::{Kernels, stop};
 use lexemes::{Between, Exit, Line};
+use rivals::{DEPTH, Rivals};
 use spelled::{From, Spelled, Spelling};
 
 /// What is left of an edge of the stacks and all below it.
@@ -47,6 +49,7 @@ pub(crate) struct Completions {
     /// Nothing is left out of account, whatever the stacks are.
     exact: bool,
     kernels: Kernels,
+    rivals: Rivals,
     derivations: Derivations,
     /// Contexts of terminals, where they do not compete, and of none.
     alone: FxHashMap<Option<u32>, u32>,
@@ -61,15 +64,6 @@ pub(crate) struct Completions {
     given_up: bool,
 }
 
-/// How closely it is looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Nothing competes, and only texts matter.
-    Loose,
-    /// As texts are read.
-    Close,
-}
-
 impl Completions {
     /// Nothing known yet; `None` if there is nothing to be known by such a look: something else goes
     /// on beside the stacks.
@@ -79,11 +73,17 @@ impl Completions {
         core: &Core,
     ) -> Option<Completions> {
         let plain = core.embedded.is_empty() && core.layout.is_none();
-        (look == Look::Loose || plain).then(|| Completions {
+        let is_there = match look {
+            Look::Loose => true,
+            Look::Close => plain,
+            Look::Closest => plain && core.lexing != Lexing::Any && core.checked,
+        };
+        is_there.then(|| Completions {
             spelling: Spelling::new(regular, core),
             look,
-            exact: plain && (!core.checked || (core.lexing == Lexing::Any && look == Look::Close)),
+            exact: plain && (!core.checked || (core.lexing == Lexing::Any && look != Look::Loose)),
             kernels: Kernels::default(),
+            rivals: Rivals::default(),
             derivations: Derivations::default(),
             alone: FxHashMap::default(),
             tops: FxHashMap::default(),
@@ -151,6 +151,7 @@ impl Completions {
             Err(error) => {
                 // What was being found out is incomplete, and less would look like nothing.
                 (self.kernels, self.derivations) = (Kernels::default(), Derivations::default());
+                self.rivals = Rivals::default();
                 (self.tops, self.rests) = (FxHashMap::default(), FxHashMap::default());
                 if !matches!(error, Error::Limit { resource: Resource::Steps, .. }) {
                     return Err(error);
@@ -165,12 +166,12 @@ impl Completions {
     /// Whether all ways to read on were looked at one by one, as they are.
     fn is_exact(&self) -> bool {
         let alone = !self.kernels.conflicts && !self.branched;
-        self.exact || (self.look == Look::Close && alone)
+        self.exact || (self.look != Look::Loose && alone)
     }
 
     /// Whether it matters what else may stand at a place.
     fn competes(&self, core: &Core) -> bool {
-        self.look == Look::Close && core.lexing != Lexing::Any && core.checked
+        self.look != Look::Loose && core.lexing != Lexing::Any && core.checked
     }
 
     /// Whether more that competes never makes more lexemes. It may where a lexeme becomes another
@@ -256,9 +257,11 @@ impl Completions {
         if self.look == Look::Loose {
             between.forbidden = NOTHING;
         }
-        let control = Control { context, between };
+        let edges = core.stacks.tops(stacks);
+        let rivals = self.rivals_on(&edges, core)?;
+        let control = Control { context, rivals, between };
         let mut bytes = NEVER;
-        for edge in core.stacks.tops(stacks) {
+        for edge in edges {
             let rest = least(&mut Stacked { beside: self, core }, (edge, control))?;
             bytes = bytes.min(rest);
         }
@@ -308,12 +311,49 @@ impl Completions {
         self.kernels.goto(kernel, symbol, (&mut stacks.tables, &mut stacks.meter))
     }
 
-    /// The lexer state in front of what may stand at a kernel, where it matters.
-    fn context(&mut self, kernel: u32, core: &mut Core) -> Result<u32, Error> {
+    /// The stacks of some edges.
+    fn rivals_on(&mut self, edges: &[u32], core: &mut Core) -> Result<u32, Error> {
+        if self.look != Look::Closest {
+            return Ok(NOTHING);
+        }
+        let mut stacks = Vec::with_capacity(edges.len());
+        for &edge in edges {
+            let (mut stack, mut next) = (Vec::new(), Some(edge));
+            while let Some(edge) = next.filter(|_| stack.len() < DEPTH) {
+                stack.push(self.top(edge, core)?);
+                next = core.stacks.only_below(edge);
+            }
+            stack.reverse();
+            stacks.push(stack);
+        }
+        Ok(self.rivals.number(stacks))
+    }
+
+    /// The stacks of a set behind a terminal, and the one with these kernels.
+    fn rivals_after(
+        &mut self,
+        set: u32,
+        terminal: u32,
+        kernels: [u32; 2],
+        core: &mut Core,
+    ) -> Result<u32, Error> {
+        if self.look != Look::Closest {
+            return Ok(NOTHING);
+        }
+        let made = (&mut self.kernels, &mut core.stacks.tables, &mut core.stacks.meter);
+        self.rivals.after(set, terminal, kernels, made)
+    }
+
+    /// The lexer state in front of what may stand at a kernel, or at rivals too, where it matters.
+    fn context(&mut self, kernel: u32, rivals: u32, core: &mut Core) -> Result<u32, Error> {
         if !self.competes(core) {
             return Ok(NOTHING);
         }
-        let allowed = self.allowed(kernel, core)?;
+        let (tables, meter) = (&mut core.stacks.tables, &mut core.stacks.meter);
+        let allowed = match self.look {
+            Look::Closest => self.rivals.allowed(rivals, (&mut self.kernels, tables, meter))?,
+            _ => self.kernels.allowed(kernel, tables, meter)?,
+        };
         Ok(core.context_of(allowed, false))
     }
 
@@ -321,7 +361,7 @@ impl Completions {
     fn spelled(
         &mut self,
         terminal: Option<u32>,
-        Control { mut context, between }: Control,
+        Control { mut context, between, .. }: Control,
         core: &mut Core,
     ) -> Result<Arc<Spelled>, Error> {
         if !self.competes(core) {
@@ -336,6 +376,7 @@ impl Completions {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.spelling.memory_bytes()
             + self.kernels.memory_bytes()
+            + self.rivals.memory_bytes()
             + self.derivations.memory_bytes()
             + self.tops.len() * 12
             + self.rests.len() * 20

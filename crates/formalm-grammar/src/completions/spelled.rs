@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Machine, StateId};
+use formalm_automata::{Automaton, Error, Look, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Look;
 use super::lexemes::{Between, Exit, Lexemes, Line, Within};
 use crate::core::Core;
 use crate::grammar::Lexing;

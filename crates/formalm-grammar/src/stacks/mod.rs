@@ -313,6 +313,16 @@ impl Stacks {
         edges
     }
 
+    /// The edge below an edge, if there is one and it is known.
+    pub(crate) fn only_below(&mut self, edge: u32) -> Option<u32> {
+        let below = self.edges[edge as usize].below;
+        if below == BOTTOM || self.is_cut(below) {
+            return None;
+        }
+        let (state, below) = self.nodes[below as usize];
+        Some(self.edge(state, Sets::single(below)?))
+    }
+
     /// Whether some state on the stacks is not sound.
     pub(crate) fn is_fragile(&self, stacks: u32) -> bool {
         self.sets.get(stacks).iter().any(|&node| self.marks[node as usize].fragile)

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, Beside, Completion, Error, Expression, Filtered, Limits as RegularLimits, Machine,
+    Automaton, Beside, Completion, Error, Expression, Filtered, Limits as RegularLimits, Look,
+    Machine,
 };
 
 use super::embedded::embed;
@@ -61,9 +62,9 @@ fn check(seed: u64, grammar: &Grammar, random: &mut Random) -> usize {
         let Ok(Ok(at)) = machine.walk(machine.start(), &text) else { continue };
         let Ok(other) = regular.walk(regular.start(), &text).unwrap() else { continue };
         let nearest = nearest(&members, &text);
-        for closely in [false, true] {
-            let shown = || format!("seed {seed}: {text:?} {closely} {grammar:#?}");
-            let completion = machine.completion_beside(at, &mut beside, other, closely).unwrap();
+        for look in [Look::Loose, Look::Close, Look::Closest] {
+            let shown = || format!("seed {seed}: {text:?} {look:?} {grammar:#?}");
+            let completion = machine.completion_beside(at, &mut beside, other, look).unwrap();
             match completion {
                 Completion::Unknown => continue,
                 Completion::Never => assert_eq!(nearest, None, "{}", shown()),
@@ -193,8 +194,8 @@ fn what_nobody_writes_down_is_not_nothing() {
     for text in [&b""[..], b"a", b"ab", b"abc", b"abca"] {
         let at = machine.walk(machine.start(), text).unwrap().unwrap();
         let other = regular.walk(regular.start(), text).unwrap().unwrap();
-        for closely in [false, true] {
-            let told = machine.completion_beside(at, &mut beside, other, closely).unwrap();
+        for look in [Look::Loose, Look::Close] {
+            let told = machine.completion_beside(at, &mut beside, other, look).unwrap();
             assert_eq!(told, Completion::AtLeast(u32::MAX as usize - 1), "{text:?}");
         }
     }

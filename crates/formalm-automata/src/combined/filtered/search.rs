@@ -7,23 +7,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Filtered, Learnt, Pair};
 use crate::error::{Error, Resource};
-use crate::machine::{Completion, Machine};
+use crate::machine::{Completion, Look, Machine};
 
 /// How much is done for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
-    /// Whether the machine is asked closely.
-    pub(super) closely: bool,
+    /// How closely the machine looks.
+    pub(super) look: Look,
     /// Pairs of states that are met at most.
     most: usize,
     /// Bytes of a bound that count as a pair: what takes time is mostly to find such members.
     long: usize,
 }
 
-pub(super) const QUICK: Effort = Effort { closely: false, most: 5_000, long: 16 };
-pub(super) const CLOSE: Effort = Effort { closely: true, most: 50_000, long: 16 };
+/// One after the other, until the answer is there.
+pub(super) const LOOKS: [Effort; 3] = [
+    Effort { look: Look::Loose, most: 5_000, long: 16 },
+    Effort { look: Look::Close, most: 20_000, long: 16 },
+    Effort { look: Look::Closest, most: 50_000, long: 16 },
+];
 /// For machines that tell nothing.
-pub(super) const ALONE: Effort = Effort { closely: false, most: 50_000, long: 1 };
+pub(super) const ALONE: Effort = Effort { look: Look::Loose, most: 50_000, long: 1 };
 
 /// Steps that the machine may take in it: a second or two.
 const STEPS: u64 = 10_000_000;
@@ -55,7 +59,7 @@ impl<M: Machine> Filtered<M> {
                     continue;
                 }
                 came.push((next, at));
-                let known = self.known(next, effort.closely, learnt)?;
+                let known = self.known(next, effort.look, learnt)?;
                 let is_alive = learnt.alive.get(&next) == Some(&true);
                 let needs = match known {
                     Completion::Never => continue,
@@ -76,7 +80,7 @@ impl<M: Machine> Filtered<M> {
 
     /// A lower bound of the bytes to a common member; [`usize::MAX`] if there is none.
     fn bound(&self, pair: Pair, effort: Effort, learnt: &mut Learnt) -> Result<usize, Error> {
-        Ok(match self.known(pair, effort.closely, learnt)? {
+        Ok(match self.known(pair, effort.look, learnt)? {
             Completion::Never => usize::MAX,
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => bytes,
             Completion::Unknown => 0,
