@@ -15,7 +15,8 @@
 //!
 //! A *loose* look at the same lets nothing compete and forgets what must not match, columns of
 //! lines and what embedded languages are. It is quick, and often enough where a regular language
-//! stands beside the grammar.
+//! stands beside the grammar. The *closest* one follows the other ways to read a text too
+//! ([`rivals`]), for readings that nothing else decides.
 
 mod derivations;
 mod kernels;
@@ -35,7 +36,7 @@ use crate::rests::{Group, NEVER, Rests, Way, least};
 use derivations::{Asked, Control, Derivations, done};
 use kernels::{Kernels, stop};
 use lexemes::{Between, Exit, Line};
-use rivals::{DEPTH, Rivals};
+use rivals::Rivals;
 use spelled::{From, Spelled, Spelling};
 
 /// What is left of an edge of the stacks and all below it.
@@ -311,49 +312,16 @@ impl Completions {
         self.kernels.goto(kernel, symbol, (&mut stacks.tables, &mut stacks.meter))
     }
 
-    /// The stacks of some edges.
-    fn rivals_on(&mut self, edges: &[u32], core: &mut Core) -> Result<u32, Error> {
-        if self.look != Look::Closest {
-            return Ok(NOTHING);
-        }
-        let mut stacks = Vec::with_capacity(edges.len());
-        for &edge in edges {
-            let (mut stack, mut next) = (Vec::new(), Some(edge));
-            while let Some(edge) = next.filter(|_| stack.len() < DEPTH) {
-                stack.push(self.top(edge, core)?);
-                next = core.stacks.only_below(edge);
-            }
-            stack.reverse();
-            stacks.push(stack);
-        }
-        Ok(self.rivals.number(stacks))
-    }
-
-    /// The stacks of a set behind a terminal, and the one with these kernels.
-    fn rivals_after(
-        &mut self,
-        set: u32,
-        terminal: u32,
-        kernels: [u32; 2],
-        core: &mut Core,
-    ) -> Result<u32, Error> {
-        if self.look != Look::Closest {
-            return Ok(NOTHING);
-        }
-        let made = (&mut self.kernels, &mut core.stacks.tables, &mut core.stacks.meter);
-        self.rivals.after(set, terminal, kernels, made)
-    }
-
     /// The lexer state in front of what may stand at a kernel, or at rivals too, where it matters.
     fn context(&mut self, kernel: u32, rivals: u32, core: &mut Core) -> Result<u32, Error> {
         if !self.competes(core) {
             return Ok(NOTHING);
         }
-        let (tables, meter) = (&mut core.stacks.tables, &mut core.stacks.meter);
-        let allowed = match self.look {
-            Look::Closest => self.rivals.allowed(rivals, (&mut self.kernels, tables, meter))?,
-            _ => self.kernels.allowed(kernel, tables, meter)?,
-        };
+        // Of many rivals some are left out, maybe the one that has this kernel.
+        let allowed = self.allowed(kernel, core)?;
+        let made = (&mut self.kernels, &mut core.stacks.tables, &mut core.stacks.meter);
+        let theirs = self.rivals.allowed(rivals, made)?;
+        let allowed = core.stacks.tables.joined(allowed, theirs);
         Ok(core.context_of(allowed, false))
     }
 

@@ -4,23 +4,25 @@
 //! kernels, but only as far as their upper parts are known: one that is completed below these is
 //! lost, and with it some of what competes.
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Look};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Completions;
 use super::kernels::Kernels;
+use crate::core::Core;
 use crate::limits::Meter;
 use crate::lists::{Lists, NOTHING};
 use crate::tables::{self, Tables};
 
 /// Kernels that are known of a stack.
-pub(super) const DEPTH: usize = 6;
+const DEPTH: usize = 6;
 /// Stacks that are followed.
 const MOST: usize = 8;
 /// Stacks that are met between two lexemes.
 const MET: usize = 64;
 
 /// What kernels are made with.
-pub(super) type Made<'a> = (&'a mut Kernels, &'a mut Tables, &'a mut Meter);
+type Made<'a> = (&'a mut Kernels, &'a mut Tables, &'a mut Meter);
 
 /// Sets of stacks, each the kernels at its top, the topmost last.
 #[derive(Debug, Default)]
@@ -107,6 +109,41 @@ impl Rivals {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes() + self.behind.len() * 20 + self.allowed.len() * 16
+    }
+}
+
+impl Completions {
+    /// The stacks of some edges.
+    pub(super) fn rivals_on(&mut self, edges: &[u32], core: &mut Core) -> Result<u32, Error> {
+        if self.look != Look::Closest {
+            return Ok(NOTHING);
+        }
+        let mut stacks = Vec::with_capacity(edges.len());
+        for &edge in edges {
+            let (mut stack, mut next) = (Vec::new(), Some(edge));
+            while let Some(edge) = next.filter(|_| stack.len() < DEPTH) {
+                stack.push(self.top(edge, core)?);
+                next = core.stacks.only_below(edge);
+            }
+            stack.reverse();
+            stacks.push(stack);
+        }
+        Ok(self.rivals.number(stacks))
+    }
+
+    /// The stacks of a set behind a terminal, and the one with these kernels.
+    pub(super) fn rivals_after(
+        &mut self,
+        set: u32,
+        terminal: u32,
+        kernels: [u32; 2],
+        core: &mut Core,
+    ) -> Result<u32, Error> {
+        if self.look != Look::Closest {
+            return Ok(NOTHING);
+        }
+        let made = (&mut self.kernels, &mut core.stacks.tables, &mut core.stacks.meter);
+        self.rivals.after(set, terminal, kernels, made)
     }
 }
 
