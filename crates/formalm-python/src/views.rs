@@ -1,12 +1,13 @@
 //! Masks as arrays that are not copied: read-only, and one for all positions with the same mask.
 
+use std::hash::BuildHasher;
+
 use formalm_constraint::Form;
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::hash::BuildHasher;
 
 use crate::turns::{Turn, Turns};
 
