@@ -8,7 +8,9 @@
 //! that asked for it; states within a production do not matter. For that item to be firm too,
 //! whatever a rule can begin with must be a beginning of firm productions as well, which is
 //! looked at here, once. A terminal in front of what is not firm is *fragile*: what is behind it
-//! may be unsound.
+//! may be unsound. So is one that a rule begins with in front of which another rule was complete,
+//! if what is left from there on is not firm: the state behind that other rule, where the text
+//! might have gone on otherwise or ended, is one that the new rule comes back to.
 
 use rustc_hash::FxHashSet;
 
@@ -37,10 +39,26 @@ impl Tables {
             .filter(|&place| self.symbol[place] < self.terminals && !self.firm[place + 1])
             .map(|place| self.symbol[place])
             .collect();
+        fragile.extend(self.begin_behind_rules());
         fragile.sort_unstable();
         fragile.dedup();
         let goal = self.firsts.len() - 1;
         (firm[goal] && self.begins_firmly(&fragile)).then_some(fragile)
+    }
+
+    /// Terminals that a rule behind another one begins with, where the rest from there on is not
+    /// firm.
+    fn begin_behind_rules(&self) -> Vec<u32> {
+        let is_rule = |place: usize| {
+            let symbol = self.symbol[place];
+            symbol != END && symbol >= self.terminals
+        };
+        let behind = (1..self.symbol.len())
+            .filter(|&place| !self.firm[place] && is_rule(place - 1) && is_rule(place))
+            .map(|place| self.symbol[place]);
+        let mut found = vec![false; self.firsts.len()];
+        self.beginnings(behind.collect(), false, &mut found);
+        (0..self.terminals).filter(|&one| found[one as usize]).collect()
     }
 
     fn firm_symbols(&self, brittle: &[u32]) -> Vec<bool> {
@@ -86,8 +104,8 @@ impl Tables {
         let mut firm = vec![false; self.firsts.len()];
         let mut all = firm.clone();
         behind.into_iter().all(|symbol| {
-            self.beginnings(symbol, true, &mut firm);
-            self.beginnings(symbol, false, &mut all);
+            self.beginnings(vec![symbol], true, &mut firm);
+            self.beginnings(vec![symbol], false, &mut all);
             let mut beginnings = (0..).zip(all.iter().zip(&firm));
             beginnings.all(|(one, (&begins, &firm))| {
                 !begins || firm || fragile.binary_search(&one).is_ok()
@@ -95,11 +113,10 @@ impl Tables {
         })
     }
 
-    /// Symbols that what a symbol derives can begin with, itself among them.
-    fn beginnings(&self, symbol: u32, firmly: bool, found: &mut [bool]) {
+    /// Symbols that what some symbols derive can begin with, these among them.
+    fn beginnings(&self, mut open: Vec<u32>, firmly: bool, found: &mut [bool]) {
         found.fill(false);
-        found[symbol as usize] = true;
-        let mut open = vec![symbol];
+        open.iter().for_each(|&symbol| found[symbol as usize] = true);
         while let Some(symbol) = open.pop() {
             for &first in &self.firsts[symbol as usize] {
                 for (at, &next) in self.right(first).iter().enumerate() {

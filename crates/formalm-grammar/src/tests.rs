@@ -3,6 +3,7 @@ use formalm_automata::{Error, Expression, Machine, Resource};
 
 mod asked;
 mod at_once;
+mod certificates;
 mod completions;
 mod embedded;
 
