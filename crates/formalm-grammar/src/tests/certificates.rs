@@ -1,11 +1,14 @@
 //! What a certificate says is what is found out without one.
 
-use formalm_automata::{Error, Machine};
+use formalm_automata::{Error, Expression, Machine};
 
-use super::{Random, cases, letters, separated, terminal, texts};
+use super::embedded::embed;
+use super::{Random, cases, grammar, letters, separated, terminal, texts};
 use crate::certificate::Certificate;
 use crate::scans::Scans;
-use crate::{Grammar, GrammarAutomaton, Lexing, Limits};
+use crate::{
+    Grammar, GrammarAutomaton, Indentation, Lexing, Limits, Node, Replaced, Rule, Rules, Terminal,
+};
 
 /// Words of which some are spelled as others are: those that come first beat them.
 const WORDS: [&str; 10] = ["a", "[a]", "b", "ab", "[ab]+", "ba?", "a*b", "aab", "a+", "ba"];
@@ -31,13 +34,13 @@ fn both(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     Some([proved, searched])
 }
 
-/// Compares what a grammar's machine reads with and without a certificate; how many texts there were
-/// to compare.
-fn check(seed: u64, grammar: &Grammar) -> usize {
-    let Some([proved, searched]) = both(grammar) else { return 0 };
-    let mut compared = 0;
-    for text in texts(b"abc", 4) {
-        let read = [&proved, &searched].map(|one| match one.walk(one.start(), &text) {
+/// Compares what a grammar's machine reads with and without a certificate; whether there was
+/// much to compare.
+fn check(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> bool {
+    let Some([proved, searched]) = both(grammar) else { return false };
+    let (all, mut compared) = (texts(alphabet, length), 0);
+    for text in &all {
+        let read = [&proved, &searched].map(|one| match one.walk(one.start(), text) {
             Ok(read) => Some(read.map_err(|_| ()).map(|_| ())),
             Err(Error::Limit { .. }) => None,
             Err(error) => panic!("seed {seed}: {error}"),
@@ -46,20 +49,105 @@ fn check(seed: u64, grammar: &Grammar) -> usize {
         assert_eq!(proved, searched, "seed {seed}: {text:?} of {grammar:#?}");
         compared += 1;
     }
-    compared
+    2 * compared > all.len()
+}
+
+/// Compares many random grammars of some words, changed in some way.
+fn check_many(words: &[&str], change: impl Fn(&mut Random, &mut Grammar)) {
+    let (mut compared, count) = (0, cases(400, 60_000));
+    for seed in 0..count {
+        let mut random = Random(seed);
+        let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
+        let mut grammar = separated(&mut random, words);
+        grammar.lexing = lexing;
+        change(&mut random, &mut grammar);
+        compared += u64::from(check(seed, &grammar, b"abc", 4));
+    }
+    assert!(3 * compared > count, "{compared}");
 }
 
 #[test]
 fn certificates_say_what_is_found_without_them() {
-    let (mut compared, count) = (0, cases(600, 60_000));
-    for seed in 0..count {
-        let mut random = Random(seed);
-        let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
-        let mut grammar = separated(&mut random, &WORDS);
-        grammar.lexing = lexing;
-        compared += check(seed, &grammar);
+    check_many(&WORDS, |_, _| {});
+}
+
+#[test]
+fn certificates_say_what_is_found_beside_embedded_languages() {
+    check_many(&WORDS, embed);
+}
+
+#[test]
+fn certificates_say_what_is_found_where_lexemes_look_ahead() {
+    const AHEAD: [&str; 8] =
+        ["a(?!b)", "b(?=[ac])", "ab", "[ab]+(?!c)", "a", "b", "a*b(?=a)?", "(?<=a)?b"];
+    check_many(&AHEAD, |_, _| {});
+}
+
+#[test]
+fn certificates_say_what_is_found_where_lexemes_become_others() {
+    const TEXTS: [&str; 4] = ["a", "b", "ab", "ba"];
+    check_many(&WORDS, |random, grammar| {
+        grammar.lexing = Lexing::First;
+        let names: Vec<String> = grammar.terminals.iter().map(|one| one.name.clone()).collect();
+        let at = |is_one: fn(&String) -> bool| {
+            names.iter().enumerate().filter(move |one| is_one(one.1)).map(|one| one.0)
+        };
+        for pattern in at(|name| name.contains('+')) {
+            for text in at(|name| TEXTS.contains(&&**name)) {
+                let only = random.below(2) == 0;
+                grammar.replaced.push(Replaced { pattern, text, only });
+            }
+        }
+    });
+}
+
+/// Random statements in blocks that are told by their columns.
+fn blocks(random: &mut Random) -> Grammar {
+    let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
+    let mut grammar = grammar(random, lexing, &WORDS, &[]);
+    let mut add = |name: &str, pattern: Option<&str>| {
+        let language = pattern.map_or(Expression::texts(Vec::new()), |one| terminal(one).language);
+        grammar.terminals.push(Terminal { name: name.to_owned(), language, ..terminal("a") });
+        grammar.terminals.len() - 1
+    };
+    let newline = add("newline", Some(["(\\n *)+", "\\n *"][random.below(2)]));
+    let (indent, dedent) = (add("indent", None), add("dedent", None));
+    let blank = add("blank", Some([" +", " ", " |c"][random.below(3)]));
+    grammar.ignored.push(blank);
+    grammar.indentation = Some(Indentation {
+        newline,
+        indent,
+        dedent,
+        opening: Vec::new(),
+        closing: Vec::new(),
+        rules: [Rules::Python, Rules::Lark][random.below(2)],
+        tab: 8,
+        widest: 10,
+        levels: 5,
+    });
+    let [statements, statement] = [0, 1].map(|more| grammar.rules.len() + more);
+    let line = |front: Node| Node::Sequence(vec![front, Node::Terminal(newline)]);
+    let block = vec![Node::Terminal(indent), Node::Rule(statements), Node::Terminal(dedent)];
+    let head = Node::Rule(random.below(statements));
+    let header = Node::Sequence([vec![line(head)], block].concat());
+    let mut bodies = vec![line(Node::Rule(0)), header];
+    bodies.rotate_left(random.below(2));
+    let all = Node::Repeat(Box::new(Node::Rule(statement)), random.below(2) as u32, None);
+    for (name, body) in [("statements", all), ("statement", Node::Choice(bodies))] {
+        grammar.rules.push(Rule { name: name.to_owned(), body, span: None });
     }
-    assert!(compared as u64 > count, "{compared}");
+    grammar.start = statements;
+    grammar
+}
+
+#[test]
+fn certificates_say_what_is_found_where_columns_tell_blocks() {
+    let (mut compared, count) = (0, cases(400, 20_000));
+    for seed in 0..count {
+        let grammar = blocks(&mut Random(seed));
+        compared += u64::from(check(seed, &grammar, b"ab \n", 5));
+    }
+    assert!(10 * compared > count, "{compared}");
 }
 
 /// Behind an `S` that may be all, another one asks for what `a*b` always beats.
