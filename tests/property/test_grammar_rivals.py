@@ -40,3 +40,14 @@ def test_viability_is_decided(text: str, member: str | None, lexing: str) -> Non
         elif one:
             assert not any(other.startswith(one) for other in viable)
     assert {one for one in TEXTS if grammar.matches(one)} <= viable
+
+
+def test_steps_that_run_out_before_readings_do_leave_nothing_open() -> None:
+    text = (
+        "start: left T1 T2 | T0\nleft: left* T1 right* | T2\n"
+        "right: right? start? T2 | T2 right T0\n"
+        "T0: /a/\nT1: /a+/\nT2: /ab/\n%ignore /c+/"
+    )
+    assert Grammar(text).shortest() == b"abacab"
+    with pytest.raises(LanguageError, match="empty"):
+        Grammar(text, lexing="first").automaton()

@@ -17,6 +17,9 @@ const ASSUMED: usize = 1_000;
 /// Readings met before it is looked closely, where a certificate settles most of them.
 const NEAR: u64 = 1_000;
 
+/// The part of the steps allowed that such a search may take.
+const NEAR_PART: u64 = 4;
+
 /// What a byte that is missing counts, beside one that was read: any member will do.
 const MISSING: u32 = 4;
 
@@ -32,9 +35,8 @@ impl Core {
         }
         if self.certificate.is_there() {
             // Where there is one, members are near, or it takes a look at all there is to tell.
-            match self.look_for_member(reading, NEAR) {
-                Err(Error::Limit { resource: Resource::Readings, .. }) => {}
-                found => return found,
+            if let Some(viable) = self.apart(|core| core.look_for_member(reading, NEAR))? {
+                return Ok(viable);
             }
         }
         self.look_closely(reading)
@@ -44,15 +46,30 @@ impl Core {
     fn look_closely(&mut self, reading: Reading) -> Result<bool, Error> {
         let before = self.look;
         let most = self.limits.search;
-        let mut viable = self.look_by(Look::Close, reading, most.min(NEAR));
-        if let Err(Error::Limit { resource: Resource::Readings, .. }) = viable {
-            viable = self.look_by(Look::Closest, reading, most);
-        }
+        let viable = match self.apart(|core| core.look_by(Look::Close, reading, most.min(NEAR))) {
+            Ok(None) => self.look_by(Look::Closest, reading, most),
+            Ok(Some(viable)) => Ok(viable),
+            Err(error) => Err(error),
+        };
         self.look = before;
         if let Ok(viable) = viable {
             self.learn(reading, viable);
         }
         viable
+    }
+
+    /// What is found out with a part of the steps that are allowed; `None` if that is too much work.
+    fn apart(
+        &mut self,
+        look: impl FnOnce(&mut Core) -> Result<bool, Error>,
+    ) -> Result<Option<bool>, Error> {
+        let call = self.stacks.meter.apart(self.limits.steps / NEAR_PART);
+        let found = look(self);
+        self.stacks.meter.go_on(call);
+        match found {
+            Err(Error::Limit { resource: Resource::Readings | Resource::Steps, .. }) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     fn look_by(&mut self, look: Look, reading: Reading, most: u64) -> Result<bool, Error> {
