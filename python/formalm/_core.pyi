@@ -233,6 +233,17 @@ class Automaton:
     ) -> Automaton:
         """The machine of an expression whose letters are machines: each with the numbers of those
         that may follow it, and whether it may be the last."""
+    @staticmethod
+    def divided(
+        languages: list[Automaton | None],
+        text: bytes,
+        *,
+        least: int,
+        most: int | None,
+        step_limit: int,
+    ) -> list[int] | None:
+        """Where the pieces of a text end that are members of languages in a row, those beyond the
+        list of its last one; None if it cannot be divided so. Each takes as much as it can."""
     def filtered(self, regular: Automaton, *, state_limit: int | None = None) -> Automaton | None:
         """The members that a regular language has too; None if there is none."""
     def preceded_by(

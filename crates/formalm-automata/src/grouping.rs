@@ -19,6 +19,8 @@ use crate::term::UNBOUNDED;
 
 use divide::{Division, divide};
 
+pub use divide::divided;
+
 /// A language prepared to tell what its groups capture.
 ///
 /// The groups are those of [`Expression::groups`]. A union shows those of its first operand that
@@ -191,8 +193,8 @@ impl Part {
             }
             Form::Concat(parts) => return find_each(parts, text, offset, work, found),
             Form::Repeat { member, part, least, most } => {
-                let division =
-                    Division { least: *least, most: *most, member: &|_| member.as_deref() };
+                let member = |_| machine_of(member);
+                let division = Division { least: *least, most: *most, member: &member };
                 let Some(ends) = divide(text, &division, work)? else { return Ok(false) };
                 if let Some((&end, before)) = ends.split_last() {
                     let start = before.last().copied().unwrap_or(0);
@@ -211,6 +213,10 @@ impl Part {
     }
 }
 
+fn machine_of(member: &Member) -> Option<&dyn Machine> {
+    member.as_deref().map(|machine| machine as &dyn Machine)
+}
+
 /// Divides the text among the parts of a sequence, and finds the groups of each.
 fn find_each(
     parts: &[(Member, Part)],
@@ -219,7 +225,7 @@ fn find_each(
     work: &mut Work,
     found: &mut Captured,
 ) -> Result<bool, Error> {
-    let member = |number: usize| parts[number].0.as_deref();
+    let member = |number: usize| machine_of(&parts[number].0);
     let division = Division { least: parts.len(), most: Some(parts.len()), member: &member };
     let Some(ends) = divide(text, &division, work)? else { return Ok(false) };
     let mut start = 0;

@@ -54,7 +54,7 @@ pub use combined::{Composed, Filtered, Letter, Plainly, StateKeys};
 pub use drawing::random_member;
 pub use error::{Error, Raised, Resource, Span};
 pub use expression::{EDGE, Expression};
-pub use grouping::{Captured, Grouping};
+pub use grouping::{Captured, Grouping, divided};
 pub use in_text::{InText, spell};
 pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
 pub use loops::loops_of;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::{
     Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Resource, Span,
-    StateId, exact_only, random_member,
+    StateId, divided, exact_only, random_member,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -192,6 +192,28 @@ impl Automaton {
             Ok(made) => Ok(Automaton { machine: Arc::new(AnyMachine::Composed(Arc::new(made))) }),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
+    }
+
+    /// Where the pieces of a text end that are members of languages in a row, those beyond the list of
+    /// its last one; none if it cannot be divided so.
+    #[staticmethod]
+    #[pyo3(signature = (languages, text, *, least, most, step_limit))]
+    fn divided(
+        py: Python<'_>,
+        languages: Vec<Option<PyRef<'_, Automaton>>>,
+        text: &[u8],
+        least: usize,
+        most: Option<usize>,
+        step_limit: u64,
+    ) -> PyResult<Option<Vec<usize>>> {
+        let machine = |one: Option<PyRef<'_, Automaton>>| one.map(|one| Arc::clone(&one.machine));
+        let machines: Vec<Option<Arc<AnyMachine>>> = languages.into_iter().map(machine).collect();
+        let found = py.detach(|| {
+            let members: Vec<Option<&dyn Machine>> =
+                machines.iter().map(|one| one.as_deref().map(|one| one as &dyn Machine)).collect();
+            divided(&members, (least, most), text, step_limit)
+        });
+        found.map_err(|error| errors::failure(py, &error, None))
     }
 
     /// The machine of the members that a regular language has too; none if there is none.

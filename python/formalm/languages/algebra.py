@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.choice import Choice
+from formalm.languages.divided import (
+    captured_by_all,
+    captured_by_first,
+    captured_in_row,
+    groups_of,
+)
 from formalm.languages.given import hashable
 from formalm.languages.language import Language
 from formalm.languages.parser import Parser
@@ -15,6 +21,8 @@ from formalm.languages.python_types import PythonType, is_type
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    from formalm.languages.captures import Found, Group
 
 __all__ = ["Combination", "Repetition", "as_language", "combine"]
 
@@ -36,6 +44,15 @@ class Mixed(Language):
     def is_regular(self) -> bool:
         """Whether all parts are."""
         return all(part.is_regular for part in self._arguments if isinstance(part, Language))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        return super().groups if self.is_regular else groups_of(self._capturing)
+
+    @property
+    def _capturing(self) -> tuple[Language, ...]:
+        """The parts whose groups are its own."""
+        return self._parts
 
     def _made(self, state_limit: int | None) -> _core.Automaton:
         if self.is_regular:
@@ -71,6 +88,20 @@ class Combination(Mixed):
         """What is combined, from left to right."""
         return tuple(part for part in self._arguments[1:] if isinstance(part, Language))
 
+    @property
+    def _capturing(self) -> tuple[Language, ...]:
+        return {"-": self.operands[:1], "~": ()}.get(self.operator, self.operands)
+
+    def captured_in(self, data: bytes, step_limit: int) -> Found | None:  # noqa: D102
+        if self.is_regular:
+            return super().captured_in(data, step_limit)
+        parts, count = self._capturing, len(self._capturing)
+        if self.operator == "|":
+            return captured_by_first(parts, data, step_limit)
+        if self.operator == "+":
+            return captured_in_row(parts, (count, count), data, step_limit)
+        return captured_by_all(parts, data, step_limit) if self.matches(data) else None
+
     def _build(self) -> _core.Expression:
         parts = [part.expression() for part in self.operands]
         if self.operator == "~":
@@ -102,6 +133,11 @@ class Repetition(Mixed):
         self.part = part
         self.minimum = minimum
         self.maximum = maximum
+
+    def captured_in(self, data: bytes, step_limit: int) -> Found | None:  # noqa: D102
+        if self.is_regular:
+            return super().captured_in(data, step_limit)
+        return captured_in_row((self.part,), (self.minimum, self.maximum), data, step_limit)
 
     def _build(self) -> _core.Expression:
         return self.part.expression().repeat(self.minimum, self.maximum)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from formalm.automata.texts import text_bytes
 from formalm.errors import LanguageError
-from formalm.languages.captures import Captures, Group, captures_at
+from formalm.languages.captures import Found, Group
 from formalm.languages.trees import Tree
 
 if TYPE_CHECKING:
@@ -33,18 +32,17 @@ class Captured:
         )
         self._numbers = {of: (number, stop) for number, (_, of, stop, _) in enumerate(written)}
 
-    def of(self, grammar: Derivations, text: str | bytes, step_limit: int) -> Captures | None:
+    def of(self, grammar: Derivations, data: bytes, step_limit: int) -> Found | None:
         """What they are in a text; None if it is not a member."""
         if not self.groups:
             raise LanguageError(
                 "a grammar captures what it names, and this one names nothing",
                 hint="write name[capture]: ... in Lark text; matches(text) tells members",
             )
-        data = text_bytes(text)
-        if data is None or not grammar.matches(data):
+        if not grammar.matches(data):
             return None
         spans: list[tuple[int, int] | None] = [None] * len(self.groups)
-        latest = {}
+        latest: dict[str, int] = {}
         tree = grammar.parse(data, whole=True, step_limit=step_limit)
         for one in tree.walk():
             found = self._numbers.get(one.rule if isinstance(one, Tree) else one.terminal)
@@ -55,5 +53,5 @@ class Captured:
             last = spans[number]
             if last is None or last[0] <= start:
                 spans[number] = (start, end - stop)
-                latest[self.groups[number].name] = number
-        return captures_at(text, data, self.groups, spans, latest)
+                latest[str(self.groups[number].name)] = number
+        return Found(spans, latest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -10,7 +10,7 @@ from formalm import _core
 from formalm.automata.texts import shown_text
 from formalm.errors import ArgumentError
 
-__all__ = ["STEP_LIMIT", "Captures", "Group", "captures_of"]
+__all__ = ["STEP_LIMIT", "Captures", "Found", "Group", "captures_at", "found_by"]
 
 STEP_LIMIT = 100_000_000
 """Steps that :meth:`Language.captures` may take unless told otherwise: about a second."""
@@ -107,33 +107,41 @@ class Captures:
         return f"<Captures of {self.text!r}: {self.groups()!r}>"
 
 
-def captures_of(
-    text: str | bytes,
-    data: bytes,
-    groups: Sequence[Group],
-    grouping: _core.Grouping,
-    step_limit: int,
-) -> Captures | None:
-    """What the groups capture in ``text``, whose UTF-8 bytes are ``data``; None if not a member."""
+class Found(NamedTuple):
+    """What the groups of a language captured in a member.
+
+    Attributes
+    ----------
+    spans
+        Where each group begins and ends, in bytes; None for one that took no part.
+    latest
+        The names of groups whose part of the language was matched, each with the place of the
+        last of them among the spans.
+    """
+
+    spans: list[Span | None]
+    latest: dict[str, int]
+
+
+def found_by(
+    grouping: _core.Grouping, groups: Sequence[Group], data: bytes, step_limit: int
+) -> Found | None:
+    """What the groups of a regular language capture; None if ``data`` is not a member."""
     captured = grouping.captured(data, step_limit)
     if captured is None:
         return None
     spans, asked = captured
-    numbers: dict[str | None, int] = {}
-    for group in groups:
-        if asked[group.number - 1] or group.name not in numbers:
-            numbers[group.name] = group.number - 1
-    return captures_at(text, data, groups, spans, numbers)
+    latest = {
+        group.name: group.number - 1
+        for group in groups
+        if group.name is not None and asked[group.number - 1]
+    }
+    return Found(spans, latest)
 
 
-def captures_at(
-    text: str | bytes,
-    data: bytes,
-    groups: Sequence[Group],
-    spans: Sequence[Span | None],
-    latest: Mapping[str | None, int],
-) -> Captures:
-    """Captures from spans in bytes, and from the place of the group that each name stands for."""
+def captures_at(text: str | bytes, data: bytes, groups: Sequence[Group], found: Found) -> Captures:
+    """Captures in a text whose UTF-8 bytes are ``data``."""
+    spans = found.spans
     if isinstance(text, str) and len(text) != len(data):
         spans = [
             None if span is None else (_characters(data, span[0]), _characters(data, span[1]))
@@ -142,7 +150,7 @@ def captures_at(
     numbers: dict[str, int] = {}
     for group in groups:
         if group.name is not None and group.name not in numbers:
-            numbers[group.name] = latest.get(group.name, group.number - 1) + 1
+            numbers[group.name] = found.latest.get(group.name, group.number - 1) + 1
     return Captures(text, tuple(spans), tuple(numbers.items()))
 
 

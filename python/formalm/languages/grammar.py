@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captured import Captured
-from formalm.languages.captures import Captures, Group
+from formalm.languages.captures import Captures, Found, Group
 from formalm.languages.derivations import Derivations
 from formalm.languages.given import Languages, inlined, is_terminal, named_languages
 from formalm.languages.indentation import Indentation
@@ -229,7 +229,10 @@ class Grammar(Derivations):
         >>> pair.captures("size=12;").groupdict()
         {'key': 'size', 'told': '12'}
         """
-        return self._captured.of(self, text, step_limit)
+        return super().captures(text, step_limit=step_limit)
+
+    def captured_in(self, data: bytes, step_limit: int) -> Found | None:  # noqa: D102
+        return self._captured.of(self, data, step_limit)
 
     @property
     def is_regular(self) -> bool:

@@ -6,11 +6,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from formalm import _core
-from formalm.automata.texts import shown_text, text_bytes
-from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
-from formalm.languages.captures import STEP_LIMIT, Captures, Group, captures_of
-from formalm.languages.combining import Combining
-from formalm.languages.members import Members
+from formalm.automata.texts import text_bytes
+from formalm.errors import ArgumentError, LanguageError, LimitError
+from formalm.languages.capturing import Capturing
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -28,7 +26,7 @@ ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
 PLAIN = ATOMS | {tuple}
 
 
-class Language(Members, Combining, ABC):
+class Language(Capturing, ABC):
     """A set of byte strings, described and not yet compiled.
 
     Languages are immutable values: hashable, picklable (by what was written, never by the compiled
@@ -55,7 +53,7 @@ class Language(Members, Combining, ABC):
     (True, False, True)
     """
 
-    __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_grouping", "_hash", "_parts")
+    __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_hash", "_parts")
 
     def __init__(self, *arguments: Hashable) -> None:
         # Asking whether a plain value is a language would take longer than all the rest.
@@ -209,89 +207,6 @@ class Language(Members, Combining, ABC):
         from formalm.languages.comparison import difference
 
         return difference(self, other, relation, unit, state_limit)
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """The capture groups of all its patterns, in the order written and numbered from 1.
-
-        Patterns that are subtracted, complemented, edited or rewritten have none: no member
-        matches them. What is not regular has none.
-        """
-        if not self.is_regular:
-            return ()
-        groups = self.expression().groups
-        return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
-
-    def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> Captures | None:
-        """What the groups capture in a member; None if ``text`` is not a member.
-
-        In a pattern it is what the dialect's own engine reports when the pattern matches the whole
-        text, which is ``re.fullmatch`` for Python's. Combinations divide the text first, and each
-        part sees its own piece only:
-
-        - a union shows the groups of its first operand that has the text;
-        - in a concatenation each part in turn takes as much as it can, whatever it prefers inside;
-        - so do the members of a repetition, of which the last one shows its groups;
-        - an intersection shows the groups of all its operands, a difference those on its left.
-
-        Parameters
-        ----------
-        text
-            A text, or UTF-8 bytes.
-        step_limit
-            Most steps to take; a step is an instruction of a pattern or a byte read by a machine.
-
-        Raises
-        ------
-        LimitError
-            If more steps or memory are needed. The effort is proportional to the text for most
-            languages; look-ahead to the far end at every character makes it quadratic.
-        LanguageError
-            If the language is empty.
-
-        Examples
-        --------
-        >>> from formalm import Literal, Regex
-        >>> price = Regex("(?P<whole>[0-9]+)") + Literal(".") + Regex("(?P<cents>[0-9]{2})")
-        >>> price.captures("12.50").groupdict()
-        {'whole': '12', 'cents': '50'}
-        """
-        if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
-            raise ArgumentError(f"step_limit must be a positive integer, not {step_limit!r}")
-        data = text_bytes(text)
-        if data is None:
-            return None
-        if self._grouping is None:
-            self._grouping = _core.Grouping(self.expression(), self.automaton())
-        return captures_of(text, data, self.groups, self._grouping, step_limit)
-
-    def value(self, text: str | bytes) -> object:
-        """What a member stands for: its named groups as a dictionary, or the text itself.
-
-        The dictionary is that of :meth:`captures`, with None for groups that took no part; a
-        language without named groups returns the text.
-
-        Raises
-        ------
-        TokenError
-            If there are named groups and ``text`` is not a member.
-
-        Examples
-        --------
-        >>> from formalm import Regex
-        >>> Regex("(?P<hours>[0-9]+):(?P<minutes>[0-9]{2})").value("9:30")
-        {'hours': '9', 'minutes': '30'}
-        """
-        if not isinstance(text, (str, bytes)):
-            raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
-        if all(group.name is None for group in self.groups):
-            return text if isinstance(text, str) else shown_text(text)
-        found = self.captures(text)
-        if found is None:
-            raise TokenError(
-                "a text that is not a member stands for nothing", hint="ask matches(text) first"
-            )
-        return found.groupdict()
 
     def may_have_parts(self) -> bool:
         """Whether it is made of more than plain values: with languages or marks in it, that is."""

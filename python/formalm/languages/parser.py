@@ -10,7 +10,6 @@ from typing import Any, NoReturn, TypeVar
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.captures import STEP_LIMIT
 from formalm.languages.language import Language, text_bytes
 
 __all__ = ["ParseFailure", "Parser", "TokenGroup"]
@@ -193,19 +192,6 @@ class Parser(Language):
     def is_regular(self) -> bool:
         """False: a parser is asked, text by text."""
         return False
-
-    def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> NoReturn:
-        """Refused: a parser has no capture groups.
-
-        Raises
-        ------
-        LanguageError
-            Always.
-        """
-        del text, step_limit
-        raise LanguageError(
-            "a parser has no capture groups", hint="matches(text) tells whether it is a member"
-        )
 
     def _build(self) -> NoReturn:
         raise LanguageError(

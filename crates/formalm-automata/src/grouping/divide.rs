@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::automaton::Automaton;
 use crate::derive::Work;
 use crate::error::Error;
 use crate::machine::Machine;
@@ -18,7 +17,27 @@ pub(super) struct Division<'a> {
     /// Most pieces.
     pub(super) most: Option<usize>,
     /// The machine of a piece by its number, from 0; none if it has no member.
-    pub(super) member: &'a dyn Fn(usize) -> Option<&'a Automaton>,
+    pub(super) member: &'a dyn Fn(usize) -> Option<&'a dyn Machine>,
+}
+
+/// Where the pieces of a text end that are members of languages in a row, `least` of them at least
+/// and `most` at most; `None` if it cannot be divided so. Pieces beyond the list are members of its last
+/// language; one that has no members has no machine. Every piece in turn takes as much as it can,
+/// and is not empty if it is not needed.
+///
+/// # Errors
+///
+/// [`Error::Limit`] once machines read more than `steps` bytes, or when too much memory would be
+/// needed; what machines report.
+pub fn divided(
+    members: &[Option<&dyn Machine>],
+    (least, most): (usize, Option<usize>),
+    text: &[u8],
+    steps: u64,
+) -> Result<Option<Vec<usize>>, Error> {
+    let last = members.last().copied().flatten();
+    let member = |number: usize| members.get(number).copied().unwrap_or(last);
+    divide(text, &Division { least, most, member: &member }, &mut Work { steps: 0, allowed: steps })
 }
 
 /// Where each piece ends. Every piece in turn takes as much as it can so that the rest can still
@@ -80,7 +99,7 @@ impl Division<'_> {
 
 /// Where members that begin at `from` end, in ascending order.
 fn ends_of(
-    machine: &Automaton,
+    machine: &dyn Machine,
     text: &[u8],
     from: usize,
     may_be_empty: bool,
@@ -88,14 +107,14 @@ fn ends_of(
 ) -> Result<Vec<usize>, Error> {
     let mut ends = Vec::new();
     let mut state = machine.start();
-    if may_be_empty && machine.is_accepting(state) {
+    if may_be_empty && machine.is_accepting(state)? {
         ends.push(from);
     }
     for (at, &byte) in text.iter().enumerate().skip(from) {
         work.step().map_err(|_| out_of_steps(work))?;
         let Some(next) = machine.step(state, byte)? else { break };
         state = next;
-        if machine.is_accepting(state) {
+        if machine.is_accepting(state)? {
             ends.push(at + 1);
         }
     }

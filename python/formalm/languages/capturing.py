@@ -1,0 +1,129 @@
+"""What groups of a language capture in its members, and what a member stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from formalm import _core
+from formalm.automata.texts import shown_text, text_bytes
+from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.languages.captures import (
+    STEP_LIMIT,
+    Captures,
+    Found,
+    Group,
+    captures_at,
+    found_by,
+)
+from formalm.languages.combining import Combining
+from formalm.languages.members import Members
+
+__all__ = ["Capturing"]
+
+
+class Capturing(Members, Combining):
+    """The part of :class:`~formalm.Language` that takes members apart by groups."""
+
+    __slots__ = ("_grouping",)
+
+    _grouping: _core.Grouping | None
+
+    if TYPE_CHECKING:
+
+        def expression(self) -> _core.Expression: ...  # noqa: D102
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of all its patterns and grammars, in the order written and numbered from 1.
+
+        Patterns that are subtracted, complemented, edited or rewritten have none: no member
+        matches them. Grammars have those that their text names, schemas and parsers none.
+        """
+        if not self.is_regular:
+            return ()
+        groups = self.expression().groups
+        return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
+
+    def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> Captures | None:
+        """What the groups capture in a member; None if ``text`` is not a member.
+
+        In a pattern it is what the dialect's own engine reports when the pattern matches the whole
+        text, which is ``re.fullmatch`` for Python's. Combinations divide the text first, and each
+        part sees its own piece only:
+
+        - a union shows the groups of its first operand that has the text;
+        - in a concatenation each part in turn takes as much as it can, whatever it prefers inside;
+        - so do the members of a repetition, of which the last one shows its groups;
+        - an intersection shows the groups of all its operands, a difference those on its left.
+
+        What a grammar captures is told by its tree, see :meth:`formalm.Grammar.captures`.
+
+        Parameters
+        ----------
+        text
+            A text, or UTF-8 bytes.
+        step_limit
+            Most steps to take; a step is an instruction of a pattern or a byte read by a machine.
+            What is combined with a grammar or a schema may take as many itself.
+
+        Raises
+        ------
+        LimitError
+            If more steps or memory are needed. The effort is proportional to the text for most
+            languages; look-ahead to the far end at every character makes it quadratic.
+        LanguageError
+            If the language is empty, or of a kind that captures nothing: schemas and parsers.
+
+        Examples
+        --------
+        >>> from formalm import Literal, Regex
+        >>> price = Regex("(?P<whole>[0-9]+)") + Literal(".") + Regex("(?P<cents>[0-9]{2})")
+        >>> price.captures("12.50").groupdict()
+        {'whole': '12', 'cents': '50'}
+        """
+        if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
+            raise ArgumentError(f"step_limit must be a positive integer, not {step_limit!r}")
+        data = text_bytes(text)
+        if data is None:
+            return None
+        found = self.captured_in(data, step_limit)
+        return None if found is None else captures_at(text, data, self.groups, found)
+
+    def captured_in(self, data: bytes, step_limit: int) -> Found | None:
+        """What the groups capture in a text; None if it is not a member."""
+        if not self.is_regular:
+            raise LanguageError(
+                f"schemas and parsers capture nothing, and {type(self).__name__} is one",
+                hint="matches(text) tells members, and value(text) what one stands for",
+            )
+        if self._grouping is None:
+            self._grouping = _core.Grouping(self.expression(), self.automaton())
+        return found_by(self._grouping, self.groups, data, step_limit)
+
+    def value(self, text: str | bytes) -> object:
+        """What a member stands for: its named groups as a dictionary, or the text itself.
+
+        The dictionary is that of :meth:`captures`, with None for groups that took no part; a
+        language without named groups returns the text.
+
+        Raises
+        ------
+        TokenError
+            If there are named groups and ``text`` is not a member.
+
+        Examples
+        --------
+        >>> from formalm import Regex
+        >>> Regex("(?P<hours>[0-9]+):(?P<minutes>[0-9]{2})").value("9:30")
+        {'hours': '9', 'minutes': '30'}
+        """
+        if not isinstance(text, (str, bytes)):
+            raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
+        if all(group.name is None for group in self.groups):
+            return text if isinstance(text, str) else shown_text(text)
+        found = self.captures(text)
+        if found is None:
+            raise TokenError(
+                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+            )
+        return found.groupdict()
