@@ -20,6 +20,7 @@
 
 mod derivations;
 mod kernels;
+mod left;
 mod lexemes;
 mod rivals;
 mod spelled;
@@ -32,15 +33,13 @@ use rustc_hash::FxHashMap;
 use crate::core::{Core, Reading};
 use crate::grammar::Lexing;
 use crate::lists::NOTHING;
-use crate::rests::{Group, NEVER, Rests, Way, least};
-use derivations::{Asked, Control, Derivations, done};
+use crate::rests::{NEVER, least};
+use derivations::{Control, Derivations};
 use kernels::{Kernels, stop};
+use left::{Left, Stacked};
 use lexemes::{Between, Exit, Line};
 use rivals::Rivals;
 use spelled::{From, Spelled, Spelling};
-
-/// What is left of an edge of the stacks and all below it.
-type Left = (u32, Control);
 
 /// What is known of completions beside a regular language, or alone.
 #[derive(Debug)]
@@ -348,54 +347,5 @@ impl Completions {
             + self.derivations.memory_bytes()
             + self.tops.len() * 12
             + self.rests.len() * 20
-    }
-}
-
-/// What is left of stacks, beside a control.
-struct Stacked<'a> {
-    beside: &'a mut Completions,
-    core: &'a mut Core,
-}
-
-impl Rests for Stacked<'_> {
-    type Rest = Left;
-
-    fn known(&self, rest: &Left) -> Option<u32> {
-        self.beside.rests.get(rest).copied()
-    }
-
-    fn keep(&mut self, rest: Left, bytes: u32) {
-        self.beside.rests.insert(rest, bytes);
-    }
-
-    fn ways(
-        &mut self,
-        (edge, control): Left,
-        from: usize,
-        group: &mut Group<Left>,
-        ways: &mut Vec<Way<Left>>,
-    ) -> Result<(), Error> {
-        let kernel = self.beside.top(edge, self.core)?;
-        for (place, pushed, becomes) in self.core.stacks.items(edge)? {
-            let asked = Asked::Rest(place as u32, pushed > 0);
-            for (behind, bytes) in self.beside.ends((kernel, asked, control), self.core)? {
-                if behind == done() {
-                    ways.push(Way { from, bytes, to: None });
-                    continue;
-                }
-                for &edge in &becomes {
-                    let to = (edge, behind);
-                    ways.push(Way { from, bytes, to: Some(to) });
-                    if pushed == 1 && self.known(&to).is_none() {
-                        group.add(to);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn spend(&mut self, steps: usize) -> Result<(), Error> {
-        self.core.stacks.meter.spend(steps)
     }
 }

@@ -29,8 +29,9 @@ type Made<'a> = (&'a mut Kernels, &'a mut Tables, &'a mut Meter);
 pub(super) struct Rivals {
     /// The sets: of each stack its height, then its kernels.
     sets: Lists,
-    /// The sets behind terminals.
+    /// The sets behind terminals, and these with the stack that was followed there.
     behind: FxHashMap<(u32, u32), u32>,
+    with: FxHashMap<(u32, [u32; 2]), u32>,
     allowed: FxHashMap<u32, u32>,
 }
 
@@ -83,12 +84,18 @@ impl Rivals {
                 behind
             }
         };
-        let mut stacks = self.stacks(behind);
-        if stacks.iter().any(|stack| stack.ends_with(&followed)) {
-            return Ok(behind);
+        if let Some(&known) = self.with.get(&(behind, followed)) {
+            return Ok(known);
         }
-        stacks.push(followed.to_vec());
-        Ok(self.number(stacks))
+        let mut stacks = self.stacks(behind);
+        let with = if stacks.iter().any(|stack| stack.ends_with(&followed)) {
+            behind
+        } else {
+            stacks.push(followed.to_vec());
+            self.number(stacks)
+        };
+        self.with.insert((behind, followed), with);
+        Ok(with)
     }
 
     /// Terminals that may stand at some stack of a set.
@@ -108,7 +115,10 @@ impl Rivals {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.sets.memory_bytes() + self.behind.len() * 20 + self.allowed.len() * 16
+        self.sets.memory_bytes()
+            + self.behind.len() * 20
+            + self.with.len() * 24
+            + self.allowed.len() * 16
     }
 }
 
