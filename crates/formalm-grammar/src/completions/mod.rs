@@ -13,8 +13,8 @@
 //! It is exact where lexemes do not compete, and where the stack is one and its kernels have no
 //! conflicts.
 //!
-//! A *loose* look at the same lets nothing compete and forgets what must not match, columns of
-//! lines and what embedded languages are. It is quick, and often enough where a regular language
+//! A *loose* look at the same lets nothing compete and forgets what must not match, but behind the end
+//! of a line, columns of lines and what embedded languages are. It is quick, and often enough where a regular language
 //! stands beside the grammar. The *closest* one follows the other ways to read a text too
 //! ([`rivals`]), for readings that nothing else decides.
 
@@ -254,7 +254,7 @@ impl Completions {
         if self.competes(core) {
             context = core.context_on(stacks, false)?;
         }
-        if self.look == Look::Loose {
+        if self.look == Look::Loose && between.line != Line::Ended {
             between.forbidden = NOTHING;
         }
         let edges = core.stacks.tops(stacks);

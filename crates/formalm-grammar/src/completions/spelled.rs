@@ -126,7 +126,7 @@ impl Spelling {
                     }
                 }
                 for &(terminal, mut behind) in &next.ends {
-                    if from.look == Look::Loose {
+                    if from.look == Look::Loose && !core.ends_line(terminal) {
                         behind.forbidden = NOTHING;
                     }
                     let (skipped, read) = core.is_read(terminal, from.between.line);
@@ -254,6 +254,11 @@ impl Core {
         }
         let ignored = terminal < self.terminals && self.is_ignored(terminal);
         (ignored, !ignored || self.lexing == Lexing::Any)
+    }
+
+    /// Whether a terminal is the one that ends lines.
+    fn ends_line(&self, terminal: u32) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
     }
 
     /// Where a text is in its lines behind a lexeme that the stacks shift.
