@@ -184,3 +184,21 @@ def test_blocks_that_can_never_begin_are_no_members(rules: str) -> None:
         alone = Grammar(f"start: {block}\n{LINES}", indentation=levels)
         with pytest.raises(LanguageError, match="no text is cut into lexemes"):
             alone.automaton()
+
+
+@pytest.mark.parametrize("rules", ["python", "lark"])
+def test_blocks_that_only_a_second_end_of_a_line_would_end_are_no_members(rules: str) -> None:
+    # Within a block there is another one, or the end of a line directly behind that of another.
+    text = """
+        start: "(" item* ")" _NEWLINE | "t" _NEWLINE _INDENT item+ _DEDENT
+        item: _NEWLINE | "t"* (_NEWLINE _INDENT item+ _DEDENT)+ "t"*
+        _NEWLINE: /(\\n[ \\t]*)+/
+        %declare _INDENT _DEDENT
+        %ignore " "
+    """
+    levels = Indentation(opening=("(",), closing=(")",), rules=rules)
+    grammar = Grammar(text, indentation=levels)
+    assert grammar.matches("()\n")
+    assert grammar.is_viable("(\n")
+    for dead in ("t", "t\n t", "(t"):
+        assert not grammar.is_viable(dead)
