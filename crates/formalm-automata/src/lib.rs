@@ -28,6 +28,7 @@ mod lower;
 mod machine;
 mod near;
 mod partition;
+mod patience;
 mod prefixed;
 mod recent;
 mod recognized;
@@ -64,6 +65,7 @@ pub use machine::{
 };
 pub use near::Near;
 pub use partition::{Partition, Reading};
+pub use patience::Patience;
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recent::Recent;
 pub use recognized::{Like, Recognizer, Resemblance};

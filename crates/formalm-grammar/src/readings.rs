@@ -1,6 +1,6 @@
 //! One byte further in every reading.
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Patience};
 
 use crate::core::{Core, Reading};
 use crate::grammar::Lexing;
@@ -62,10 +62,12 @@ impl Core {
     /// Whether a text is a member, whatever its beginnings lead to.
     pub(crate) fn is_member(&mut self, text: &[u8]) -> Result<bool, Error> {
         let mut readings = self.start_readings()?;
-        for &byte in text {
+        let patience = Patience::new(self.stacks.meter.total());
+        for (read, &byte) in text.iter().enumerate() {
             self.stacks.meter.reset();
             readings = self.all_after(&readings, byte)?;
             self.join(&mut readings);
+            patience.check(self.stacks.meter.total(), read)?;
         }
         self.stacks.meter.reset();
         for reading in readings {

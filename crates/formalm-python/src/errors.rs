@@ -81,8 +81,8 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
                 let hint = match resource {
                     Resource::States | Resource::Steps | Resource::Bytes => Some(
                         "fewer edits, smaller counts or no look-around need less, and in a \
-                         grammar fewer ways to read the same text; where there is a state_limit \
-                         or memory_limit_bytes, it allows more",
+                         grammar fewer ways to read the same text; where there is a state_limit, \
+                         step_limit or memory_limit_bytes, it allows more",
                     ),
                     Resource::Readings => Some(
                         "whether a lexeme can be completed was not found out: ignore blanks, or \

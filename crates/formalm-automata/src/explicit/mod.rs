@@ -35,6 +35,7 @@ use crate::automaton::{StateId, check};
 use crate::bytes::ByteSet;
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
+use crate::patience::Patience;
 
 /// Labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +87,10 @@ impl Graph {
     ///
     /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
     pub fn of(machine: &impl Machine, states: u64, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+        let (patience, mut looked_at) = (Patience::new(machine.steps_taken()), 0);
         let successors = |state, row: &mut Vec<(u32, StateId)>| {
+            looked_at += 1;
+            patience.check(machine.steps_taken(), looked_at)?;
             for byte in 0..=255u8 {
                 row.extend(machine.step(state, byte)?.map(|next| (u32::from(byte), next)));
             }

@@ -132,7 +132,7 @@ impl Kernels {
                 items.add((first, 0), behind, tables);
             }
         }
-        Ok(self.closed(items, tables))
+        self.closed(items, tables, meter)
     }
 
     /// What may follow a symbol in front of a place, given what follows the production.
@@ -151,7 +151,12 @@ impl Kernels {
         all
     }
 
-    fn closed(&mut self, items: Items, tables: &mut Tables) -> Closure {
+    fn closed(
+        &mut self,
+        items: Items,
+        tables: &mut Tables,
+        meter: &mut Meter,
+    ) -> Result<Closure, Error> {
         let mut list: Vec<((u32, u32), u32)> = items.follow.into_iter().collect();
         list.sort_unstable();
         let mut shifts: Vec<u32> = Vec::new();
@@ -177,6 +182,7 @@ impl Kernels {
         reductions.sort_unstable();
         for &(_, _, follow) in &reductions {
             let follow = tables.sets.get(follow);
+            meter.spend(follow.len())?;
             self.conflicts |= allowed.iter().zip(follow).any(|(one, other)| one & other != 0);
             join(&mut allowed, follow);
         }
@@ -188,7 +194,7 @@ impl Kernels {
                 (group[0].0, items, UNKNOWN)
             })
             .collect();
-        Closure { allowed: tables.sets.intern(&allowed), moves, reductions }
+        Ok(Closure { allowed: tables.sets.intern(&allowed), moves, reductions })
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -228,12 +234,13 @@ pub(super) fn stop(tables: &mut Tables) -> u32 {
 /// What texts of each symbol that are not empty begin with.
 fn firsts(tables: &mut Tables, meter: &mut Meter) -> Result<Vec<u32>, Error> {
     let count = tables.firsts.len();
-    let mut sets: Vec<u32> = (0..count as u32)
-        .map(|symbol| match symbol < tables.terminals {
-            true => tables.sets.intern(&single(symbol + 1)),
-            false => NOTHING,
-        })
-        .collect();
+    let mut sets: Vec<u32> = vec![NOTHING; count];
+    for terminal in 0..tables.terminals {
+        let single = single(terminal + 1);
+        // Sets are as long as their greatest number: of many terminals all are long.
+        meter.spend(single.len())?;
+        sets[terminal as usize] = tables.sets.intern(&single);
+    }
     // Left sides by what their productions can begin with.
     let mut begins: Vec<Vec<u32>> = vec![Vec::new(); count];
     for symbol in 0..count {
@@ -253,6 +260,7 @@ fn firsts(tables: &mut Tables, meter: &mut Meter) -> Result<Vec<u32>, Error> {
             meter.spend(1)?;
             let joined = tables.joined(sets[left as usize], sets[symbol as usize]);
             if joined != sets[left as usize] {
+                meter.spend(tables.sets.get(joined).len())?;
                 sets[left as usize] = joined;
                 open.push(left);
             }

@@ -14,6 +14,7 @@ pub(super) struct Mark {
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) children: Vec<u32>,
+    pub(super) forced: Vec<u32>,
     pub(super) fronts: Vec<(u32, u32)>,
     pub(super) shifts: Vec<(u32, u32)>,
     pub(super) allowed: Vec<u32>,
@@ -43,6 +44,9 @@ impl Stacks {
             if let Some(edge) = self.edges.get_mut(edge as usize) {
                 edge.children = UNKNOWN;
             }
+        }
+        for edge in log.forced {
+            self.forced.remove(&edge);
         }
         for key in log.fronts {
             self.fronts.remove(&key);

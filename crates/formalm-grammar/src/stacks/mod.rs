@@ -63,6 +63,8 @@ pub(crate) struct Stacks {
     chains: Chains,
     /// Sets of nodes and of edges. A set of stacks is that of its topmost nodes.
     sets: Sets,
+    /// Where reductions that nothing can come before lead from some of the edges on long ways.
+    forced: FxHashMap<u32, u32>,
     /// Edges above or equal to an edge that shift a terminal.
     fronts: FxHashMap<(u32, u32), u32>,
     shifts: FxHashMap<(u32, u32), u32>,
@@ -88,6 +90,7 @@ impl Stacks {
             edge_ids: FxHashMap::default(),
             chains: Chains::default(),
             sets: Sets::default(),
+            forced: FxHashMap::default(),
             fronts: FxHashMap::default(),
             shifts: FxHashMap::default(),
             allowed: FxHashMap::default(),
@@ -378,7 +381,7 @@ impl Stacks {
         self.nodes.len() * 34
             + self.edges.len() * 44
             + (self.fronts.len() + self.shifts.len()) * 20
-            + self.allowed.len() * 12
+            + (self.allowed.len() + self.forced.len()) * 12
             + self.sets.memory_bytes()
             + self.chains.memory_bytes()
             + self.tables.memory_bytes()

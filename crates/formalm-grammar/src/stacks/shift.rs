@@ -8,6 +8,9 @@ use super::sets::Sets;
 use crate::limits::check;
 use crate::lists::NOTHING;
 
+/// Of so many reductions in a row that nothing can come before it is remembered where they lead.
+const REMEMBERED: usize = 32;
+
 impl Stacks {
     /// The stacks after a terminal; the empty set if it cannot stand here.
     pub(crate) fn shift(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
@@ -50,8 +53,17 @@ impl Stacks {
             return Ok(NOTHING);
         };
         let mut top = self.edge(next, node);
+        let (mut count, mut met) = (0, Vec::new());
         while self.is_forced(top) {
+            if let Some(&known) = self.forced.get(&top) {
+                top = known;
+                break;
+            }
             self.meter.spend(1)?;
+            count += 1;
+            if count % REMEMBERED == 0 {
+                met.push(top);
+            }
             top = match self.only_reduction(top)? {
                 Some(one) => one,
                 None => {
@@ -60,9 +72,17 @@ impl Stacks {
                 }
             };
         }
+        self.keep_forced(met, top);
         let (state, below) = self.state_below(top);
         let node = self.node(state, &[below]);
         Ok(self.sets.of(node))
+    }
+
+    fn keep_forced(&mut self, edges: Vec<u32>, leads_to: u32) {
+        if let Some((_, log)) = &mut self.mark {
+            log.forced.extend(&edges);
+        }
+        self.forced.extend(edges.into_iter().map(|edge| (edge, leads_to)));
     }
 
     /// The edge that the only reduction of an edge leads to, where nothing else lies below.

@@ -137,7 +137,7 @@ impl Trees {
     }
 
     /// The trees of a text; `None` if it is not a member. `whole` trees show everything. Takes at
-    /// most so many `steps`, each a step of a derivation or a byte of a lexeme.
+    /// most so many `steps`, each a step of a derivation, a byte of a lexeme or a node of a tree.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Trees {
         };
         let Some(root) = chart.root() else { return Ok(None) };
         let forest = Forest::new(&chart, root, &mut steps)?;
-        let branches = written::branches(self, &forest, whole);
+        let branches = written::branches(self, &forest, whole, &mut steps)?;
         Ok(Some(Parse { count: forest.ways(root).cloned(), branches }))
     }
 }

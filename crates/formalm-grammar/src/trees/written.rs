@@ -1,10 +1,12 @@
 //! One tree, written out without recursion: children first.
 
+use formalm_automata::Error;
 use num_bigint::BigUint;
 
 use super::Trees;
 use super::chart::Child;
 use super::forest::Forest;
+use super::productions::Steps;
 use crate::shown::Kind;
 
 /// What a branch is of.
@@ -45,8 +47,17 @@ struct Frame {
     start: Option<usize>,
 }
 
+/// Steps that a part of no text within another one counts: a chart has each of them once, and a
+/// tree as often as rules double them.
+const EMPTY: usize = 32;
+
 /// The tree that is taken from a forest.
-pub(super) fn branches(trees: &Trees, forest: &Forest<'_>, whole: bool) -> Vec<Branch> {
+pub(super) fn branches(
+    trees: &Trees,
+    forest: &Forest<'_>,
+    whole: bool,
+    steps: &mut Steps,
+) -> Result<Vec<Branch>, Error> {
     let mut writer = Writer { trees, forest, whole, branches: Vec::new(), end: 0 };
     let mut path = vec![writer.frame(forest.root)];
     while let Some(frame) = path.last_mut() {
@@ -61,12 +72,13 @@ pub(super) fn branches(trees: &Trees, forest: &Forest<'_>, whole: bool) -> Vec<B
             }
             None => {
                 let Some(done) = path.pop() else { break };
+                steps.spend(if done.start.is_none() { EMPTY * done.children.len() } else { 1 })?;
                 let is_top = path.len() == 1;
                 writer.close(done, path.last_mut(), is_top);
             }
         }
     }
-    writer.branches
+    Ok(writer.branches)
 }
 
 struct Writer<'a> {

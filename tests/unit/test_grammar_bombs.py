@@ -1,0 +1,56 @@
+"""Grammars whose work grows beyond their size end in an answer or in a limit of steps and states."""
+
+from collections.abc import Callable
+
+import pytest
+
+from formalm import Grammar, LimitError, Regex
+
+DOUBLING = "\n".join(["start: r0", *(f"r{at}: r{at + 1} r{at + 1}" for at in range(60))])
+DOUBLED = Grammar(f'{DOUBLING}\nr60[capture]: "a" |')
+RIGHT = Grammar('start: "a" start | "b"')
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"),
+    [
+        # The tree has each empty rule as often as it is doubled.
+        (lambda: DOUBLED.parse("aa"), "steps"),
+        (lambda: DOUBLED.captures("aa"), "steps"),
+        # Every byte is below the limit for one.
+        (lambda: Grammar('start: start start | "a"').matches("a" * 3000), "steps"),
+        (lambda: Grammar('start: start "+" start | "a"').is_viable("a+" * 3000), "steps"),
+        (lambda: Grammar('start: "a" start "c"? | "b"').to_automaton(), "steps"),
+        (lambda: Grammar('start: "a" start "c"? | "b"').is_subset(Regex("a*bc*")), "steps"),
+        # Each state has a longer stack than the one before.
+        (lambda: RIGHT.to_automaton(), "states"),
+        (lambda: RIGHT.equivalent(Regex("a*b"), state_limit=100_000), "states"),
+    ],
+)
+def test_what_grows_ends_in_a_limit(ask: Callable[[], object], what: str) -> None:
+    with pytest.raises(LimitError) as refused:
+        ask()
+    assert refused.value.what == what
+
+
+def test_what_is_doubled_is_read() -> None:
+    assert DOUBLED.matches("aa")
+    assert not DOUBLED.matches("ab")
+
+
+def test_many_alternatives_are_read() -> None:
+    names = [f"r{at}" for at in range(30_000)]
+    rules = "\n".join(f'{name}: "a{name}"' for name in names)
+    many = Grammar(f"start: {' | '.join(names)}\n{rules}")
+    assert [many.matches(text) for text in ("ar77", "ar29999", "ar30000", "a")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_deep_right_recursion_is_read_from_any_depth() -> None:
+    for count in (0, 31, 32, 33, 1000, 999, 64):
+        assert RIGHT.matches("a" * count + "b")
+        assert not RIGHT.matches("a" * count + "bb")
