@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from formalm import ArgumentError, Constraint, Grammar, Indentation, LanguageError, Vocabulary
-from formalm.grammars import JSON
+from formalm.grammars import JSON, PYTHON
 from formalm.languages.data import from_data, to_data
 from formalm.reference.naive_mask import naive_mask
 
@@ -202,3 +202,10 @@ def test_blocks_that_only_a_second_end_of_a_line_would_end_are_no_members(rules:
     assert grammar.is_viable("(\n")
     for dead in ("t", "t\n t", "(t"):
         assert not grammar.is_viable(dead)
+
+
+def test_levels_that_there_may_not_be_are_no_way_on() -> None:
+    nested = "".join(" " * at + "if 1:\n" for at in range(100))
+    assert not PYTHON.is_viable(nested)
+    assert PYTHON.shortest(nested) is None
+    assert PYTHON.shortest(nested[:-1]) == f"{nested[:-1]}0".encode()

@@ -100,7 +100,7 @@ impl Core {
             return Ok(0);
         }
         let in_lines = self.has_lines(reading.place);
-        let mut least = NEVER - 1;
+        let mut least = None;
         for &thread in &*self.lexer.lists.copy(reading.lexeme) {
             if self.lexer.kind(thread) != Kind::Lexeme {
                 continue;
@@ -117,9 +117,9 @@ impl Core {
                     self.place_bytes(behind)?.saturating_add(own)
                 }
             };
-            least = least.min(bytes);
+            least = Some(least.unwrap_or(NEVER).min(bytes));
         }
-        Ok(least)
+        Ok(least.unwrap_or(NEVER - 1))
     }
 
     /// The same of a place between lexemes.
@@ -138,12 +138,13 @@ impl Core {
         let Some(layout) = &self.layout else { return Ok(0) };
         let Parts { mut stacks, depth, levels } = layout.parts(place);
         let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
+        let most = layout.levels as usize;
         let read = is_column(column).then_some(column);
         if !is_closed(depth) {
             stacks = self.stacks.shift(stacks, newline)?;
         }
-        let mut least = NEVER - 1;
-        if stacks != NOTHING {
+        let mut least = NEVER;
+        if stacks != NOTHING && levels.len() < most {
             let inner = self.stacks.shift(stacks, indent)?;
             if inner != NOTHING {
                 let within = [&levels[..], &[DEEPER]].concat();
@@ -172,7 +173,10 @@ impl Core {
         let Some(layout) = &mut self.layout else { return Ok(0) };
         let blanks = layout.columns.blanks(levels, read);
         let levels = layout.places.levels_number(levels);
-        Ok(self.stacks_bytes(stacks, levels)?.saturating_add(blanks).min(NEVER - 1))
+        Ok(match self.stacks_bytes(stacks, levels)? {
+            NEVER => NEVER,
+            bytes => bytes.saturating_add(blanks).min(NEVER - 1),
+        })
     }
 
     /// Bytes that complete stacks within levels.
@@ -187,15 +191,20 @@ impl Core {
         Ok(least)
     }
 
-    /// Bytes of what is left of a production, the levels behind it and whether a line begins there.
-    fn written(&mut self, place: usize, rest: Rest) -> (u32, u32, bool) {
+    /// Bytes of what is left of a production, the levels behind it and whether a line begins there;
+    /// `None` if there would be more levels than there may be.
+    fn written(&mut self, place: usize, rest: Rest) -> Option<(u32, u32, bool)> {
         let mut bytes = self.stacks.tables.rest_bytes(place);
-        let Some(layout) = &mut self.layout else { return (bytes, rest.levels, false) };
+        let Some(layout) = &mut self.layout else { return Some((bytes, rest.levels, false)) };
         let (mut begins, mut columns) = (rest.begins, None);
         for &symbol in self.stacks.tables.rest(place) {
             let open = || layout.places.list(rest.levels).to_vec();
             if symbol == layout.indent {
-                columns.get_or_insert_with(open).push(DEEPER);
+                let columns = columns.get_or_insert_with(open);
+                columns.push(DEEPER);
+                if columns.len() > layout.levels as usize {
+                    return None;
+                }
             } else if symbol == layout.dedent {
                 let columns = columns.get_or_insert_with(open);
                 if columns.len() > 1 {
@@ -214,7 +223,7 @@ impl Core {
             }
         }
         let levels = columns.map_or(rest.levels, |columns| layout.places.levels_number(&columns));
-        (bytes, levels, begins)
+        Some((bytes, levels, begins))
     }
 }
 
@@ -226,7 +235,7 @@ impl Rests for Core {
     }
 
     fn keep(&mut self, rest: Rest, bytes: u32) {
-        self.rests.insert(rest, bytes.min(NEVER - 1));
+        self.rests.insert(rest, bytes);
     }
 
     fn ways(
@@ -237,7 +246,7 @@ impl Rests for Core {
         ways: &mut Vec<Way<Rest>>,
     ) -> Result<(), Error> {
         for (place, pushed, becomes) in self.stacks.items(rest.edge)? {
-            let (bytes, levels, begins) = self.written(place, rest);
+            let Some((bytes, levels, begins)) = self.written(place, rest) else { continue };
             let bytes = bytes.min(NEVER - 1);
             if self.stacks.tables.is_goal_at(place) {
                 ways.push(Way { from, bytes, to: None });

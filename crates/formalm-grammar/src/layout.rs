@@ -32,7 +32,7 @@ pub(crate) struct Layout {
     opening: Vec<u32>,
     closing: Vec<u32>,
     pub(crate) columns: Columns,
-    levels: u32,
+    pub(crate) levels: u32,
     /// Number of a line that begins at the first column; other columns follow.
     first: u32,
     /// Stacks, depth of brackets, columns of all levels.
