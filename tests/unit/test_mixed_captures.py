@@ -42,6 +42,10 @@ SCHEMA = JsonSchema({"type": "integer"})
         (SCHEMA + Regex("(?P<unit>[a-z]+)"), "12kg", {"unit": "kg"}),
         # As much as it can: the second word has one letter left.
         (WORD + WORD, "abc", {"word": "c"}),
+        (WORD + Regex("(?P<word>[0-9])?(?P<end>!)"), "ab!", {"word": None, "end": "!"}),
+        (Regex("(?P<x>a)") + Grammar('start: [x] end\nx[capture]: "b"\nend[capture]: "!"'), "a!", {
+            "x": None, "end": "!",
+        }),
         # A name used again stands for the last part that was matched.
         (WORD + (Literal("/") + WORD).optional(), "ab", {"word": "ab"}),
         (((WORD + NUMBER) & Regex(".*")) + Regex("(?P<end>!)"), "a1!", {

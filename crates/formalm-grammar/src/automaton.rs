@@ -50,9 +50,11 @@ enum Empty {
 impl Empty {
     fn error(self) -> Error {
         let (message, hint) = match self {
-            Empty::Rules => {
-                ("no text is a member", "every way through the start rule comes back to it")
-            }
+            Empty::Rules => (
+                "no text is a member",
+                "every way through the start rule comes back to it, or needs a terminal or a \
+                 rule that has no texts",
+            ),
             Empty::Lexemes => (
                 "no text is cut into lexemes as it asks",
                 "some longer lexeme always comes first, or what one looks ahead for never follows",

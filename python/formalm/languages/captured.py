@@ -42,7 +42,8 @@ class Captured:
         if not grammar.matches(data):
             return None
         spans: list[tuple[int, int] | None] = [None] * len(self.groups)
-        latest: dict[str, int] = {}
+        # Names that take no part are told as well, as those of patterns are.
+        latest = {str(group.name): group.number - 1 for group in reversed(self.groups)}
         tree = grammar.parse(data, whole=True, step_limit=step_limit)
         for one in tree.walk():
             found = self._numbers.get(one.rule if isinstance(one, Tree) else one.terminal)

@@ -109,7 +109,7 @@ class Capturing(Members, Combining):
         Raises
         ------
         TokenError
-            If there are named groups and ``text`` is not a member.
+            If ``text`` is not a member.
 
         Examples
         --------
@@ -119,9 +119,10 @@ class Capturing(Members, Combining):
         """
         if not isinstance(text, (str, bytes)):
             raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
-        if all(group.name is None for group in self.groups):
+        is_named = any(group.name is not None for group in self.groups)
+        found = self.captures(text) if is_named else None
+        if not is_named and self.matches(text):
             return text if isinstance(text, str) else shown_text(text)
-        found = self.captures(text)
         if found is None:
             raise TokenError(
                 "a text that is not a member stands for nothing", hint="ask matches(text) first"

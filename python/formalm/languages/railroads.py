@@ -23,8 +23,8 @@ def picture(
     shown = [at for at, rule in enumerate(rules) if rule[1] == "rule"]
     shown.sort(key=lambda at: at != trees.start)
     if names is not None:
-        if isinstance(names, str):
-            raise ArgumentError("rules are names in a list, not a str")
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ArgumentError(f"rules are names in a list, not {type(names).__name__}")
         by_name = {rules[at][0]: at for at in shown}
         wanted = list(names)
         for name in wanted:

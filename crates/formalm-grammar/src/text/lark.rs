@@ -198,11 +198,19 @@ impl Reader {
         loop {
             let before = self.scanner.at;
             self.lines();
+            let is_bare = |one: &Tree| matches!(one, Tree::Sequence(parts) if parts.is_empty());
+            if self.scanner.peek() == Some('&') && list.iter().any(is_bare) {
+                return Err(self.scanner.unexpected("a part in front of &"));
+            }
             if !self.scanner.eat("&") {
                 self.scanner.at = before;
                 break;
             }
-            list.push(self.sequence()?);
+            let one = self.sequence()?;
+            if is_bare(&one) {
+                return Err(self.scanner.unexpected("a part behind &"));
+            }
+            list.push(one);
         }
         match list.len() {
             1 => Ok(list.swap_remove(0)),
