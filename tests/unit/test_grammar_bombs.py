@@ -54,3 +54,11 @@ def test_deep_right_recursion_is_read_from_any_depth() -> None:
     for count in (0, 31, 32, 33, 1000, 999, 64):
         assert RIGHT.matches("a" * count + "b")
         assert not RIGHT.matches("a" * count + "bb")
+
+
+def test_nesting_is_as_deep_in_combinations() -> None:
+    nested = Grammar('start: "(" start ")" | "a"')
+    text = "(" * 100_000 + "a" + ")" * 100_000
+    assert (nested + nested).matches(text + text)
+    assert (nested & Regex("[(]*a[)]*")).matches(text)
+    assert (Regex("b*") + nested).is_viable("b" + "(" * 300_000)

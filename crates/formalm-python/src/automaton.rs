@@ -62,6 +62,11 @@ fn grammar_limits(states: Option<u64>) -> GrammarLimits {
     GrammarLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
+/// States of combinations with what is not regular: as many as its own machine may have.
+fn mixed_limit(states: Option<u64>) -> u64 {
+    states.unwrap_or(GrammarLimits::default().states)
+}
+
 /// The lazy deterministic machine of a language.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
@@ -188,7 +193,7 @@ impl Automaton {
             last,
         });
         let letters: Vec<Letter<AnyMachine>> = letters.collect();
-        let states = state_limit.unwrap_or(Limits::default().states);
+        let states = mixed_limit(state_limit);
         match py.detach(|| Composed::new(letters, &first, empty, states)) {
             Ok(made) => Ok(Automaton { machine: Arc::new(AnyMachine::Composed(Arc::new(made))) }),
             Err(error) => Err(errors::failure(py, &error, None)),
@@ -229,7 +234,7 @@ impl Automaton {
         let AnyMachine::Regular(regular) = &*regular.machine else {
             return Err(errors::argument(py, "only regular languages filter others", None));
         };
-        let states = state_limit.unwrap_or(Limits::default().states);
+        let states = mixed_limit(state_limit);
         let (machine, regular) = (Arc::clone(&self.machine), Arc::clone(regular));
         match py.detach(|| Filtered::of(machine, regular, states)) {
             Ok(made) => Ok(made
