@@ -1,5 +1,6 @@
 """Grammars whose work grows beyond their size end in an answer or in a limit."""
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -62,3 +63,14 @@ def test_nesting_is_as_deep_in_combinations() -> None:
     assert (nested + nested).matches(text + text)
     assert (nested & Regex("[(]*a[)]*")).matches(text)
     assert (Regex("b*") + nested).is_viable("b" + "(" * 300_000)
+
+
+def test_parses_can_be_interrupted() -> None:
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            Grammar('start: start start | "a"').parse("a" * 800, step_limit=10**12)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

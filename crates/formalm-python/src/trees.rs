@@ -41,8 +41,7 @@ impl Trees {
         step_limit: u64,
     ) -> PyResult<Option<(Option<BigUint>, Bound<'py, PyList>)>> {
         let AnyMachine::Grammar(machine) = &*automaton.machine else { return Ok(None) };
-        let parsed = py.detach(|| self.inner.parse(machine, text, whole, step_limit));
-        let parsed = parsed.map_err(|error| errors::failure(py, &error, None))?;
+        let parsed = patient(py, |poll| self.inner.parse(machine, text, whole, step_limit, poll))?;
         let Some(parsed) = parsed else { return Ok(None) };
         let shaped = self.inner.shaped();
         let branches = PyList::empty(py);

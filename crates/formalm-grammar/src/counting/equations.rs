@@ -16,7 +16,7 @@ use crate::trees::Steps;
 use crate::units::components;
 
 /// Counts steps of work, and asks whether it is to go on.
-fn spend(count: usize, steps: &mut Steps, poll: &mut Poll<'_>) -> Result<(), Error> {
+fn spend(count: usize, steps: &mut Steps<'_>, poll: &mut Poll<'_>) -> Result<(), Error> {
     steps.spend(count)?;
     poll.tick(count)
 }
@@ -126,7 +126,7 @@ impl Equations {
     pub(super) fn solved(
         mut self,
         start: u32,
-        steps: &mut Steps,
+        steps: &mut Steps<'_>,
         poll: &mut Poll<'_>,
     ) -> Result<Vec<Count>, Error> {
         let vertices = self.symbols.len() + self.items.len();
@@ -145,7 +145,7 @@ impl Equations {
     }
 
     /// The trees of the empty text.
-    fn solve_empty(&mut self, steps: &mut Steps, poll: &mut Poll<'_>) -> Result<(), Error> {
+    fn solve_empty(&mut self, steps: &mut Steps<'_>, poll: &mut Poll<'_>) -> Result<(), Error> {
         let vertices = self.counts.len();
         let mut nullable = vec![false; vertices];
         let mut changed = true;
@@ -262,7 +262,7 @@ impl Equations {
         part: &[u32],
         edges: &[Vec<u32>],
         length: usize,
-        steps: &mut Steps,
+        steps: &mut Steps<'_>,
         poll: &mut Poll<'_>,
     ) -> Result<(), Error> {
         if (part[0] as usize) < self.terminals {
@@ -289,7 +289,7 @@ impl Equations {
         &self,
         vertex: usize,
         length: usize,
-        steps: &mut Steps,
+        steps: &mut Steps<'_>,
         poll: &mut Poll<'_>,
     ) -> Result<Count, Error> {
         let none = Some(BigUint::zero());

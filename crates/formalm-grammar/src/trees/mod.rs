@@ -11,6 +11,7 @@ mod paths;
 mod productions;
 mod written;
 
+use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, Machine};
 use num_bigint::BigUint;
 use std::sync::Arc;
@@ -141,15 +142,17 @@ impl Trees {
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if it takes more.
+    /// [`Error::Limit`] if it takes more; [`Error::Interrupted`].
     pub fn parse(
         &self,
         automaton: &GrammarAutomaton,
         text: &[u8],
         whole: bool,
         steps: u64,
+        poll: &mut Poll<'_>,
     ) -> Result<Option<Parse>, Error> {
-        let mut steps = Steps::new(steps);
+        let mut told = |steps| poll.tick(steps);
+        let mut steps = Steps::telling(steps, &mut told);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
             let machines = (&self.automata[..], &self.embedded[..]);
             let mut input = Free::new(machines, &self.ahead, &self.ignored, text);

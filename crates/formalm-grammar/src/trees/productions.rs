@@ -14,20 +14,39 @@ const CLASSES: usize = 4096;
 const WORDS: usize = 1 << 24;
 
 /// Counts the steps of one parse or count.
-#[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct Steps<'a> {
     spent: u64,
     allowed: u64,
+    /// What is told of steps now and then, and may end the work.
+    told: Option<&'a mut dyn FnMut(usize) -> Result<(), Error>>,
+    untold: usize,
 }
 
-impl Steps {
-    pub(crate) fn new(allowed: u64) -> Steps {
-        Steps { spent: 0, allowed }
+/// Steps between which nothing is told.
+const UNTOLD: usize = 1 << 10;
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(allowed: u64) -> Steps<'a> {
+        Steps { spent: 0, allowed, told: None, untold: 0 }
+    }
+
+    /// The same, with something that is told of steps and may end the work.
+    pub(crate) fn telling(
+        allowed: u64,
+        told: &'a mut dyn FnMut(usize) -> Result<(), Error>,
+    ) -> Steps<'a> {
+        Steps { told: Some(told), ..Steps::new(allowed) }
     }
 
     #[inline]
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.spent += steps as u64;
+        self.untold += steps;
+        if self.untold >= UNTOLD
+            && let Some(told) = &mut self.told
+        {
+            told(std::mem::take(&mut self.untold))?;
+        }
         check(Resource::Steps, self.spent, self.allowed)
     }
 }
