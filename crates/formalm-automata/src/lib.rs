@@ -65,7 +65,7 @@ pub use machine::{
 };
 pub use near::Near;
 pub use partition::{Partition, Reading};
-pub use patience::Patience;
+pub use patience::{Patience, note_steps, steps_taken};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
 pub use recent::Recent;
 pub use recognized::{Like, Recognizer, Resemblance};

@@ -208,12 +208,6 @@ pub trait Machine: Debug + Send + Sync {
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
-    /// Steps of work since it was made, for searches that limit it; a machine whose bytes all take
-    /// about as long counts none.
-    fn steps_taken(&self) -> u64 {
-        0
-    }
-
     /// Whether a text is a member, without finding out what its beginnings lead to, which
     /// [`Machine::walk`] may do in a search; none if that makes no difference.
     ///

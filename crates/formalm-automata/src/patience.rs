@@ -1,5 +1,7 @@
 //! How much work a task may be that asks machines about many bytes.
 
+use std::cell::Cell;
+
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
@@ -7,6 +9,21 @@ use crate::error::{Error, Resource};
 const ANY: u64 = 120_000_000;
 /// Steps for each byte or state that was looked at: about a tenth of a millisecond.
 const EACH: u64 = 20_000;
+
+thread_local! {
+    static TAKEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Steps of work that machines have noted in this thread: what others do with the same machine must
+/// not matter to where a task ends. A machine whose bytes all take about as long notes none.
+pub fn steps_taken() -> u64 {
+    TAKEN.get()
+}
+
+/// Notes steps that a machine has taken.
+pub fn note_steps(steps: u64) {
+    TAKEN.set(TAKEN.get().wrapping_add(steps));
+}
 
 /// A bound for tasks that read many bytes. Machines limit what one byte may take; a task that stays
 /// below that at each of many could go on for hours.
@@ -16,8 +33,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// A task that begins when its machines have taken so many steps, see
-    /// [`Machine::steps_taken`](crate::Machine::steps_taken).
+    /// A task that begins when so many steps were taken, see [`steps_taken`].
     pub fn new(steps_taken: u64) -> Patience {
         Patience { before: steps_taken }
     }

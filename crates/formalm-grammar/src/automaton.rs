@@ -1,10 +1,12 @@
 //! The lazy deterministic machine of a grammar.
 
 use std::any::Any;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{
     Beside, ByteSet, Completion, Error, Look, Machine, Remembered, Resource, StateId, exact_only,
+    note_steps,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -85,6 +87,33 @@ pub(crate) struct Grown {
     live: FxHashMap<u32, ByteSet>,
 }
 
+/// What changes, locked. The steps that it takes are noted once it is let go.
+#[derive(Debug)]
+pub(crate) struct Locked<'a> {
+    grown: MutexGuard<'a, Grown>,
+    before: u64,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Grown;
+
+    fn deref(&self) -> &Grown {
+        &self.grown
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Grown {
+        &mut self.grown
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        note_steps(self.grown.core.stacks.meter.total().saturating_sub(self.before));
+    }
+}
+
 impl GrammarAutomaton {
     /// The machine of a grammar.
     ///
@@ -158,9 +187,10 @@ impl GrammarAutomaton {
         self.lock().core.states.len() - 1
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Grown> {
+    pub(crate) fn lock(&self) -> Locked<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
-        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked { before: grown.core.stacks.meter.total(), grown }
     }
 
     /// The state after a byte, found out if it is not known.
@@ -352,10 +382,6 @@ impl Machine for GrammarAutomaton {
             Some(look) => look.of_state(state.number() - 1, at, core),
             None => Ok(Completion::Unknown),
         }
-    }
-
-    fn steps_taken(&self) -> u64 {
-        self.lock().core.stacks.meter.total()
     }
 
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {

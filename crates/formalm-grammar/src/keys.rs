@@ -1,7 +1,7 @@
 //! States as keys, read ahead of the text for masks.
 
 use std::cell::RefCell;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use formalm_automata::{
     ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Outline, Place,
@@ -9,7 +9,7 @@ use formalm_automata::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{GrammarAutomaton, Grown};
+use crate::automaton::{GrammarAutomaton, Locked};
 use crate::lists::NOTHING;
 
 /// The states of a grammar's machine as keys.
@@ -69,7 +69,7 @@ struct Ahead<'a> {
 
 #[derive(Debug)]
 struct Looking<'a> {
-    grown: MutexGuard<'a, Grown>,
+    grown: Locked<'a>,
     /// Successors by key, per class of bytes; zero is unknown.
     rows: FxHashMap<u32, Box<[u32]>>,
 }

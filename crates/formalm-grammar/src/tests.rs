@@ -1,5 +1,5 @@
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Error, Expression, Machine, Resource};
+use formalm_automata::{Error, Expression, Machine, Resource, steps_taken};
 
 mod asked;
 mod at_once;
@@ -381,4 +381,19 @@ fn useless_rules_are_named_and_empty_languages_refused() {
     assert_eq!(notes, expected);
     let empty = GrammarAutomaton::new(&letters(&[("S", "a S")]), Limits::default());
     assert!(matches!(empty, Err(Error::Language { .. })));
+}
+
+#[test]
+fn steps_are_those_of_the_thread_that_asks() {
+    let nested = machine(&[("S", "a S b |")]);
+    let before = steps_taken();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(reads(&nested, b"aaabbb"));
+            assert!(steps_taken() > 0);
+        });
+    });
+    assert_eq!(steps_taken(), before);
+    assert!(reads(&nested, b"aaaabbbb"));
+    assert!(steps_taken() > before);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
 use formalm_automata::{
     Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Patience,
-    Resource, Span, StateId, divided, exact_only, random_member,
+    Resource, Span, StateId, divided, exact_only, random_member, steps_taken,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ fn walked(
 ) -> Result<Result<StateId, usize>, Error> {
     /// What a byte may cost where its state is new, as against a step of other work.
     const BYTE: usize = 256;
-    let (mut state, patience) = (machine.start(), Patience::new(machine.steps_taken()));
+    let (mut state, patience) = (machine.start(), Patience::new(steps_taken()));
     if !machine.is_exact() {
         // What is kept of a parser is kept for every place where a walk rests.
         return machine.walk(state, text);
@@ -37,7 +37,7 @@ fn walked(
             Ok(next) => state = next,
             Err(good) => return Ok(Err(number * 64 + good)),
         }
-        patience.check(machine.steps_taken(), number * 64)?;
+        patience.check(steps_taken(), number * 64)?;
         poll.tick(piece.len() * BYTE)?;
     }
     Ok(Ok(state))

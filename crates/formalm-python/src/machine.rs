@@ -171,10 +171,6 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.memory_bytes())
     }
 
-    fn steps_taken(&self) -> u64 {
-        on_any!(self, one => one.steps_taken())
-    }
-
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         on_any!(self, one => one.is_member(text))
     }

@@ -286,10 +286,6 @@ impl<M: Machine> Machine for Composed<M> {
         self.letters.iter().any(|one| one.machine.is_unsure(token))
     }
 
-    fn steps_taken(&self) -> u64 {
-        self.letters.iter().map(|one| one.machine.steps_taken()).sum()
-    }
-
     fn memory_bytes(&self) -> usize {
         let parts: usize = self.letters.iter().map(|one| one.machine.memory_bytes()).sum();
         self.lock().memory_bytes() + parts

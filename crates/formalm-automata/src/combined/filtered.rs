@@ -256,10 +256,6 @@ impl<M: Machine> Machine for Filtered<M> {
         self.needs(pair, learnt)
     }
 
-    fn steps_taken(&self) -> u64 {
-        self.machine.steps_taken()
-    }
-
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         let end = self.regular.walk(self.regular.start(), text)?;
         if !end.is_ok_and(|state| self.regular.is_accepting(state)) {

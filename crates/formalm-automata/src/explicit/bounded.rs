@@ -4,7 +4,7 @@ use super::{Graph, Poll, Size};
 use crate::automaton::StateId;
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::patience::Patience;
+use crate::patience::{Patience, steps_taken};
 
 impl Graph {
     /// The minimal graph of the members that have at most `most` bytes. A state and the number of
@@ -19,11 +19,11 @@ impl Graph {
         states: u64,
         poll: &mut Poll<'_>,
     ) -> Result<Graph, Error> {
-        let (patience, mut looked_at) = (Patience::new(machine.steps_taken()), 0);
+        let (patience, mut looked_at) = (Patience::new(steps_taken()), 0);
         let successors = |(state, left): (StateId, usize), row: &mut Vec<_>| {
             let Some(left) = left.checked_sub(1) else { return Ok(()) };
             looked_at += 1;
-            patience.check(machine.steps_taken(), looked_at)?;
+            patience.check(steps_taken(), looked_at)?;
             for byte in 0..=255u8 {
                 let Some(next) = machine.step(state, byte)? else { continue };
                 // What cannot end in time is trimmed in the end; most of it is left out here.

@@ -10,7 +10,7 @@ use super::{Poll, Unit};
 use crate::automaton::{StateId, check};
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::patience::Patience;
+use crate::patience::{Patience, steps_taken};
 
 /// What is claimed of two languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn difference<A: Machine, B: Machine>(
     let mut search = Search { left, right, relation, unit, visits, seen, limit };
     // Texts of one length at a time, smallest first.
     let mut level = vec![0];
-    let patience = Patience::new(search.steps_taken());
+    let patience = Patience::new(steps_taken());
     while !level.is_empty() {
         for &at in &level {
             if search.differs(at)? {
@@ -74,7 +74,7 @@ pub fn difference<A: Machine, B: Machine>(
         let mut next = Vec::new();
         for at in level {
             search.read(at, &mut next, poll)?;
-            patience.check(search.steps_taken(), search.visits.len())?;
+            patience.check(steps_taken(), search.visits.len())?;
         }
         level = next;
     }
@@ -89,11 +89,6 @@ fn is_member(machine: Option<&impl Machine>, state: Option<StateId>) -> Result<b
 }
 
 impl<A: Machine, B: Machine> Search<'_, A, B> {
-    fn steps_taken(&self) -> u64 {
-        let left = self.left.map_or(0, Machine::steps_taken);
-        left + self.right.map_or(0, Machine::steps_taken)
-    }
-
     fn differs(&self, at: usize) -> Result<bool, Error> {
         let (left, right) = self.visits[at].pair;
         let (left, right) = (is_member(self.left, left)?, is_member(self.right, right)?);

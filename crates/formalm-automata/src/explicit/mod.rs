@@ -35,7 +35,7 @@ use crate::automaton::{StateId, check};
 use crate::bytes::ByteSet;
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::patience::Patience;
+use crate::patience::{Patience, steps_taken};
 
 /// Labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,10 +87,10 @@ impl Graph {
     ///
     /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
     pub fn of(machine: &impl Machine, states: u64, poll: &mut Poll<'_>) -> Result<Graph, Error> {
-        let (patience, mut looked_at) = (Patience::new(machine.steps_taken()), 0);
+        let (patience, mut looked_at) = (Patience::new(steps_taken()), 0);
         let successors = |state, row: &mut Vec<(u32, StateId)>| {
             looked_at += 1;
-            patience.check(machine.steps_taken(), looked_at)?;
+            patience.check(steps_taken(), looked_at)?;
             for byte in 0..=255u8 {
                 row.extend(machine.step(state, byte)?.map(|next| (u32::from(byte), next)));
             }

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Filtered, Learnt, Pair};
 use crate::error::{Error, Resource};
 use crate::machine::{Completion, Look, Machine};
+use crate::patience::steps_taken;
 
 /// How much is done for an answer.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +47,13 @@ impl<M: Machine> Filtered<M> {
         let mut came: Vec<(Pair, usize)> = vec![(from, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
-        let mut work = Work::new(effort.most, &*self.machine);
+        let mut work = Work::new(effort.most);
         if self.is_member(from)? {
             learnt.alive.insert(from, true);
             return Ok(true);
         }
         while let Some((_, read, at)) = queue.pop() {
-            work.check_steps(&*self.machine)?;
+            work.check_steps()?;
             for byte in 0..=255 {
                 let Some(next) = self.advance(came[at].0, byte)? else { continue };
                 if !seen.insert(next) {
@@ -100,7 +101,7 @@ impl<M: Machine> Filtered<M> {
         }
         let mut came: Vec<(Pair, usize, usize)> = vec![(from, 0, 0)];
         let mut nearest: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
-        let mut work = Work::new(effort.most, &*self.machine);
+        let mut work = Work::new(effort.most);
         let mut queue =
             BinaryHeap::from([(Reverse(self.bound(from, effort, learnt)?), 0usize, 0usize)]);
         while let Some((Reverse(all), read, at)) = queue.pop() {
@@ -121,7 +122,7 @@ impl<M: Machine> Filtered<M> {
                 None if learnt.needs.contains_key(&here) || nearest[&here] < read => continue,
                 None => {}
             }
-            work.check_steps(&*self.machine)?;
+            work.check_steps()?;
             for byte in 0..=255 {
                 let Some(next) = self.advance(here, byte)? else { continue };
                 if nearest.get(&next).is_some_and(|&before| before <= read + 1) {
@@ -148,13 +149,13 @@ impl<M: Machine> Filtered<M> {
 struct Work {
     spent: usize,
     most: usize,
-    /// Steps of the machine before it.
+    /// Steps of machines before it.
     before: u64,
 }
 
 impl Work {
-    fn new(most: usize, machine: &impl Machine) -> Work {
-        Work { spent: 0, most, before: machine.steps_taken() }
+    fn new(most: usize) -> Work {
+        Work { spent: 0, most, before: steps_taken() }
     }
 
     fn spend(&mut self, work: usize) -> Result<(), Error> {
@@ -162,8 +163,8 @@ impl Work {
         within(self.spent as u64, self.most as u64)
     }
 
-    fn check_steps(&self, machine: &impl Machine) -> Result<(), Error> {
-        within(machine.steps_taken() - self.before, STEPS)
+    fn check_steps(&self) -> Result<(), Error> {
+        within(steps_taken().wrapping_sub(self.before), STEPS)
     }
 }
 
