@@ -106,8 +106,7 @@ impl Core {
                 continue;
             }
             let (terminal, own) = (self.lexer.terminal(thread), self.lexer.distance(thread)?);
-            let is_newline = self.layout.as_ref().is_some_and(|one| one.newline == terminal);
-            let bytes = match is_newline {
+            let bytes = match self.ends_line(terminal) {
                 true if in_lines => {
                     self.line_bytes(reading.place, self.lexer.column(thread))?.max(own)
                 }

@@ -224,6 +224,11 @@ impl Core {
         self.layout.as_ref().map_or_else(Vec::new, |layout| layout.parts(place).levels)
     }
 
+    /// Whether a terminal is the one that ends lines.
+    pub(crate) fn ends_line(&self, terminal: u32) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
+    }
+
     /// Whether lines matter at a place.
     pub(crate) fn has_lines(&self, place: u32) -> bool {
         self.layout.as_ref().is_some_and(|layout| !layout.is_in_brackets(place))

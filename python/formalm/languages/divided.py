@@ -34,10 +34,13 @@ class Gathered:
         self.found = Found([None] * count, {})
 
     def read(self, number: int, data: bytes, start: int, step_limit: int) -> bool:
-        """Add what a part captures in its piece, which begins at ``start``; whether it has it."""
+        """Add what a part captures in its piece, which begins at ``start``.
+
+        Whether it has the piece; that is not looked at where it captures nothing.
+        """
         part, first = self._parts[number], self._first[number]
         if not part.groups:
-            return part.matches(data)
+            return True
         inner = part.captured_in(data, step_limit)
         if inner is None:
             return False
@@ -48,7 +51,7 @@ class Gathered:
 
 
 def captured_by_all(parts: Sequence[Language], data: bytes, step_limit: int) -> Found | None:
-    """What languages capture that all have the text."""
+    """What languages capture of which it is known that all have the text."""
     gathered = Gathered(parts)
     all_have = all(gathered.read(at, data, 0, step_limit) for at in range(len(parts)))
     return gathered.found if all_have else None
@@ -57,7 +60,10 @@ def captured_by_all(parts: Sequence[Language], data: bytes, step_limit: int) -> 
 def captured_by_first(parts: Sequence[Language], data: bytes, step_limit: int) -> Found | None:
     """What the first of some languages captures that has the text."""
     gathered = Gathered(parts)
-    any_has = any(gathered.read(at, data, 0, step_limit) for at in range(len(parts)))
+    any_has = any(
+        gathered.read(at, data, 0, step_limit) if part.groups else part.matches(data)
+        for at, part in enumerate(parts)
+    )
     return gathered.found if any_has else None
 
 

@@ -256,17 +256,9 @@ impl Core {
         (ignored, !ignored || self.lexing == Lexing::Any)
     }
 
-    /// Whether a terminal is the one that ends lines.
-    fn ends_line(&self, terminal: u32) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
-    }
-
     /// Where a text is in its lines behind a lexeme that the stacks shift.
     pub(super) fn line_behind(&self, terminal: u32) -> Line {
-        match &self.layout {
-            Some(layout) if layout.newline == terminal => Line::Ended,
-            _ => Line::Open,
-        }
+        if self.ends_line(terminal) { Line::Ended } else { Line::Open }
     }
 
     /// The same of a place between lexemes.

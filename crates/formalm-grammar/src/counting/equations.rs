@@ -6,7 +6,6 @@
 //! are empty. A part of these sums that comes back to itself has no trees, or no end of them.
 
 use formalm_automata::Error;
-use formalm_automata::explicit::Poll;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
@@ -14,12 +13,6 @@ use super::Count;
 use crate::lower::Lowering;
 use crate::trees::Steps;
 use crate::units::components;
-
-/// Counts steps of work, and asks whether it is to go on.
-fn spend(count: usize, steps: &mut Steps<'_>, poll: &mut Poll<'_>) -> Result<(), Error> {
-    steps.spend(count)?;
-    poll.tick(count)
-}
 
 /// A beginning of a production: its last symbol, and the beginning before that.
 #[derive(Clone, Copy, Debug)]
@@ -126,32 +119,31 @@ impl Equations {
     pub(super) fn solved(
         mut self,
         start: u32,
-        steps: &mut Steps<'_>,
-        poll: &mut Poll<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Vec<Count>, Error> {
         let vertices = self.symbols.len() + self.items.len();
         // Most symbols have no trees of most lengths: numbers that are not there take no memory.
-        spend(vertices, steps, poll)?;
+        steps.spend(vertices)?;
         self.counts.resize_with(vertices, Vec::new);
-        self.solve_empty(steps, poll)?;
+        self.solve_empty(steps)?;
         let edges = self.edges();
         let parts = components(&edges);
         for length in 1..=self.most {
             for part in &parts {
-                self.settle(part, &edges, length, steps, poll)?;
+                self.settle(part, &edges, length, steps)?;
             }
         }
         Ok(std::mem::take(&mut self.counts[start as usize]))
     }
 
     /// The trees of the empty text.
-    fn solve_empty(&mut self, steps: &mut Steps<'_>, poll: &mut Poll<'_>) -> Result<(), Error> {
+    fn solve_empty(&mut self, steps: &mut Steps<'_, '_>) -> Result<(), Error> {
         let vertices = self.counts.len();
         let mut nullable = vec![false; vertices];
         let mut changed = true;
         while changed {
             changed = false;
-            spend(vertices, steps, poll)?;
+            steps.spend(vertices)?;
             for vertex in self.terminals..vertices {
                 let holds = match vertex.checked_sub(self.symbols.len()) {
                     None => {
@@ -187,7 +179,7 @@ impl Equations {
                     true => None,
                     false => self.empty_count(vertex),
                 };
-                spend(1, steps, poll)?;
+                steps.spend(1)?;
                 self.counts[vertex].push(count);
             }
         }
@@ -262,8 +254,7 @@ impl Equations {
         part: &[u32],
         edges: &[Vec<u32>],
         length: usize,
-        steps: &mut Steps<'_>,
-        poll: &mut Poll<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         if (part[0] as usize) < self.terminals {
             return Ok(());
@@ -271,7 +262,7 @@ impl Equations {
         let cyclic = part.len() > 1 || edges[part[0] as usize].contains(&part[0]);
         let mut found = Vec::with_capacity(part.len());
         for &vertex in part {
-            found.push(self.count(vertex as usize, length, steps, poll)?);
+            found.push(self.count(vertex as usize, length, steps)?);
         }
         if cyclic {
             // What comes from outside comes round without end.
@@ -289,15 +280,14 @@ impl Equations {
         &self,
         vertex: usize,
         length: usize,
-        steps: &mut Steps<'_>,
-        poll: &mut Poll<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Count, Error> {
         let none = Some(BigUint::zero());
         let of = |vertex: usize, length: usize| self.counts[vertex].get(length).unwrap_or(&none);
         let mut sum = Some(BigUint::zero());
         let Some(at) = vertex.checked_sub(self.symbols.len()) else {
             for &whole in &self.symbols[vertex].wholes {
-                spend(1, steps, poll)?;
+                steps.spend(1)?;
                 add(&mut sum, of(self.item(whole), length), &Some(BigUint::one()));
             }
             return Ok(sum);
@@ -308,7 +298,7 @@ impl Equations {
         for front in 0..=length {
             let (left, right) = (of(before, front), of(symbol as usize, length - front));
             let bits = left.as_ref().map_or(0, BigUint::bits) as usize;
-            spend(1 + (bits >> 9), steps, poll)?;
+            steps.spend(1 + (bits >> 9))?;
             add(&mut sum, left, right);
         }
         Ok(sum)

@@ -88,9 +88,9 @@ pub fn tree_counts(
         lexemes.push(with_gap(own, gap.as_deref()));
     }
     let start = (grammar.terminals.len() + grammar.start) as u32;
-    let mut steps = Steps::new(lengths.steps);
+    let mut steps = Steps::new(lengths.steps, poll);
     let trees =
-        Equations::new(&lowering, lexemes, start, lengths.most).solved(start, &mut steps, poll)?;
+        Equations::new(&lowering, lexemes, start, lengths.most).solved(start, &mut steps)?;
     Ok(match gap {
         None => trees,
         Some(gap) => {

@@ -81,7 +81,7 @@ impl<'a> Chart<'a> {
     pub(super) fn new(
         productions: &'a Productions,
         input: &mut impl Input,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Chart<'a>, Error> {
         let mut chart = Chart {
             productions,
@@ -125,7 +125,7 @@ impl<'a> Chart<'a> {
         place: u32,
         origin: u32,
         came: Option<(u32, Child)>,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         steps.spend(1)?;
         let set = &mut self.sets[at];
@@ -147,7 +147,7 @@ impl<'a> Chart<'a> {
         &mut self,
         at: usize,
         input: &mut impl Input,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         let next = input.next(at);
         let next = next.unwrap_or(self.productions.end_kind(input.is_free()));
@@ -180,7 +180,7 @@ impl<'a> Chart<'a> {
         symbol: u32,
         next: u32,
         here: &mut Here,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         let waiting = here.waiting.entry(symbol).or_default();
         waiting.push(item);
@@ -206,7 +206,7 @@ impl<'a> Chart<'a> {
         item: u32,
         symbol: u32,
         (input, here): (&mut impl Input, &mut Here),
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         if symbol == self.productions.trail {
             if input.ends(at, steps)? {
@@ -238,7 +238,7 @@ impl<'a> Chart<'a> {
         to: usize,
         item: u32,
         child: Child,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         let Item { place, origin, .. } = self.items[item as usize];
         self.add(to, place + 1, origin, Some((item, child)), steps)
@@ -250,7 +250,7 @@ impl<'a> Chart<'a> {
         item: u32,
         next: u32,
         here: &mut Here,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<(), Error> {
         let Item { place, origin, .. } = self.items[item as usize];
         let symbol = self.productions.left[place as usize];

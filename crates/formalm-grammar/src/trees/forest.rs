@@ -33,7 +33,7 @@ impl<'a> Forest<'a> {
     pub(super) fn new(
         chart: &'a Chart<'a>,
         root: u32,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Forest<'a>, Error> {
         let size = chart.nodes.len() + chart.items.len();
         let mut forest = Forest {
@@ -77,7 +77,7 @@ impl<'a> Forest<'a> {
 
     /// Goes through all below the root, and settles each part that comes back to itself when all
     /// below it is settled (Tarjan's algorithm).
-    fn explore(&mut self, root: Vertex, steps: &mut Steps<'_>) -> Result<(), Error> {
+    fn explore(&mut self, root: Vertex, steps: &mut Steps<'_, '_>) -> Result<(), Error> {
         struct Visit {
             vertex: Vertex,
             to: Vec<Vertex>,
@@ -129,7 +129,7 @@ impl<'a> Forest<'a> {
         Ok(())
     }
 
-    fn settle(&mut self, members: &[Vertex], steps: &mut Steps<'_>) -> Result<(), Error> {
+    fn settle(&mut self, members: &[Vertex], steps: &mut Steps<'_, '_>) -> Result<(), Error> {
         let part = self.part[members[0] as usize];
         let within = |forest: &Forest<'_>, one: Vertex| forest.part[one as usize] == part;
         let all = |forest: &Forest<'_>, vertex| forest.sums(vertex).into_iter().flatten().flatten();

@@ -38,11 +38,11 @@ pub(super) trait Input {
         &mut self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error>;
 
     /// Whether nothing but what is ignored follows.
-    fn ends(&mut self, at: usize, steps: &mut Steps<'_>) -> Result<bool, Error>;
+    fn ends(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<bool, Error>;
 }
 
 /// Lexemes that are known.
@@ -73,13 +73,13 @@ impl Input for Ordered<'_> {
         &mut self,
         terminal: u32,
         at: usize,
-        _steps: &mut Steps<'_>,
+        _steps: &mut Steps<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error> {
         let here = self.lexemes.get(at).filter(|one| one.terminal == terminal);
         Ok(here.map(|&one| (one, at + 1)).into_iter().collect())
     }
 
-    fn ends(&mut self, at: usize, _steps: &mut Steps<'_>) -> Result<bool, Error> {
+    fn ends(&mut self, at: usize, _steps: &mut Steps<'_, '_>) -> Result<bool, Error> {
         Ok(at == self.lexemes.len())
     }
 }
@@ -113,7 +113,7 @@ impl<'a> Free<'a> {
         &self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Vec<usize>, Error> {
         if let Some(machine) = &self.embedded[terminal as usize] {
             return member_ends(&**machine, self.text, at, steps);
@@ -142,7 +142,7 @@ impl<'a> Free<'a> {
         automaton: &Reader,
         state: StateId,
         from: usize,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<bool, Error> {
         let Some(mut state) = automaton.step(state, EDGE)? else { return Ok(false) };
         for &byte in &self.text[from..] {
@@ -155,7 +155,7 @@ impl<'a> Free<'a> {
         Ok(automaton.is_accepting(state))
     }
 
-    fn skipped(&mut self, at: usize, steps: &mut Steps<'_>) -> Result<Vec<usize>, Error> {
+    fn skipped(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<Vec<usize>, Error> {
         if self.ignored.is_empty() {
             return Ok(vec![at]);
         }
@@ -193,7 +193,7 @@ impl Input for Free<'_> {
         &mut self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error> {
         let mut all = Vec::new();
         for start in self.skipped(at, steps)? {
@@ -204,7 +204,7 @@ impl Input for Free<'_> {
         Ok(all)
     }
 
-    fn ends(&mut self, at: usize, steps: &mut Steps<'_>) -> Result<bool, Error> {
+    fn ends(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<bool, Error> {
         Ok(self.skipped(at, steps)?.last() == Some(&self.text.len()))
     }
 }
@@ -227,7 +227,7 @@ fn member_ends(
     machine: &dyn Machine,
     text: &[u8],
     at: usize,
-    steps: &mut Steps<'_>,
+    steps: &mut Steps<'_, '_>,
 ) -> Result<Vec<usize>, Error> {
     let mut state = machine.start();
     let mut ends = Vec::new();

@@ -151,8 +151,7 @@ impl Trees {
         steps: u64,
         poll: &mut Poll<'_>,
     ) -> Result<Option<Parse>, Error> {
-        let mut told = |steps| poll.tick(steps);
-        let mut steps = Steps::telling(steps, &mut told);
+        let mut steps = Steps::new(steps, poll);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
             let machines = (&self.automata[..], &self.embedded[..]);
             let mut input = Free::new(machines, &self.ahead, &self.ignored, text);

@@ -26,7 +26,7 @@ impl<'a> Paths<'a> {
     pub(super) fn new(
         automaton: &GrammarAutomaton,
         text: &'a [u8],
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Paths<'a>, Error> {
         if !automaton.is_asking() {
             return Paths::under_way(&mut automaton.lock().core, text, steps);
@@ -39,7 +39,7 @@ impl<'a> Paths<'a> {
     fn under_way(
         core: &mut Core,
         text: &'a [u8],
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Paths<'a>, Error> {
         let mut paths = Paths {
             text,
@@ -103,7 +103,7 @@ impl<'a> Paths<'a> {
     }
 
     /// A place and those behind what is ignored there.
-    fn around(&self, at: usize, steps: &mut Steps<'_>) -> Result<Vec<usize>, Error> {
+    fn around(&self, at: usize, steps: &mut Steps<'_, '_>) -> Result<Vec<usize>, Error> {
         let mut all = vec![at];
         let mut looked = 0;
         while let Some(&at) = all.get(looked) {
@@ -136,7 +136,7 @@ impl Input for Paths<'_> {
         &mut self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_>,
+        steps: &mut Steps<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error> {
         let mut all = Vec::new();
         for place in self.around(at, steps)? {
@@ -145,7 +145,7 @@ impl Input for Paths<'_> {
         Ok(all)
     }
 
-    fn ends(&mut self, at: usize, steps: &mut Steps<'_>) -> Result<bool, Error> {
+    fn ends(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<bool, Error> {
         Ok(self.around(at, steps)?.into_iter().any(|place| self.ends[place]))
     }
 }

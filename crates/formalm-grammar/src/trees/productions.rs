@@ -1,5 +1,6 @@
 //! Productions as a chart reads them, with what they begin with and what comes after them.
 
+use formalm_automata::explicit::Poll;
 use formalm_automata::{ByteSet, Error, Resource};
 
 use crate::limits::check;
@@ -13,41 +14,23 @@ const CLASSES: usize = 4096;
 /// Words of all sets together.
 const WORDS: usize = 1 << 24;
 
-/// Counts the steps of one parse or count.
-pub(crate) struct Steps<'a> {
+/// Counts the steps of one parse or count, and asks whether it is to go on.
+pub(crate) struct Steps<'a, 'p> {
     spent: u64,
     allowed: u64,
-    /// What is told of steps now and then, and may end the work.
-    told: Option<&'a mut dyn FnMut(usize) -> Result<(), Error>>,
-    untold: usize,
+    poll: &'a mut Poll<'p>,
 }
 
-/// Steps between which nothing is told.
-const UNTOLD: usize = 1 << 10;
-
-impl<'a> Steps<'a> {
-    pub(crate) fn new(allowed: u64) -> Steps<'a> {
-        Steps { spent: 0, allowed, told: None, untold: 0 }
-    }
-
-    /// The same, with something that is told of steps and may end the work.
-    pub(crate) fn telling(
-        allowed: u64,
-        told: &'a mut dyn FnMut(usize) -> Result<(), Error>,
-    ) -> Steps<'a> {
-        Steps { told: Some(told), ..Steps::new(allowed) }
+impl<'a, 'p> Steps<'a, 'p> {
+    pub(crate) fn new(allowed: u64, poll: &'a mut Poll<'p>) -> Steps<'a, 'p> {
+        Steps { spent: 0, allowed, poll }
     }
 
     #[inline]
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.spent += steps as u64;
-        self.untold += steps;
-        if self.untold >= UNTOLD
-            && let Some(told) = &mut self.told
-        {
-            told(std::mem::take(&mut self.untold))?;
-        }
-        check(Resource::Steps, self.spent, self.allowed)
+        check(Resource::Steps, self.spent, self.allowed)?;
+        self.poll.tick(steps)
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn branches(
     trees: &Trees,
     forest: &Forest<'_>,
     whole: bool,
-    steps: &mut Steps<'_>,
+    steps: &mut Steps<'_, '_>,
 ) -> Result<Vec<Branch>, Error> {
     let mut writer = Writer { trees, forest, whole, branches: Vec::new(), end: 0 };
     let mut path = vec![writer.frame(forest.root)];
