@@ -15,6 +15,7 @@ from lark.lexer import BasicLexer, LexerState
 from lark.utils import TextSlice
 
 from formalm import ArgumentError, Grammar, LanguageError, LimitError
+from tests.parity.lark_parsers import made, without_conflicts
 
 CASES = 60
 #: Those that are looked at with the slow tests, so many at a time.
@@ -133,13 +134,6 @@ def texts(length: int) -> list[str]:
     return ["".join(t) for n in range(length + 1) for t in product("abc", repeat=n)]
 
 
-def made(text: str, **options: Any) -> lark.Lark | None:
-    try:
-        return lark.Lark(text, keep_all_tokens=True, **options)
-    except (lark.exceptions.GrammarError, lark.exceptions.LexError):
-        return None
-
-
 @pytest.mark.parametrize("seed", range(CASES))
 def test_first_is_larks_order_of_terminals(seed: int) -> None:
     check(seed)
@@ -203,7 +197,7 @@ def check(seed: int, pieces: Sequence[str] = tuple(PIECES)) -> bool:
         return True
     except LimitError:
         return False
-    contextual = made(case.text, parser="lalr", lexer="contextual")
+    contextual = without_conflicts(case.text)
     alive = {text[:end] for text in members for end in range(len(text) + 1)}
     for text in all_texts:
         try:

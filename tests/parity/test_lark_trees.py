@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from random import Random
 from typing import ClassVar
@@ -13,6 +12,7 @@ from lark.indenter import Indenter
 
 from formalm import Grammar, Indentation, LanguageError, LimitError
 from formalm.languages import Lexeme, Tree
+from tests.parity.lark_parsers import without_conflicts
 
 CASES = int(os.environ.get("FORMALM_CASES", "60"))
 
@@ -38,33 +38,6 @@ def larks(tree: lark.Tree[lark.Token] | lark.Token | None) -> Shown | None:
     if isinstance(tree, lark.Token):
         return (str(tree), (tree.start_pos, tree.end_pos))
     return (tree.data, [larks(one) for one in tree.children])
-
-
-class Settled(logging.Handler):
-    """Counts the conflicts that Lark settles, after which its lexer knows less than all."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.count += "conflict" in record.getMessage()
-
-
-def without_conflicts(text: str) -> lark.Lark | None:
-    """A parser of Lark, if it settles no conflict."""
-    settled = Settled()
-    level = lark.logger.level
-    lark.logger.addHandler(settled)
-    lark.logger.setLevel(logging.DEBUG)
-    try:
-        parser = lark.Lark(text, parser="lalr", debug=True)
-    except (lark.exceptions.GrammarError, lark.exceptions.LexError):
-        return None
-    finally:
-        lark.logger.setLevel(level)
-        lark.logger.removeHandler(settled)
-    return None if settled.count else parser
 
 
 def random_grammar(random: Random) -> str:
