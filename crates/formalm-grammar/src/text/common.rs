@@ -11,49 +11,41 @@ use super::lark::{Reader, is_name};
 use super::leaves::Leaf;
 use super::{TerminalSource, Tree};
 
-/// `(name, pattern)`.
-const TERMINALS: [(&str, &str); 26] = [
-    ("DIGIT", "[0-9]"),
-    ("HEXDIGIT", "[0-9A-Fa-f]"),
-    ("INT", "[0-9]+"),
-    ("SIGNED_INT", "[+-]?[0-9]+"),
-    ("DECIMAL", r"[0-9]+\.[0-9]*|\.[0-9]+"),
-    ("_EXP", "[eE][+-]?[0-9]+"),
-    ("FLOAT", r"[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+/// `(name, length, pattern)`: the length is that of the pattern that Lark writes, since its lexers
+/// try longer patterns first.
+const TERMINALS: [(&str, u64, &str); 27] = [
+    ("DIGIT", 5, "[0-9]"),
+    ("HEXDIGIT", 21, "[0-9A-Fa-f]"),
+    ("INT", 10, "[0-9]+"),
+    ("SIGNED_INT", 24, "[+-]?[0-9]+"),
+    ("DECIMAL", 44, r"[0-9]+\.[0-9]*|\.[0-9]+"),
+    ("_EXP", 31, "[eE][+-]?[0-9]+"),
+    ("FLOAT", 126, r"[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
     (
         "SIGNED_FLOAT",
+        140,
         r"[+-]?(?:[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)",
     ),
-    ("NUMBER", r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
-    ("SIGNED_NUMBER", r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
-    ("ESCAPED_STRING", r#""(?:[^"\\\n]|\\[^\n])*""#),
-    ("_STRING_INNER", r"[^\n]*?"),
-    ("_STRING_ESC_INNER", r"(?:[^\\\n]|\\[^\n])*?"),
-    ("LCASE_LETTER", "[a-z]"),
-    ("UCASE_LETTER", "[A-Z]"),
-    ("LETTER", "[A-Za-z]"),
-    ("WORD", "[A-Za-z]+"),
-    ("CNAME", "[A-Za-z_][A-Za-z_0-9]*"),
-    ("WS_INLINE", r"[ \t]+"),
-    ("WS", r"[ \t\f\r\n]+"),
-    ("CR", r"\r"),
-    ("LF", r"\n"),
-    ("NEWLINE", r"(?:\r?\n)+"),
-    ("SH_COMMENT", r"#[^\n]*"),
-    ("CPP_COMMENT", r"//[^\n]*"),
-    ("SQL_COMMENT", r"--[^\n]*"),
+    ("NUMBER", 141, r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("SIGNED_NUMBER", 155, r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("ESCAPED_STRING", 20, r#""(?:[^"\\\n]|\\[^\n])*""#),
+    ("_STRING_INNER", 3, r"[^\n]*?"),
+    ("_STRING_ESC_INNER", 18, r"(?:[^\\\n]|\\[^\n])*?"),
+    ("LCASE_LETTER", 5, "[a-z]"),
+    ("UCASE_LETTER", 5, "[A-Z]"),
+    ("LETTER", 15, "[A-Za-z]"),
+    ("WORD", 20, "[A-Za-z]+"),
+    ("CNAME", 53, "[A-Za-z_][A-Za-z_0-9]*"),
+    ("WS_INLINE", 13, r"[ \t]+"),
+    ("WS", 12, r"[ \t\f\r\n]+"),
+    ("CR", 1, r"\r"),
+    ("LF", 1, r"\n"),
+    ("NEWLINE", 12, r"(?:\r?\n)+"),
+    ("SH_COMMENT", 6, r"#[^\n]*"),
+    ("CPP_COMMENT", 9, r"//[^\n]*"),
+    ("SQL_COMMENT", 7, r"--[^\n]*"),
+    ("C_COMMENT", 13, r"/\*(?:[^*]|\*+[^*/])*\*+/"),
 ];
-
-/// A comment of C, which is longer.
-const C_COMMENT: &str = r"/\*(?:[^*]|\*+[^*/])*\*+/";
-
-/// The pattern of a terminal of `common`.
-fn pattern(name: &str) -> Option<&'static str> {
-    if name == "C_COMMENT" {
-        return Some(C_COMMENT);
-    }
-    TERMINALS.iter().find(|(known, _)| *known == name).map(|&(_, pattern)| pattern)
-}
 
 impl Reader {
     /// Reads what follows `%import`.
@@ -93,18 +85,23 @@ impl Reader {
     }
 
     fn imported(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {
-        let Some(pattern) = pattern(name) else {
+        let Some(&(name, length, pattern)) = TERMINALS.iter().find(|one| one.0 == name) else {
             return Err(self.scanner.refuse(start, &format!("common has no {name}"), None));
         };
         let span: Span = self.scanner.span(start);
-        let leaf = Leaf::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
-        let (name, body) = (alias.to_owned(), Tree::Leaf(leaf));
+        let mut leaf = Leaf::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
+        if leaf.length != length {
+            // It is written in another way there, so that no pattern here is the same.
+            (leaf.length, leaf.written_length) = (length, length);
+            leaf.key = format!("common.{name}");
+        }
         self.source.terminals.push(TerminalSource {
-            name,
+            name: alias.to_owned(),
             priority: 0,
-            body,
+            body: Tree::Leaf(leaf),
             span,
             attributes: Attributes::NONE,
+            imported: Some(name),
         });
         Ok(())
     }

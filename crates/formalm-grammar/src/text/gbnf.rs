@@ -131,7 +131,7 @@ impl Reader {
             Some('.') => {
                 self.scanner.at += 1;
                 let span = self.scanner.span(start);
-                Ok(Tree::Leaf(Leaf::class(CharSet::all(), ".".to_owned(), 1, span)))
+                Ok(Tree::Leaf(Leaf::class(CharSet::all(), ".".to_owned(), span)))
             }
             Some('(') => {
                 self.scanner.at += 1;
@@ -248,7 +248,6 @@ impl Reader {
         let set = CharSet::from_ranges(ranges);
         let set = if negated { set.complement() } else { set };
         let written = class_name(&set);
-        let length = written.chars().count() as u64;
-        Ok(Leaf::class(set, written, length, self.scanner.span(start)))
+        Ok(Leaf::class(set, written, self.scanner.span(start)))
     }
 }

@@ -23,7 +23,7 @@ impl Build<'_> {
                 let (text, shape) = (leaf.text.clone(), Shape::of_leaf(leaf));
                 let kind = Kind { priority: 0, text, shape, sorted };
                 let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
-                self.by_text.insert(leaf.written.clone(), at);
+                self.by_text.insert(leaf.key.clone(), at);
                 Ok(at)
             }
             Tree::Leaf(leaf) => self.anonymous(leaf),

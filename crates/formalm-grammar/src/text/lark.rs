@@ -3,7 +3,7 @@
 use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
-use super::leaves::Leaf;
+use super::leaves::{Leaf, pattern_key};
 use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, TerminalSource, Tree};
@@ -138,7 +138,14 @@ impl Reader {
             };
             self.source.rules.push(RuleSource { name, parameters, body, span, shown, attributes });
         } else if parameters.is_empty() {
-            self.source.terminals.push(TerminalSource { name, priority, body, span, attributes });
+            self.source.terminals.push(TerminalSource {
+                name,
+                priority,
+                body,
+                span,
+                attributes,
+                imported: None,
+            });
         } else {
             return Err(self.scanner.refuse(start, "a terminal cannot be a template", None));
         }
@@ -266,6 +273,7 @@ impl Reader {
             Some('[') => Ok(Tree::Maybe(Box::new(self.group("]")?))),
             Some('"') => {
                 let (text, ignore_case) = self.text()?;
+                let low = self.scanner.at;
                 self.blanks();
                 if !self.scanner.eat("..") {
                     return Ok(Tree::Leaf(Leaf::text(
@@ -275,8 +283,13 @@ impl Reader {
                     )?));
                 }
                 self.blanks();
+                let begins = self.scanner.at;
                 let (high, high_case) = self.text()?;
-                self.range(start, (&text, &high), ignore_case || high_case)
+                // As the class [a-z], each end as it is written.
+                let low = self.scanner.slice(start + 1, low - 1);
+                let class =
+                    format!("[{low}-{}]", self.scanner.slice(begins + 1, self.scanner.at - 1));
+                self.range(start, (&text, &high), &class, ignore_case || high_case)
             }
             Some('/') => self.pattern(),
             Some('%') => self.inline(),
@@ -335,7 +348,7 @@ impl Reader {
                     return Err(self.scanner.refuse(start, "the text has no closing quote", None));
                 }
                 Some('"') => break,
-                Some('\\') => text.push(self.escape()?),
+                Some('\\') => self.escape(&mut text)?,
                 Some(one) => text.push(one),
             }
         }
@@ -345,25 +358,33 @@ impl Reader {
         Ok((text, ignore_case))
     }
 
-    fn escape(&mut self) -> Result<char, Error> {
+    /// Reads what follows a backslash; where that says nothing, the backslash is one.
+    fn escape(&mut self, text: &mut String) -> Result<(), Error> {
         let start = self.scanner.at - 1;
-        match self.scanner.next() {
-            Some('n') => Ok('\n'),
-            Some('r') => Ok('\r'),
-            Some('t') => Ok('\t'),
-            Some('f') => Ok('\u{c}'),
-            Some('x') => self.scanner.code_point(start, 2),
-            Some('u') => self.scanner.code_point(start, 4),
-            Some('U') => self.scanner.code_point(start, 8),
-            Some(one) if !one.is_ascii_alphanumeric() => Ok(one),
-            _ => {
-                let hint = Some(r#"escapes are \n \r \t \f \\ \" \xHH \uHHHH \UHHHHHHHH"#);
-                Err(self.scanner.refuse(start, "this escape is not known", hint))
+        text.push(match self.scanner.next() {
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('f') => '\u{c}',
+            Some('x') => self.scanner.code_point(start, 2)?,
+            Some('u') => self.scanner.code_point(start, 4)?,
+            Some('U') => self.scanner.code_point(start, 8)?,
+            Some(one @ ('"' | '\\')) => one,
+            following => {
+                self.scanner.at -= usize::from(following.is_some());
+                '\\'
             }
-        }
+        });
+        Ok(())
     }
 
-    fn range(&self, start: usize, ends: (&str, &str), fold: bool) -> Result<Tree, Error> {
+    fn range(
+        &self,
+        start: usize,
+        ends: (&str, &str),
+        class: &str,
+        fold: bool,
+    ) -> Result<Tree, Error> {
         let single = |text: &str| {
             let mut all = text.chars();
             all.next().filter(|_| all.next().is_none())
@@ -372,8 +393,10 @@ impl Reader {
             (Some(low), Some(high)) if low <= high && !fold => {
                 let set = CharSet::from_ranges([(low, high)]);
                 let written = format!("{low:?}..{high:?}");
-                // As the class [a-z].
-                Ok(Tree::Leaf(Leaf::class(set, written, 5, self.scanner.span(start))))
+                let mut leaf = Leaf::class(set, written, self.scanner.span(start));
+                leaf.length = class.chars().count() as u64;
+                (leaf.key, leaf.written_length) = (pattern_key(class, ""), leaf.length);
+                Ok(Tree::Leaf(leaf))
             }
             _ => {
                 let message = "a range goes from one character up to another, both with case";

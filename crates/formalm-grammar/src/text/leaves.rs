@@ -4,14 +4,17 @@ use formalm_automata::syntax::{self, Dialect, Flags, Pattern};
 use formalm_automata::{CharSet, Error, Expression, Span};
 
 use super::scanner::Scanner;
-use super::shape::{escaped_length, pattern_length};
+use super::shape::{escaped_length, pattern_read};
 
 /// A text, pattern or class.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub(super) node: syntax::Node,
-    /// How it is written: equal ones are one terminal, and it is named so in messages.
+    /// How it is written, and named in messages.
     pub(super) written: String,
+    /// Those with equal keys are one terminal: texts, and patterns that are alike once their escapes
+    /// are read.
+    pub(super) key: String,
     /// A text, and not a pattern.
     pub(super) literal: bool,
     /// The text, if it is one.
@@ -37,6 +40,7 @@ impl Leaf {
         let written = format!("{text:?}{}", if ignore_case { "i" } else { "" });
         Ok(Leaf {
             node,
+            key: written.clone(),
             written,
             literal: true,
             text: Some(text.to_owned()),
@@ -72,10 +76,12 @@ impl Leaf {
                 limit => limit,
             })?;
         let written = format!("/{pattern}/{letters}");
-        let length = pattern_length(pattern);
+        let read = pattern_read(pattern);
+        let length = read.chars().count() as u64;
         Ok(Leaf {
             node: parsed.root,
             written,
+            key: pattern_key(&read, letters),
             literal: false,
             text: None,
             flags: letters.to_owned(),
@@ -85,10 +91,12 @@ impl Leaf {
         })
     }
 
-    /// One character out of a set, written in so many characters.
-    pub(super) fn class(set: CharSet, written: String, length: u64, span: Span) -> Leaf {
+    /// One character out of a set.
+    pub(super) fn class(set: CharSet, written: String, span: Span) -> Leaf {
+        let length = written.chars().count() as u64;
         Leaf {
             node: syntax::Node::Class(set),
+            key: written.clone(),
             written,
             literal: false,
             text: None,
@@ -98,6 +106,13 @@ impl Leaf {
             span,
         }
     }
+}
+
+/// The key of a pattern whose escapes are read, with the letters of its flags.
+pub(super) fn pattern_key(read: &str, letters: &str) -> String {
+    let mut letters: Vec<char> = letters.chars().collect();
+    letters.sort_unstable();
+    format!("/{read}/{}", String::from_iter(letters))
 }
 
 /// A pattern for exactly a text.

@@ -22,6 +22,7 @@ mod shape;
 mod special;
 mod statements;
 mod trees;
+mod unnamed;
 mod unneeded;
 
 use formalm_automata::{Error, Expression, Span};
@@ -129,6 +130,8 @@ struct TerminalSource {
     body: Tree,
     span: Span,
     attributes: Attributes,
+    /// Its name in `common`, if it is imported from there.
+    imported: Option<&'static str>,
 }
 
 /// Everything a text defines.

@@ -71,6 +71,11 @@ impl Scanner {
         self.take_while(|one| one != '\n');
     }
 
+    /// The text between two characters.
+    pub(super) fn slice(&self, start: usize, end: usize) -> String {
+        self.characters[start..end].iter().collect()
+    }
+
     pub(super) fn span(&self, start: usize) -> Span {
         Span { start, end: self.at.max(start + 1).min(self.characters.len().max(start)) }
     }

@@ -132,30 +132,36 @@ pub(super) fn name(leaf: &Leaf, number: usize, taken: impl Fn(&str) -> bool) -> 
     free.unwrap_or_else(|| format!("__ANON_{number}"))
 }
 
-/// Characters of a pattern once its escapes that name a character are that character.
-pub(super) fn pattern_length(pattern: &str) -> u64 {
+/// A pattern once its escapes that name a character are that character.
+pub(super) fn pattern_read(pattern: &str) -> String {
     let mut characters = pattern.chars();
-    let mut length = 0;
+    let mut read = String::new();
     while let Some(one) = characters.next() {
-        length += 1;
         if one != '\\' {
+            read.push(one);
             continue;
         }
+        let digits = match characters.clone().next() {
+            Some('x') => 2,
+            Some('u') => 4,
+            Some('U') => 8,
+            _ => 0,
+        };
         match characters.next() {
-            Some('n' | 'f' | 't' | 'r' | '"') | None => {}
-            Some('x') => skip(&mut characters, 2),
-            Some('u') => skip(&mut characters, 4),
-            Some('U') => skip(&mut characters, 8),
-            Some(_) => length += 1,
+            Some('n') => read.push('\n'),
+            Some('f') => read.push('\u{c}'),
+            Some('t') => read.push('\t'),
+            Some('r') => read.push('\r'),
+            Some('"') => read.push('"'),
+            Some('x' | 'u' | 'U') => {
+                let digits: String = characters.by_ref().take(digits).collect();
+                let named = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+                read.push(named.unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            other => read.extend(['\\'].into_iter().chain(other)),
         }
     }
-    length
-}
-
-fn skip(characters: &mut std::str::Chars<'_>, count: usize) {
-    for _ in 0..count {
-        characters.next();
-    }
+    read
 }
 
 /// Characters of a text once what means something in a pattern is escaped.

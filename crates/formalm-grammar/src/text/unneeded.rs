@@ -59,7 +59,7 @@ impl Build<'_> {
             let Some((tree, parameters)) = open.pop() else { return needed };
             match tree {
                 Tree::Leaf(leaf) => {
-                    names.extend(self.named_texts.get(&leaf.written).map(|one| one.name.as_str()));
+                    names.extend(self.named_texts.get(&leaf.key).map(|one| one.name.as_str()));
                 }
                 Tree::Name(name, arguments, _) => {
                     if !parameters.contains(name) {

@@ -54,9 +54,8 @@ pub(super) struct Build<'a> {
     /// Rules to write out: the definition and what its parameters stand for.
     queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
     notes: Vec<Note>,
-    /// Names that texts and patterns within rules are sorted by, and how many have none.
-    sorted: FxHashSet<String>,
-    unnamed: usize,
+    /// Names that texts and patterns within rules are sorted by, by their keys.
+    unnamed: FxHashMap<String, String>,
     pub(super) parts: Cell<u64>,
     /// The same of arguments of templates.
     written_out: Cell<u64>,
@@ -98,13 +97,13 @@ pub(super) fn grammar(
         instances: FxHashMap::default(),
         queue: Vec::new(),
         notes: source.notes.clone(),
-        sorted: FxHashSet::default(),
-        unnamed: 0,
+        unnamed: FxHashMap::default(),
         parts: Cell::new(0),
         written_out: Cell::new(0),
         rules_within: source.terminals.is_empty(),
     };
     build.names(&options.languages)?;
+    build.unnamed = build.names_of_unnamed();
     build.embedded_names(&options.embedded)?;
     build.find_algebra();
     build.take_up_levels()?;

@@ -2,10 +2,10 @@
 
 use formalm_automata::{Error, Expression, Resource, Span};
 
-use super::super::Tree;
 use super::super::trees::{only_leaf, written};
+use super::super::{TerminalSource, Tree};
 use super::{Build, DEPTH};
-use crate::grammar::{Embedded, Node, Rule};
+use crate::grammar::{Embedded, Lexing, Node, Rule};
 use crate::shown::Shown;
 
 /// Templates written out.
@@ -15,7 +15,9 @@ impl Build<'_> {
     /// Takes up all names; each may be defined once.
     pub(super) fn names(&mut self, languages: &[(String, Expression)]) -> Result<(), Error> {
         for one in &self.source.terminals {
-            if self.defined.insert(&one.name, one).is_some() {
+            let other = self.defined.insert(&one.name, one);
+            // The same import may be written twice.
+            if other.is_some_and(|other| one.imported.is_none() || one.imported != other.imported) {
                 return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
             }
         }
@@ -38,13 +40,26 @@ impl Build<'_> {
                 hint: Some(format!("write %declare {name} on a line of its own, once")),
             });
         }
-        // The same text within a rule is the same terminal.
-        for one in &self.source.terminals {
+        self.name_texts();
+        Ok(())
+    }
+
+    /// The same text within a rule is the same terminal.
+    fn name_texts(&mut self) {
+        // Of several names, Lark takes the last, and those that are imported come first.
+        let first = self.lexing == Lexing::First;
+        let mut all: Vec<&TerminalSource> = self.source.terminals.iter().collect();
+        if first {
+            all.sort_by_key(|one| one.imported.is_none());
+        }
+        for one in all {
             if let Some(leaf) = only_leaf(&one.body).filter(|_| !one.attributes.are_bounds()) {
-                self.named_texts.entry(leaf.written.clone()).or_insert(one);
+                match first {
+                    true => drop(self.named_texts.insert(leaf.key.clone(), one)),
+                    false => drop(self.named_texts.entry(leaf.key.clone()).or_insert(one)),
+                }
             }
         }
-        Ok(())
     }
 
     /// Takes up the names of languages of any kind: each is declared, and no rule.

@@ -16,23 +16,20 @@ use crate::limits::check;
 impl Build<'_> {
     /// The terminal of a text or pattern within a rule.
     pub(in crate::text) fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
-        if let Some(&at) = self.by_text.get(&leaf.written) {
+        if let Some(&at) = self.by_text.get(&leaf.key) {
             // Rules are written out as they are met: where it is written first may come later.
             let span = &mut self.terminals[at].terminal.span;
             *span = span.map(|met| if leaf.span.start < met.start { leaf.span } else { met });
             return Ok(at);
         }
-        if let Some(&source) = self.named_texts.get(&leaf.written) {
+        if let Some(&source) = self.named_texts.get(&leaf.key) {
             return self.named(&source.name, source.span);
         }
-        let taken = |name: &str| self.defined.contains_key(name) || self.sorted.contains(name);
-        let sorted = shape::name(leaf, self.unnamed, taken);
-        self.unnamed += usize::from(sorted.starts_with("__ANON_"));
-        self.sorted.insert(sorted.clone());
+        let sorted = self.unnamed.get(&leaf.key).cloned().unwrap_or_default();
         let kind =
             Kind { priority: 0, text: leaf.text.clone(), shape: Shape::of_leaf(leaf), sorted };
         let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
-        self.by_text.insert(leaf.written.clone(), at);
+        self.by_text.insert(leaf.key.clone(), at);
         Ok(at)
     }
 

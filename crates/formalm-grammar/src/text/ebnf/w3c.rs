@@ -184,6 +184,5 @@ fn class(scanner: &mut Scanner) -> Result<Tree, Error> {
     let set = CharSet::from_ranges(ranges);
     let set = if negated { set.complement() } else { set };
     let written = class_name(&set);
-    let length = written.chars().count() as u64;
-    Ok(Tree::Leaf(Leaf::class(set, written, length, scanner.span(start))))
+    Ok(Tree::Leaf(Leaf::class(set, written, scanner.span(start))))
 }
