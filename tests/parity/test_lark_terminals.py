@@ -24,7 +24,7 @@ IMPORTS = [
 BODIES = [
     *('"a"', '"a"i', "/a/", '"1.5"', '"A"', r"/\x41/", r'"\n"', r"/\n/", r'"\x0a"', "/[0-9]/"),
     *('"0".."9"', '"a".."z"', "/[a-z]/", "/[a-z0-9]+/", "/[0-9a-f.]+(e[0-9])?/", "/x{1,30}/"),
-    *("/.+?;/", r'/"[a-z]*"?/', r"/[ ]?\n|-/", r"/[^\n]+/", "/#[^\\n]*/", "/--[^\\n]*/"),
+    *("/.+?;/", r'/"[a-z]*"?/', r"/(?:[ ]?\n|-)/", r"/[^\n]+/", "/#[^\\n]*/", "/--[^\\n]*/"),
     *(r"/\/\/[^\n]*/", r'"\t".."\r"', r"/[\t-\r]/", r'"\/"', r"/\//", r'"\\"', r'"\-"', "/a/s"),
     *('("a" | "ab")+', '"a" /b/', '"a"~2', '["-"] "1"', "/[a-z]+/i", '"é"', r"/\u00e9/"),
 ]
@@ -34,6 +34,28 @@ SAMPLES = [
     *("\n", "\t ", "--a", "//a", "#a\n", "/*a*/", "ab1", "a;", "1.", "e5", ".5", "1.5e-3", "-\n"),
     *("\\/", "/", "\\", "\\-", "-", "\r", "\t", "é", "aa", "-1", "z", "aab"),
 ]
+
+
+#: Imports that end where Lark's pattern could go on, if more of a terminal follows.
+ENDING = frozenset(["ESCAPED_STRING", "C_COMMENT"])
+
+
+def random_body(random: Random, names: list[str], depth: int = 2) -> str:
+    """A terminal, of others too."""
+    draw = random.random() if depth else 0
+
+    def part() -> str:
+        return random_body(random, names, depth - 1)
+
+    if draw < 0.5:
+        return random.choice([*names, *BODIES])
+    if draw < 0.65:
+        return f"({part()} | {part()})"
+    if draw < 0.8:
+        return f"{part()} {part()}"
+    if draw < 0.9:
+        return f"({part()}){random.choice(['?', '*', '+', '~2', '~1..2'])}"
+    return f"[{part()}] {part()}"
 
 
 def random_grammar(random: Random) -> str:
@@ -48,8 +70,8 @@ def random_grammar(random: Random) -> str:
     rules = {name: parts for name, parts in rules.items() if parts}
     lines = [f"{name}: {' | '.join(parts)}" for name, parts in rules.items()]
     lines.append(f"start: ({' | '.join(rules)})+")
-    for name in names:
-        body = random.choice([*BODIES, *BODIES, *imports])
+    for at, name in enumerate(names):
+        body = random_body(random, [*names[:at], *(set(imports) - ENDING)])
         lines.append(f"{name}{random.choice(['', '', '.1'])}: {body}")
     lines += [f"%import common.{name}" for name in imports]
     if random.random() < 0.3:
@@ -91,6 +113,24 @@ def test_the_terminals_of_members_are_larks(seed: int) -> None:
             assert ours(grammar, member) == wanted, (text, member)
             members += wanted is not None
     assert members
+
+
+def test_alternatives_that_lark_lets_reach_over_more_are_told_of() -> None:
+    for body, told in [
+        ('/a|b/ "c"', True),
+        ('"c" (/a|b/)', True),
+        ('("c" B)+', True),
+        ("/(?:a|b)/ /c/", False),
+        ('/a|b/i "c"', False),
+        ("/a|b/", False),
+        ("DECIMAL /c/", False),
+        ('/a|b/? "c"', False),
+        ('"x" "y" | /a|b/', False),
+    ]:
+        text = f"start: A\nA: {body}\nB: /a|b/\n%import common.DECIMAL"
+        notes = [one.message for one in Grammar(text, lexing="first").notes]
+        assert any("in the terminal A, /a|b/ is one part" in one for one in notes) is told, body
+        assert not any("one part" in one.message for one in Grammar(text).notes)
 
 
 def test_an_import_may_be_written_twice() -> None:

@@ -134,8 +134,9 @@ class Grammar(Derivations):
         Returns
         -------
         Grammar
-            A grammar with all texts that the parser accepts. Where Lark settles a conflict, it
-            may have more: all ways to parse a text count here.
+            A grammar with all texts that the parser accepts. It may have more where Lark settles
+            a conflict, since all ways to parse a text count here, and of ``dynamic_complete``
+            where something is ignored, of which Lark leaves out the longest text only.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from formalm.languages.indentation import Indentation
 
 __all__ = ["description"]
 
-#: Readings that are those of Lark's lexers, exactly.
+#: Readings that are those of Lark's lexers.
 READINGS = {"contextual": "first", "dynamic_complete": "any"}
 
 #: Options under which texts or terminals are not what the grammar's text says.

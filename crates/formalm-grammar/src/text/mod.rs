@@ -9,6 +9,7 @@ mod except;
 mod gbnf;
 mod ignored;
 mod inline;
+mod joined;
 mod lark;
 mod leaves;
 mod levels;

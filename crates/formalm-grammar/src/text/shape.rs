@@ -15,6 +15,8 @@ pub(super) struct Shape {
     pub(super) length: u64,
     /// Characters of the pattern as a part of another one.
     written: u64,
+    /// Characters of what its flags are written as there, in front of it and behind it.
+    flags: u64,
     /// Case is ignored in all of it.
     pub(super) folds: bool,
 }
@@ -23,9 +25,10 @@ impl Shape {
     pub(super) fn of_leaf(leaf: &Leaf) -> Shape {
         let (least, most) = width(&leaf.node);
         let most = most.unwrap_or(u64::MAX);
-        // A flag is written in front of the pattern: (?i:…).
-        let written = leaf.written_length + 5 * leaf.flags.chars().count() as u64;
-        Shape { least, most, length: leaf.length, written, folds: leaf.flags.contains('i') }
+        // A flag is written around the pattern: (?i:…).
+        let flags = 5 * leaf.flags.chars().count() as u64;
+        let (written, folds) = (leaf.written_length + flags, leaf.flags.contains('i'));
+        Shape { least, most, length: leaf.length, written, flags, folds }
     }
 
     /// That of a pattern without end of which nothing else is known.
@@ -34,7 +37,7 @@ impl Shape {
     }
 
     fn joined(length: u64, least: u64, most: u64) -> Shape {
-        Shape { least, most, length, written: length, folds: false }
+        Shape { least, most, length, written: length, flags: 0, folds: false }
     }
 
     /// The key that sorts alternatives within a terminal.
@@ -72,7 +75,10 @@ impl Shape {
             None => u64::MAX,
         };
         let least = self.least.saturating_mul(u64::from(min));
-        Shape { folds: self.folds, ..Shape::joined(self.written + 4 + sign, least, most) }
+        let length = self.written + 4 + sign;
+        // Its flags are those of the whole as well.
+        let (written, flags, folds) = (length + self.flags, self.flags, self.folds);
+        Shape { written, flags, folds, ..Shape::joined(length, least, most) }
     }
 }
 

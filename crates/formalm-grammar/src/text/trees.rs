@@ -1,6 +1,5 @@
 //! Right-hand sides as trees: taken apart, filled in, written out.
 
-use super::leaves::Leaf;
 use super::{RuleSource, Tree};
 
 /// The tree without brackets that hold one thing.
@@ -8,13 +7,6 @@ pub(super) fn only(tree: &Tree) -> &Tree {
     match tree {
         Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => only(&list[0]),
         _ => tree,
-    }
-}
-
-pub(super) fn only_leaf(tree: &Tree) -> Option<&Leaf> {
-    match only(tree) {
-        Tree::Leaf(leaf) => Some(leaf),
-        _ => None,
     }
 }
 

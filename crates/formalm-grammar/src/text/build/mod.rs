@@ -119,9 +119,10 @@ pub(super) fn grammar(
     let needed = build.needed(&start);
     build.check_unneeded(&needed)?;
     let unneeded = build.unneeded(&needed);
+    let joined = if lexing == Lexing::First { build.joined(&needed) } else { Vec::new() };
     let mut needed: Vec<String> = needed.into_iter().map(str::to_owned).collect();
     needed.sort_unstable();
-    build.notes.extend(unneeded);
+    build.notes.extend(unneeded.into_iter().chain(joined));
     let start = build.rule(&start, Vec::new(), nowhere)?;
     for rule in &source.rules {
         if rule.parameters.is_empty() {

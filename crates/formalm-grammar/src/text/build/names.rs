@@ -2,7 +2,7 @@
 
 use formalm_automata::{Error, Expression, Resource, Span};
 
-use super::super::trees::{only_leaf, written};
+use super::super::trees::written;
 use super::super::{TerminalSource, Tree};
 use super::{Build, DEPTH};
 use crate::grammar::{Embedded, Lexing, Node, Rule};
@@ -53,7 +53,8 @@ impl Build<'_> {
             all.sort_by_key(|one| one.imported.is_none());
         }
         for one in all {
-            if let Some(leaf) = only_leaf(&one.body).filter(|_| !one.attributes.are_bounds()) {
+            let leaf = self.only_leaf(&one.body, DEPTH);
+            if let Some(leaf) = leaf.filter(|_| !one.attributes.are_bounds()) {
                 match first {
                     true => drop(self.named_texts.insert(leaf.key.clone(), one)),
                     false => drop(self.named_texts.entry(leaf.key.clone()).or_insert(one)),

@@ -8,12 +8,25 @@ use super::super::edges::{is_lazy, looks_beyond, prefers_longest};
 use super::super::leaves::{Leaf, language, lexeme};
 use super::super::order::{Kind, Ranked};
 use super::super::shape::{self, Shape};
-use super::super::trees::only_leaf;
+use super::super::trees::only;
 use super::{Build, DEPTH, PARTS};
 use crate::grammar::{Lexing, Note, Terminal};
 use crate::limits::check;
 
-impl Build<'_> {
+impl<'a> Build<'a> {
+    /// The one text or pattern that a part of a terminal is, by other names too.
+    pub(in crate::text) fn only_leaf(&self, tree: &'a Tree, depth: usize) -> Option<&'a Leaf> {
+        match only(tree) {
+            Tree::Leaf(leaf) => Some(leaf),
+            Tree::Name(name, ..) if depth > 0 => {
+                let source = self.defined.get(name.as_str())?;
+                let free = !source.attributes.are_bounds();
+                self.only_leaf(&source.body, depth - 1).filter(|_| free)
+            }
+            _ => None,
+        }
+    }
+
     /// The terminal of a text or pattern within a rule.
     pub(in crate::text) fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
         if let Some(&at) = self.by_text.get(&leaf.key) {
@@ -63,7 +76,7 @@ impl Build<'_> {
         let node = self.pattern(&source.body, DEPTH, source.span)?;
         let kind = Kind {
             priority: source.priority,
-            text: only_leaf(&source.body).and_then(|leaf| leaf.text.clone()),
+            text: self.only_leaf(&source.body, DEPTH).and_then(|leaf| leaf.text.clone()),
             shape: self.shape(&source.body),
             sorted: name.to_owned(),
         };
