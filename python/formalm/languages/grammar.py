@@ -134,9 +134,10 @@ class Grammar(Derivations):
         Returns
         -------
         Grammar
-            A grammar with all texts that the parser accepts. It may have more where Lark settles
-            a conflict, since all ways to parse a text count here, and of ``dynamic_complete``
-            where something is ignored, of which Lark leaves out the longest text only.
+            A grammar with all texts that the parser accepts. It may have more: all ways to parse
+            a text count where Lark settles a conflict, a lexeme is one of those that a sentence
+            allows at its place, where Lark's tables may allow for others too, and with
+            ``dynamic_complete`` what is ignored may be any text of it, not the longest only.
 
         Raises
         ------

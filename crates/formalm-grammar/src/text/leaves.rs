@@ -15,7 +15,7 @@ pub(super) struct Leaf {
     /// Those with equal keys are one terminal: texts, and patterns that are alike once their escapes
     /// are read.
     pub(super) key: String,
-    /// A text, and not a pattern.
+    /// A text, which trees leave out where not all lexemes are kept.
     pub(super) literal: bool,
     /// The text, if it is one.
     pub(super) text: Option<String>,

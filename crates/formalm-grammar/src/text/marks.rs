@@ -1,7 +1,7 @@
 //! What trees do not show, and marks for what is not there: as rules of their own, so that the
 //! right-hand sides of a grammar stay what they are.
 
-use super::build::Build;
+use super::build::{Build, written_out};
 use super::{RuleSource, Tree};
 use crate::grammar::{Node, Rule};
 use crate::shown::{Kind, Shown};
@@ -60,7 +60,7 @@ impl Build<'_> {
         match tree {
             Tree::Leaf(leaf) => u32::from(keeps || !leaf.literal),
             Tree::Name(name, ..) => match rule.parameters.iter().position(|one| one == name) {
-                Some(at) => self.size(&given[at], &super::build::PLAIN, &[]),
+                Some(at) => self.size(&given[at], written_out(rule), &[]),
                 None => {
                     let name = name.as_str();
                     let terminal = self.defined.contains_key(name) || self.given.contains_key(name);

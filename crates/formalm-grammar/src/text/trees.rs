@@ -36,6 +36,22 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
     }
 }
 
+/// Makes trees show the texts in it, wherever it is filled in.
+pub(super) fn keep_texts(tree: &mut Tree) {
+    match tree {
+        Tree::Leaf(leaf) => leaf.literal = false,
+        Tree::Name(_, list, _)
+        | Tree::Sequence(list)
+        | Tree::Choice(list)
+        | Tree::Both(list, _) => list.iter_mut().for_each(keep_texts),
+        Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => keep_texts(one),
+        Tree::Except(first, second, _) => {
+            keep_texts(first);
+            keep_texts(second);
+        }
+    }
+}
+
 /// Parts of a tree once arguments, of so many parts each, are in place of a template's parameters.
 pub(super) fn weight(tree: &Tree, rule: &RuleSource, given: &[u64]) -> u64 {
     let all = |list: &[Tree]| -> u64 {

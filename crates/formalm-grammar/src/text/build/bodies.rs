@@ -4,7 +4,7 @@ use formalm_automata::{Error, Resource, Span};
 
 use super::super::attributes::Attributes;
 use super::super::lark::is_terminal;
-use super::super::trees::{substituted, weight};
+use super::super::trees::{keep_texts, substituted, weight};
 use super::super::{RuleSource, Tree};
 use super::Build;
 use crate::grammar::Node;
@@ -22,7 +22,7 @@ impl Build<'_> {
         given: &[Tree],
     ) -> Result<Node, Error> {
         Ok(match tree {
-            Tree::Leaf(leaf) if leaf.literal && leaf.written == "\"\"" => Node::Empty,
+            Tree::Leaf(leaf) if leaf.text.as_deref() == Some("") => Node::Empty,
             Tree::Leaf(leaf) => {
                 let at = self.anonymous(leaf)?;
                 self.lexeme(at, leaf.literal && !rule.shown.keeps_all)
@@ -30,7 +30,7 @@ impl Build<'_> {
             Tree::Name(name, arguments, span) => {
                 if let Some(at) = rule.parameters.iter().position(|one| one == name) {
                     self.write_out(weight(&given[at], &PLAIN, &[]))?;
-                    return self.body(&given[at], &PLAIN, &[]);
+                    return self.body(&given[at], written_out(rule), &[]);
                 }
                 if self.has_terminal(name) {
                     let at = self.named(name, *span)?;
@@ -97,7 +97,12 @@ impl Build<'_> {
         let mut list = Vec::with_capacity(arguments.len());
         for one in arguments {
             self.write_out(weight(one, rule, &weights))?;
-            list.push(substituted(one, rule, given));
+            let mut one = substituted(one, rule, given);
+            // What was an argument already had its texts kept where it was written, or not.
+            if rule.shown.keeps_all && !std::ptr::eq(rule, &KEEPING) {
+                keep_texts(&mut one);
+            }
+            list.push(one);
         }
         Ok(list)
     }
@@ -111,7 +116,7 @@ impl Build<'_> {
 }
 
 /// A rule without parameters, for arguments that were substituted already.
-pub(in crate::text) static PLAIN: RuleSource = RuleSource {
+static PLAIN: RuleSource = RuleSource {
     name: String::new(),
     parameters: Vec::new(),
     body: Tree::Sequence(Vec::new()),
@@ -119,3 +124,18 @@ pub(in crate::text) static PLAIN: RuleSource = RuleSource {
     shown: Shown::SOME,
     attributes: Attributes::NONE,
 };
+
+/// The same that shows texts too.
+static KEEPING: RuleSource = RuleSource {
+    name: String::new(),
+    parameters: Vec::new(),
+    body: Tree::Sequence(Vec::new()),
+    span: Span { start: 0, end: 0 },
+    shown: Shown::ALL,
+    attributes: Attributes::NONE,
+};
+
+/// The rule that arguments of a template stand in once they are written out: its signs are theirs.
+pub(in crate::text) fn written_out(template: &RuleSource) -> &'static RuleSource {
+    if template.shown.keeps_all { &KEEPING } else { &PLAIN }
+}

@@ -17,7 +17,7 @@ use super::scanner::refusal;
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
 use crate::shown::Shown;
-pub(super) use bodies::PLAIN;
+pub(super) use bodies::written_out;
 
 /// Names within names of terminals.
 pub(super) const DEPTH: usize = 100;
