@@ -10,6 +10,7 @@ from formalm import Grammar, LimitError, Regex
 DOUBLING = "\n".join(["start: r0", *(f"r{at}: r{at + 1} r{at + 1}" for at in range(60))])
 DOUBLED = Grammar(f'{DOUBLING}\nr60[capture]: "a" |')
 RIGHT = Grammar('start: "a" start | "b"')
+NAMES_AND_TEXTS = "\n".join(f'r{at}: "x{at}" | /[a-z0-9]+(-{at})?/' for at in range(3000))
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,8 @@ RIGHT = Grammar('start: "a" start | "b"')
         (lambda: Grammar('start: start "+" start | "a"').is_viable("a+" * 3000), "steps"),
         (lambda: Grammar('start: "a" start "c"? | "b"').to_automaton(), "steps"),
         (lambda: Grammar('start: "a" start "c"? | "b"').is_subset(Regex("a*bc*")), "steps"),
+        # Each pattern reads each text.
+        (lambda: Grammar(f"start: r0\n{NAMES_AND_TEXTS}", lexing="first"), "steps"),
         # Each state has a longer stack than the one before.
         (RIGHT.to_automaton, "states"),
         (lambda: RIGHT.equivalent(Regex("a*b"), state_limit=100_000), "states"),
@@ -49,6 +52,12 @@ def test_many_alternatives_are_read() -> None:
         False,
         False,
     ]
+
+
+def test_many_patterns_and_texts_are_read_apart() -> None:
+    rules = "\n".join(f'r{at}: "x{at}" | /p{at}(?!x)/' for at in range(5_000))
+    many = Grammar(f"start: {' | '.join(f'r{at}' for at in range(5_000))}\n{rules}", lexing="first")
+    assert [many.matches(text) for text in ("x77", "p4999", "p5000")] == [True, True, False]
 
 
 def test_deep_right_recursion_is_read_from_any_depth() -> None:

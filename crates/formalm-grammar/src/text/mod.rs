@@ -18,6 +18,7 @@ mod options;
 mod order;
 mod regular;
 mod repeats;
+mod replaced;
 mod scanner;
 mod shape;
 mod special;

@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
-use formalm_automata::{Automaton, EDGE, Error, Limits, Machine};
+use formalm_automata::Error;
 
+use super::replaced::replaced;
 use super::shape::Shape;
-use crate::grammar::{Grammar, Lexing, Node, Replaced, Terminal};
+use crate::grammar::{Grammar, Lexing, Node, Terminal};
 
 /// What a terminal's place in the order of preference depends on.
 pub(super) struct Kind {
@@ -62,33 +63,6 @@ pub(super) fn ordered(ranked: Vec<Ranked>, grammar: Grammar) -> Result<Grammar, 
     }
     grammar.terminals = ranked.into_iter().map(|one| one.terminal).collect();
     Ok(grammar)
-}
-
-/// Texts that patterns of the same priority match, as keywords are names. Such a text is not read
-/// by itself, unless it ignores case and the pattern does not.
-fn replaced(ranked: &[Ranked]) -> Result<Vec<Replaced>, Error> {
-    let mut list = Vec::new();
-    for (pattern, one) in ranked.iter().enumerate().filter(|(_, one)| one.kind.text.is_none()) {
-        let automaton = match Automaton::new(&one.terminal.language, Limits::default()) {
-            Ok(automaton) => automaton,
-            Err(Error::Language { .. }) => continue,
-            Err(limit) => return Err(limit),
-        };
-        for (text, other) in ranked.iter().enumerate() {
-            let Some(written) = &other.kind.text else { continue };
-            if other.kind.priority != one.kind.priority {
-                continue;
-            }
-            let edge: &[u8] = if one.terminal.language.is_lexeme() { &[EDGE] } else { &[] };
-            let text_alone = [written.as_bytes(), edge].concat();
-            let read = automaton.walk(automaton.start(), &text_alone)?;
-            if read.is_ok_and(|state| automaton.is_accepting(state)) {
-                let only = one.kind.shape.folds || !other.kind.shape.folds;
-                list.push(Replaced { pattern, text, only });
-            }
-        }
-    }
-    Ok(list)
 }
 
 fn renumber(node: &mut Node, place: &[usize]) {
