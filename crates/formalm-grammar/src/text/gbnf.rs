@@ -176,7 +176,7 @@ impl Reader {
         let mut text = String::new();
         loop {
             match self.scanner.peek() {
-                None | Some('\n') => {
+                None => {
                     return Err(self.scanner.refuse(start, "the text has no closing quote", None));
                 }
                 Some('"') => {
@@ -202,9 +202,9 @@ impl Reader {
             Some('n') => Ok('\n'),
             Some('r') => Ok('\r'),
             Some('t') => Ok('\t'),
-            Some(one @ ('\\' | '"' | '[' | ']')) => Ok(one),
+            Some(one @ ('\\' | '"' | '[' | ']' | '-')) => Ok(one),
             _ => {
-                let hint = Some(r#"escapes are \n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH"#);
+                let hint = Some(r#"escapes are \n \r \t \\ \" \[ \] \- \xHH \uHHHH \UHHHHHHHH"#);
                 Err(self.scanner.refuse(start, "this escape is not known", hint))
             }
         }

@@ -22,14 +22,18 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
 
 /// Whether the first definition is written with `::=`.
 fn is_w3c(scanner: &mut Scanner) -> Result<bool, Error> {
+    let mut named = false;
     loop {
         blanks(scanner, ("/*", "*/"))?;
         blanks(scanner, ("(*", "*)"))?;
         match scanner.peek() {
             Some(':') if scanner.eat("::=") => return Ok(true),
             Some('=') => return Ok(false),
-            Some('[') => w3c::number(scanner),
-            Some(one) if is_name(one) => scanner.at += 1,
+            Some('[') if !named && w3c::number(scanner) => {}
+            Some(one) if is_name(one) => {
+                scanner.at += 1;
+                named = true;
+            }
             _ => return Err(scanner.unexpected("a name and \"=\" or \"::=\"")),
         }
     }

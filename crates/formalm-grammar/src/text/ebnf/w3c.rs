@@ -13,8 +13,11 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
     let mut scanner = Scanner::new(text);
     let mut source = Source::default();
     blanks(&mut scanner)?;
+    let numbered = after_number(&scanner).is_some();
     while scanner.peek().is_some() {
-        number(&mut scanner);
+        if numbered {
+            number(&mut scanner);
+        }
         blanks(&mut scanner)?;
         let start = scanner.at;
         let name = name(&mut scanner)?;
@@ -25,9 +28,9 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
             return Err(scanner.refuse(scanner.at, message, hint));
         }
         scanner.expect("::=", "after the name of a rule")?;
-        let body = choice(&mut scanner)?;
+        let body = choice(&mut scanner, numbered)?;
         source.rules.push(rule(&scanner, name, body, start));
-        if !is_definition(&scanner) && scanner.peek().is_some() {
+        if !is_definition(&scanner, numbered) && scanner.peek().is_some() {
             return Err(scanner.unexpected("a part of the rule or the next one"));
         }
     }
@@ -42,30 +45,36 @@ fn skip(scanner: &mut Scanner) {
     scanner.take_while(char::is_whitespace);
 }
 
-/// The number of a definition, in brackets.
-pub(super) fn number(scanner: &mut Scanner) {
-    if let Some(behind) = after_number(scanner) {
-        scanner.at = behind;
-    }
+/// Reads the number of a definition, in brackets, if there is one.
+pub(super) fn number(scanner: &mut Scanner) -> bool {
+    let behind = after_number(scanner);
+    scanner.at = behind.unwrap_or(scanner.at);
+    behind.is_some()
 }
 
 fn after_number(scanner: &Scanner) -> Option<usize> {
-    let digit = |at: usize| {
-        scanner.peek_at(at).is_some_and(|one| one.is_ascii_alphanumeric() || one == '.')
-    };
+    let inner = |one: char| one.is_ascii_alphanumeric() || matches!(one, '.' | '-' | '\'' | ' ');
     let mut at = 1;
-    while digit(at) {
+    while scanner.peek_at(at).is_some_and(inner) {
         at += 1;
     }
-    let number = scanner.peek() == Some('[') && at > 1 && scanner.peek_at(at) == Some(']');
+    let first = (1..at).filter_map(|at| scanner.peek_at(at)).find(|&one| one != ' ');
+    let number = scanner.peek() == Some('[')
+        && first.is_some_and(|one| one.is_ascii_alphanumeric())
+        && scanner.peek_at(at) == Some(']');
     number.then_some(scanner.at + at + 1)
 }
 
-/// Whether the next definition begins here: a name with `::=`, perhaps numbered.
-fn is_definition(scanner: &Scanner) -> bool {
-    let mut at = after_number(scanner).map_or(0, |behind| behind - scanner.at);
+/// Whether the next definition begins here: a name with `::=`, behind its number on the same line
+/// if definitions are numbered. Elsewhere a bracket is a class, as in `[01]`.
+fn is_definition(scanner: &Scanner, numbered: bool) -> bool {
+    let behind = after_number(scanner).filter(|_| numbered);
+    let mut at = behind.map_or(0, |behind| behind - scanner.at);
     let blank = |at: usize| scanner.peek_at(at).is_some_and(char::is_whitespace);
     while blank(at) {
+        if behind.is_some() && scanner.peek_at(at) == Some('\n') {
+            return false;
+        }
         at += 1;
     }
     let from = at;
@@ -77,8 +86,7 @@ fn is_definition(scanner: &Scanner) -> bool {
         at += 1;
     }
     named
-        && ":=".chars().eq([1, 2].into_iter().filter_map(|ahead| scanner.peek_at(at + ahead)))
-        && scanner.peek_at(at) == Some(':')
+        && ":=:".chars().zip([at + 1, at + 2, at]).all(|(one, at)| scanner.peek_at(at) == Some(one))
 }
 
 /// Whether a bracket names a constraint of well-formed or of valid documents, as in
@@ -94,51 +102,55 @@ fn name(scanner: &mut Scanner) -> Result<String, Error> {
     if name.is_empty() { Err(scanner.unexpected("a name")) } else { Ok(name) }
 }
 
-fn choice(scanner: &mut Scanner) -> Result<Tree, Error> {
-    let mut list = vec![sequence(scanner)?];
+fn choice(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
+    let mut list = vec![sequence(scanner, numbered)?];
     while scanner.eat("|") {
-        list.push(sequence(scanner)?);
+        list.push(sequence(scanner, numbered)?);
     }
     Ok(Tree::Choice(list))
 }
 
-fn sequence(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn sequence(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
     let mut list = Vec::new();
     loop {
         blanks(scanner)?;
         let ended = matches!(scanner.peek(), None | Some('|' | ')' | ';'));
-        if ended || is_definition(scanner) {
+        if ended || is_definition(scanner, numbered) {
             return Ok(Tree::Sequence(list));
         }
         let start = scanner.at;
-        let first = part(scanner)?;
+        let first = part(scanner, numbered)?;
         blanks(scanner)?;
         if !scanner.eat("-") {
             list.push(first);
             continue;
         }
         blanks(scanner)?;
-        let second = part(scanner)?;
+        let second = part(scanner, numbered)?;
         let span = scanner.span(start);
         list.push(Tree::Except(Box::new(first), Box::new(second), span));
     }
 }
 
-fn part(scanner: &mut Scanner) -> Result<Tree, Error> {
-    let atom = atom(scanner)?;
+fn part(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
+    let atom = atom(scanner, numbered)?;
     repeated(scanner, atom, skip, |_| Ok(None))
 }
 
-fn atom(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn atom(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
     let start = scanner.at;
     match scanner.peek() {
         Some('"' | '\'') => quoted(scanner),
-        Some('(') if scanner.eat("(") => group(scanner, ")", choice),
+        Some('(') if scanner.eat("(") => group(scanner, ")", |scanner| choice(scanner, numbered)),
         Some('[') if is_constraint(scanner) => {
             let message = "what a constraint (wfc or vc) asks for is not checked";
             Err(scanner.refuse(start, message, Some("leave it out, and check it elsewhere")))
         }
         Some('[') => class(scanner),
+        Some('#') if scanner.peek_at(1) != Some('x') => {
+            let hint = Some("comments are written /* so */, the character itself '#'");
+            Err(scanner.refuse(start, "# begins the number of a character, as in #x20", hint))
+        }
         Some('#') => {
             let one = character(scanner)?;
             let leaf = Leaf::text(&one.to_string(), Flags::default(), scanner.span(start))?;
