@@ -5,9 +5,9 @@ use formalm_automata::Machine;
 use formalm_grammar::{GrammarAutomaton, Limits, Syntax, parse};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: (bool, &str, &[u8])| {
-    let (lark, text, input) = data;
-    let syntax = if lark { Syntax::Lark } else { Syntax::Gbnf };
+fuzz_target!(|data: (u8, &str, &[u8])| {
+    let (syntax, text, input) = data;
+    let syntax = [Syntax::Lark, Syntax::Gbnf, Syntax::Ebnf][usize::from(syntax % 3)];
     let Ok(grammar) = parse(text, syntax, None, None) else { return };
     let limits = Limits { states: 2_000, steps: 100_000, search: 200, ..Limits::default() };
     let Ok(machine) = GrammarAutomaton::new(&grammar, limits) else { return };
