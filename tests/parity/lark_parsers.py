@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import lark
 from lark.parsers.lalr_analysis import LALR_Analyzer
+
+from formalm import Grammar
 
 
 def made(text: str, **options: Any) -> lark.Lark | None:
@@ -30,3 +34,14 @@ def without_conflicts(text: str, **options: Any) -> lark.Lark | None:
     except lark.exceptions.GrammarError:
         return None
     return parser
+
+
+def read_by_both(
+    random: Random, draw: Callable[[Random], str], count: int
+) -> Iterator[tuple[Grammar, lark.Lark]]:
+    """So many random grammars as Lark's first lexemes read them, those without conflicts."""
+    for _ in range(count):
+        text = draw(random)
+        parser = without_conflicts(text)
+        if parser is not None:
+            yield Grammar(text, lexing="first"), parser

@@ -8,7 +8,7 @@ import lark
 import pytest
 
 from formalm import Grammar
-from tests.parity.lark_parsers import without_conflicts
+from tests.parity.lark_parsers import read_by_both
 from tests.parity.test_lark_trees import larks, members, ours
 
 CASES, AT_A_TIME = 20, 20
@@ -53,12 +53,7 @@ def random_grammar(random: Random) -> str:
 @pytest.mark.parametrize("seed", range(CASES))
 def test_templates_are_larks(seed: int) -> None:
     random, compared = Random(seed), 0
-    for _ in range(AT_A_TIME):
-        text = random_grammar(random)
-        parser = without_conflicts(text)
-        if parser is None:
-            continue
-        grammar = Grammar(text, lexing="first")
+    for grammar, parser in read_by_both(random, random_grammar, AT_A_TIME):
         for member in members(random, grammar, 5):
             compared += like_larks(grammar, parser, member)
             for other in [member[:-1], member + "a", member.replace("a", "b", 1)]:

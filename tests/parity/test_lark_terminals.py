@@ -9,7 +9,7 @@ import pytest
 
 from formalm import Grammar, LanguageError
 from formalm.languages import Tree
-from tests.parity.lark_parsers import without_conflicts
+from tests.parity.lark_parsers import read_by_both, without_conflicts
 
 CASES, AT_A_TIME = 40, 25
 
@@ -101,16 +101,11 @@ def ours(grammar: Grammar, text: str) -> list[str] | None:
 @pytest.mark.parametrize("seed", range(CASES))
 def test_the_terminals_of_members_are_larks(seed: int) -> None:
     random, members = Random(seed), 0
-    for _ in range(AT_A_TIME):
-        text = random_grammar(random)
-        parser = without_conflicts(text)
-        if parser is None:
-            continue
-        grammar = Grammar(text, lexing="first")
+    for grammar, parser in read_by_both(random, random_grammar, AT_A_TIME):
         for _ in range(30):
             member = "".join(random.choice(SAMPLES) for _ in range(random.randint(1, 3)))
             wanted = larks(parser, member)
-            assert ours(grammar, member) == wanted, (text, member)
+            assert ours(grammar, member) == wanted, (grammar.text, member)
             members += wanted is not None
     assert members
 

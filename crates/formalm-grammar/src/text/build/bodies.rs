@@ -115,25 +115,21 @@ impl Build<'_> {
     }
 }
 
-/// A rule without parameters, for arguments that were substituted already.
-static PLAIN: RuleSource = RuleSource {
-    name: String::new(),
-    parameters: Vec::new(),
-    body: Tree::Sequence(Vec::new()),
-    span: Span { start: 0, end: 0 },
-    shown: Shown::SOME,
-    attributes: Attributes::NONE,
-};
-
+/// Rules without parameters, for arguments that were substituted already.
+static PLAIN: RuleSource = nameless(Shown::SOME);
 /// The same that shows texts too.
-static KEEPING: RuleSource = RuleSource {
-    name: String::new(),
-    parameters: Vec::new(),
-    body: Tree::Sequence(Vec::new()),
-    span: Span { start: 0, end: 0 },
-    shown: Shown::ALL,
-    attributes: Attributes::NONE,
-};
+static KEEPING: RuleSource = nameless(Shown::ALL);
+
+const fn nameless(shown: Shown) -> RuleSource {
+    RuleSource {
+        name: String::new(),
+        parameters: Vec::new(),
+        body: Tree::Sequence(Vec::new()),
+        span: Span { start: 0, end: 0 },
+        shown,
+        attributes: Attributes::NONE,
+    }
+}
 
 /// The rule that arguments of a template stand in once they are written out: its signs are theirs.
 pub(in crate::text) fn written_out(template: &RuleSource) -> &'static RuleSource {
