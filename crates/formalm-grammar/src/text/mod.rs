@@ -13,6 +13,7 @@ mod joined;
 mod lark;
 mod leaves;
 mod levels;
+mod literals;
 mod marks;
 mod options;
 mod order;
