@@ -55,13 +55,11 @@ pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
 }
 
 impl Core {
-    /// What completes a reading, where no certificate settles most of them or it is looked closely.
+    /// What completes a reading, as closely as it is looked.
     pub(crate) fn completion(&mut self, reading: Reading) -> Result<Completion, Error> {
-        if !self.checked || (self.certificate.is_there() && self.look.is_none()) {
-            return Ok(Completion::Unknown);
-        }
+        let Some(closely) = self.look else { return Ok(Completion::Unknown) };
         let look = if self.layout.is_some() { Look::Loose } else { Look::Close };
-        if self.look == Some(Look::Closest) {
+        if closely == Look::Closest {
             match self.told(reading, Look::Closest)? {
                 // It may be too much work.
                 Completion::Unknown => {}

@@ -98,7 +98,7 @@ pub(crate) struct Core {
     pub(crate) settled: FxHashMap<u32, bool>,
     /// What completes readings, where no certificate says so; made when it is first asked; by each [`Look`].
     pub(crate) alone: [Option<Box<Completions>>; 3],
-    /// How closely it is looked although there is a certificate.
+    /// How closely it is looked at what completes readings; not at all where a certificate settles most.
     pub(crate) look: Option<Look>,
     mark: Option<Mark>,
     /// Memory that steps use.
@@ -200,6 +200,7 @@ impl Core {
                 layout.ends_lines = ending_lines(&core.stacks.tables, layout);
             }
             core.certify(&all)?;
+            core.look = Some(Look::Close).filter(|_| !core.certificate.is_there());
         }
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;

@@ -14,8 +14,8 @@ use crate::rests::NEVER;
 /// Readings met before a search that takes members for granted is given up.
 const ASSUMED: usize = 1_000;
 
-/// Readings met before it is looked closely, where a certificate settles most of them.
-const NEAR: u64 = 1_000;
+/// Readings met before it is looked closely.
+const NEAR: u64 = 300;
 
 /// The part of the steps allowed that such a search may take.
 const NEAR_PART: u64 = 4;
@@ -33,25 +33,29 @@ impl Core {
         if let Some(&viable) = self.viable.get(&reading) {
             return Ok(viable);
         }
-        if self.certificate.is_there() {
-            // Where there is one, members are near, or it takes a look at all there is to tell.
-            if let Some(viable) = self.apart(|core| core.look_for_member(reading, NEAR))? {
-                return Ok(viable);
-            }
+        let before = self.look.take();
+        let viable = self.look_nearby(reading);
+        self.look = before;
+        viable
+    }
+
+    /// The same by a search: members are near mostly, and to look closely may take far more work.
+    fn look_nearby(&mut self, reading: Reading) -> Result<bool, Error> {
+        let near = self.limits.search.min(NEAR);
+        match self.apart(|core| core.look_for_member(reading, near))? {
+            Some(viable) => Ok(viable),
+            None => self.look_closely(reading),
         }
-        self.look_closely(reading)
     }
 
     /// The same, with what completes readings at least; more closely where that is not enough.
     fn look_closely(&mut self, reading: Reading) -> Result<bool, Error> {
-        let before = self.look;
         let most = self.limits.search;
         let viable = match self.apart(|core| core.look_by(Look::Close, reading, most.min(NEAR))) {
             Ok(None) => self.look_by(Look::Closest, reading, most),
             Ok(Some(viable)) => Ok(viable),
             Err(error) => Err(error),
         };
-        self.look = before;
         if let Ok(viable) = viable {
             self.learn(reading, viable);
         }

@@ -1,13 +1,14 @@
 //! What a certificate says is what is found out without one.
 
-use formalm_automata::{Error, Expression, Machine};
+use formalm_automata::{Error, Expression, Look, Machine};
 
 use super::embedded::embed;
 use super::{Random, cases, grammar, letters, separated, terminal, texts};
 use crate::certificate::Certificate;
 use crate::scans::Scans;
 use crate::{
-    Grammar, GrammarAutomaton, Indentation, Lexing, Limits, Node, Replaced, Rule, Rules, Terminal,
+    Grammar, GrammarAutomaton, Indentation, Lexing, Limits, Node, Replaced, Rule, Rules, Syntax,
+    Terminal, parse,
 };
 
 /// Words of which some are spelled as others are: those that come first beat them.
@@ -25,6 +26,7 @@ fn both(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     {
         let core = &mut searched.lock().core;
         core.certificate = Certificate::default();
+        core.look = Some(Look::Close);
         // What was remembered by it.
         core.scans = Scans::default();
         core.alone = [None, None, None];
@@ -164,4 +166,26 @@ fn rules_before_what_is_beaten_lead_nowhere() {
     for text in [b"ba", b"bb"] {
         assert_eq!(walk(text), Err(1));
     }
+}
+
+#[test]
+fn members_that_are_near_take_no_closer_look() {
+    // Texts may hold blanks, so none separates lexemes everywhere; operators may be followed by
+    // others in so many ways that a close look takes many steps.
+    let operators: Vec<String> = (0..10)
+        .map(|at| format!("e{at}: e{at} \"o{at}\" NL* e{} NL* | e{}\n", at + 1, at + 1))
+        .collect();
+    let text = format!(
+        "start: e0\n{}e10: \"(\" e0 \")\" | /[0-9]+/ | \"'\" (/[^'$]+/ | \"$\" e0)* \"'\"\n\
+         NL: \"\\n\"\n%ignore / +/\n",
+        operators.concat(),
+    );
+    let grammar = parse(&text, Syntax::Lark, None, None).unwrap();
+    let machine = GrammarAutomaton::new(&grammar, Limits::default()).unwrap();
+    assert!(!machine.lock().core.certificate.is_there());
+    let before = machine.lock().core.stacks.meter.total();
+    let state = machine.walk(machine.start(), b"1 o3 'a b$2 c'").unwrap().unwrap();
+    assert!(machine.is_accepting(state).unwrap());
+    let steps = machine.lock().core.stacks.meter.total() - before;
+    assert!(steps < 5_000, "{steps}");
 }
