@@ -1,5 +1,8 @@
-"""What is easily read as something else in EBNF and GBNF."""
+"""What is easily read as something else in Lark, EBNF and GBNF."""
 
+from typing import Literal
+
+import lark
 import pytest
 
 from formalm import Grammar, LanguageError
@@ -44,3 +47,60 @@ def test_texts_of_gbnf_are_those_of_its_author() -> None:
     assert Grammar(r'root ::= [a\-c] "\-"', syntax="gbnf").matches("--")
     with pytest.raises(LanguageError, match="no closing quote"):
         Grammar('root ::= "a\nb', syntax="gbnf")
+
+
+def test_ends_of_lines_are_those_of_its_author() -> None:
+    grouped = Grammar('root ::= ("a"\n*\n"b"\n{2}) "c"', syntax="gbnf")
+    assert grouped.matches("aabbc")
+    assert grouped.matches("bbc")
+    assert not grouped.matches("abc")
+    old = Grammar('root ::= a # one\ra ::= "x"\r', syntax="gbnf")
+    assert old.matches("x")
+    with pytest.raises(LanguageError, match="line 2: expected the name of a rule"):
+        Grammar('root ::= "a"\n* "b"', syntax="gbnf")
+
+
+@pytest.mark.parametrize("text", ["[]", "[^]", '"a" [] "b"'])
+@pytest.mark.parametrize("syntax", ["gbnf", "ebnf"])
+def test_classes_without_characters_are_refused(syntax: Literal["gbnf", "ebnf"], text: str) -> None:
+    with pytest.raises(LanguageError, match="line 1: the class has no characters"):
+        Grammar(f"root ::= {text}", syntax=syntax)
+
+
+@pytest.mark.parametrize("number", ["<[12]>", "<[12-15]>", "<[12,15]>", "<[^7]>"])
+@pytest.mark.parametrize(("syntax", "sign"), [("lark", ":"), ("gbnf", "::=")])
+def test_numbers_of_tokens_are_refused(
+    syntax: Literal["lark", "gbnf"], sign: str, number: str
+) -> None:
+    with pytest.raises(LanguageError, match="line 2: tokens by their numbers"):
+        Grammar(f"\nroot{sign} {number}", syntax=syntax, start="root")
+    assert not Grammar(f"root{sign} <[pad]>", syntax=syntax, start="root").is_empty()
+
+
+def test_lines_of_lark_go_on_behind_a_backslash() -> None:
+    text = 'start: "a" \\\n  "b"\\  \n | "c" \\\r\n "d" \\\n\n%ignore \\\n " "\nX \\\n : "x"\n'
+    grammar = Grammar(text)
+    assert grammar.matches("ab")
+    assert grammar.matches("c d")
+    assert not grammar.matches("a")
+    assert lark.Lark(text.replace("\r", ""), parser="lalr").parse("a b").data == "start"
+    with pytest.raises(LanguageError, match="line 1"):
+        Grammar('start: "a" \\ "b"')
+    with pytest.raises(LanguageError, match="line 1"):
+        Grammar('start: "a" \\')
+
+
+@pytest.mark.parametrize(
+    ("syntax", "text", "message"),
+    [
+        ("lark", '%llguidance {}\nstart: "a"', "options of another program"),
+        ("ebnf", "a ::= { 'x' }", "of the EBNF that writes"),
+        ("ebnf", "a ::= 'x'\n@terminals\nb ::= 'y'", "for a program"),
+        ("gbnf", "root ::= +", "expected a name, a text, a class or a bracket"),
+    ],
+)
+def test_what_others_write_is_refused_with_its_reason(
+    syntax: Literal["lark", "gbnf", "ebnf"], text: str, message: str
+) -> None:
+    with pytest.raises(LanguageError, match=message):
+        Grammar(text, syntax=syntax)

@@ -4,7 +4,7 @@ use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
 use super::attributes::Attributes;
-use super::leaves::{Leaf, class_name};
+use super::leaves::Leaf;
 use super::repeats::{Counts, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
         reader.scanner.expect("::=", "after the name of a rule")?;
         reader.blanks(true);
         let body = reader.choice()?;
-        if !matches!(reader.scanner.peek(), None | Some('\n')) {
+        if !reader.scanner.peek().is_none_or(ends_line) {
             return Err(reader.scanner.unexpected("the end of the rule"));
         }
         reader.source.rules.push(RuleSource {
@@ -46,20 +46,25 @@ fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '-' || one == '_'
 }
 
+fn ends_line(one: char) -> bool {
+    matches!(one, '\n' | '\r')
+}
+
 /// Skips blanks and comments, and the ends of lines where they mean nothing.
 fn skip(scanner: &mut Scanner, lines: bool) {
     loop {
         match scanner.peek() {
-            Some(' ' | '\t' | '\r') => scanner.at += 1,
-            Some('\n') if lines => scanner.at += 1,
-            Some('#') => scanner.skip_line(),
+            Some(' ' | '\t') => scanner.at += 1,
+            Some(one) if lines && ends_line(one) => scanner.at += 1,
+            Some('#') => drop(scanner.take_while(|one| !ends_line(one))),
             _ => return,
         }
     }
 }
 
+/// Skips what may stand in front of a sign of repetition: ends of lines within brackets too.
 fn within(scanner: &mut Scanner) {
-    skip(scanner, false);
+    skip(scanner, scanner.is_nested());
 }
 
 /// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`.
@@ -114,7 +119,7 @@ impl Reader {
         loop {
             self.blanks(self.scanner.is_nested());
             match self.scanner.peek() {
-                None | Some('\n' | '|' | ')') => return Ok(Tree::Sequence(list)),
+                None | Some('\n' | '\r' | '|' | ')') => return Ok(Tree::Sequence(list)),
                 _ => {
                     let atom = self.atom()?;
                     list.push(repeated(&mut self.scanner, atom, within, counted)?);
@@ -143,31 +148,19 @@ impl Reader {
                 self.scanner.expect(")", "at the end of a group")?;
                 Ok(inner)
             }
-            Some('<') => self.token(),
+            Some('<') => self.source.special(&mut self.scanner),
             Some('!') => {
                 self.scanner.take_while(|one| one != '>' && one != '\n');
                 self.scanner.eat(">");
                 let hint = Some("list what may stand there instead");
                 Err(self.scanner.refuse(start, "all tokens but one are not supported", hint))
             }
-            _ => {
+            Some(one) if is_name(one) => {
                 let name = self.name()?;
                 Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
             }
+            _ => Err(self.scanner.unexpected("a name, a text, a class or a bracket")),
         }
-    }
-
-    /// A token by its text. Numbers of tokens are those of one vocabulary, which is not known here.
-    fn token(&mut self) -> Result<Tree, Error> {
-        let start = self.scanner.at;
-        if self.scanner.eat("<[") {
-            self.scanner.take_while(|one| one != '>' && one != '\n');
-            self.scanner.eat(">");
-            let hint = Some("write its text: <|name|>");
-            let message = "tokens by their numbers are not supported: each vocabulary has its own";
-            return Err(self.scanner.refuse(start, message, hint));
-        }
-        self.source.special(&mut self.scanner)
     }
 
     fn text(&mut self) -> Result<Leaf, Error> {
@@ -245,9 +238,6 @@ impl Reader {
             }
             ranges.push((low, high));
         }
-        let set = CharSet::from_ranges(ranges);
-        let set = if negated { set.complement() } else { set };
-        let written = class_name(&set);
-        Ok(Leaf::class(set, written, self.scanner.span(start)))
+        Leaf::ranges(&self.scanner, start, ranges, negated)
     }
 }

@@ -55,16 +55,27 @@ pub(super) fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '_'
 }
 
-/// Skips blanks and comments within a line.
+/// Skips blanks and comments within a line, which goes on behind a backslash at its end.
 fn within(scanner: &mut Scanner) {
     loop {
         match scanner.peek() {
             Some(' ' | '\t' | '\r' | '\u{c}') => scanner.at += 1,
+            Some('\\') => match continued(scanner) {
+                Some(behind) => scanner.at = behind,
+                None => return,
+            },
             Some('#') => scanner.skip_line(),
             Some('/') if scanner.peek_at(1) == Some('/') => scanner.skip_line(),
             _ => return,
         }
     }
+}
+
+/// The place behind the end of a line that begins with this backslash.
+fn continued(scanner: &Scanner) -> Option<usize> {
+    let is_blank = |ahead: &usize| matches!(scanner.peek_at(*ahead), Some(' ' | '\r'));
+    let ahead = (1..).find(|ahead| !is_blank(ahead))?;
+    (scanner.peek_at(ahead) == Some('\n')).then_some(scanner.at + ahead + 1)
 }
 
 /// Reads `~2` or `~2..3`.

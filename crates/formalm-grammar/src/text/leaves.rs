@@ -91,6 +91,23 @@ impl Leaf {
         })
     }
 
+    /// One character out of ranges, or any that is in none of them.
+    pub(super) fn ranges(
+        scanner: &Scanner,
+        start: usize,
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    ) -> Result<Leaf, Error> {
+        if ranges.is_empty() {
+            // Others read nothing there, and the brackets as the empty text.
+            return Err(scanner.refuse(start, "the class has no characters", None));
+        }
+        let set = CharSet::from_ranges(ranges);
+        let set = if negated { set.complement() } else { set };
+        let written = class_name(&set);
+        Ok(Leaf::class(set, written, scanner.span(start)))
+    }
+
     /// One character out of a set.
     pub(super) fn class(set: CharSet, written: String, span: Span) -> Leaf {
         let length = written.chars().count() as u64;
@@ -138,7 +155,7 @@ pub(super) fn lexeme(root: syntax::Node) -> Expression {
 }
 
 /// How a set of characters is written; equal ones are written alike.
-pub(super) fn class_name(set: &CharSet) -> String {
+fn class_name(set: &CharSet) -> String {
     let last = set.ranges().last().is_some_and(|one| one.1 == char::MAX);
     let turned = last.then(|| set.complement()).filter(|rest| !rest.ranges().is_empty());
     let mut name = String::from(if turned.is_some() { "[^" } else { "[" });

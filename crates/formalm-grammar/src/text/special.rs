@@ -19,6 +19,11 @@ impl Source {
             let hint = "it is written as its name, with the angle brackets: <|name|>";
             return Err(scanner.refuse(start, "this is no special token", Some(hint)));
         }
+        if is_number(&inner) {
+            let hint = Some("write its text: <|name|>");
+            let message = "tokens by their numbers are not supported: each vocabulary has its own";
+            return Err(scanner.refuse(start, message, hint));
+        }
         let name = format!("<{inner}>");
         if !self.special.iter().any(|one| one.0 == name) {
             let language = Expression::texts(vec![special_bytes(&name)]);
@@ -26,6 +31,12 @@ impl Source {
         }
         Ok(Tree::Name(name, Vec::new(), scanner.span(start)))
     }
+}
+
+/// Whether this is the number of a token, as in `<[12]>`, or several.
+fn is_number(inner: &str) -> bool {
+    let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    inner.is_some_and(|all| all.chars().all(|one| one.is_ascii_digit() || "^,-".contains(one)))
 }
 
 impl Build<'_> {

@@ -70,6 +70,11 @@ impl Reader {
                 let message = format!("%{name} changes what was imported: not supported");
                 Err(self.scanner.refuse(start, &message, hint))
             }
+            "llguidance" => {
+                let hint = Some("leave the line out: the constraint here has no such options");
+                let message = "%llguidance sets options of another program";
+                Err(self.scanner.refuse(start, message, hint))
+            }
             _ => Err(self.scanner.refuse(start, &format!("%{name} is not known"), None)),
         }
     }

@@ -1,10 +1,10 @@
 //! `name ::= definition`, parts one after the other, as in the grammars of XML.
 
+use formalm_automata::Error;
 use formalm_automata::syntax::Flags;
-use formalm_automata::{CharSet, Error};
 
 use super::{group, is_name, quoted, rule};
-use crate::text::leaves::{Leaf, class_name};
+use crate::text::leaves::Leaf;
 use crate::text::repeats::repeated;
 use crate::text::scanner::Scanner;
 use crate::text::{Source, Tree};
@@ -156,6 +156,14 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
             let leaf = Leaf::text(&one.to_string(), Flags::default(), scanner.span(start))?;
             Ok(Tree::Leaf(leaf))
         }
+        Some('{') => {
+            let hint = Some("write (…)* for parts that are repeated, or all rules with \"=\"");
+            Err(scanner.refuse(start, "{ is of the EBNF that writes \"=\"", hint))
+        }
+        Some('@') => {
+            let hint = Some("leave it out, and blanks and comments where they may stand");
+            Err(scanner.refuse(start, "@ begins what is for a program, not for a grammar", hint))
+        }
         Some(one) if is_name(one) => {
             Ok(Tree::Name(name(scanner)?, Vec::new(), scanner.span(start)))
         }
@@ -193,8 +201,5 @@ fn class(scanner: &mut Scanner) -> Result<Tree, Error> {
         }
         ranges.push((low, high));
     }
-    let set = CharSet::from_ranges(ranges);
-    let set = if negated { set.complement() } else { set };
-    let written = class_name(&set);
-    Ok(Tree::Leaf(Leaf::class(set, written, scanner.span(start))))
+    Ok(Tree::Leaf(Leaf::ranges(scanner, start, ranges, negated)?))
 }
