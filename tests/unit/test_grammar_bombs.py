@@ -26,6 +26,13 @@ NAMES_AND_TEXTS = "\n".join(f'r{at}: "x{at}" | /[a-z0-9]+(-{at})?/' for at in ra
         (lambda: Grammar('start: "a" start "c"? | "b"').is_subset(Regex("a*bc*")), "steps"),
         # Each pattern reads each text.
         (lambda: Grammar(f"start: r0\n{NAMES_AND_TEXTS}", lexing="first"), "steps"),
+        # Each sign of repetition is of all before it.
+        (lambda: Grammar('start: "a"' + "*" * 100_000), "levels of nesting"),
+        (
+            lambda: Grammar('root ::= ("a"' + "\n{2}" * 100_000 + ")", syntax="gbnf"),
+            "levels of nesting",
+        ),
+        (lambda: Grammar("a ::= 'a'" + "?" * 100_000, syntax="ebnf"), "levels of nesting"),
         # Each state has a longer stack than the one before.
         (RIGHT.to_automaton, "states"),
         (lambda: RIGHT.equivalent(Regex("a*b"), state_limit=100_000), "states"),
@@ -52,6 +59,10 @@ def test_many_alternatives_are_read() -> None:
         False,
         False,
     ]
+
+
+def test_many_parts_of_one_terminal_are_read() -> None:
+    assert Grammar('start: A\nA: "a"' + ' & "a"' * 100_000).matches("a")
 
 
 def test_many_patterns_and_texts_are_read_apart() -> None:

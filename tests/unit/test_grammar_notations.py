@@ -77,6 +77,37 @@ def test_numbers_of_tokens_are_refused(
     assert not Grammar(f"root{sign} <[pad]>", syntax=syntax, start="root").is_empty()
 
 
+def test_any_token_is_refused() -> None:
+    with pytest.raises(LanguageError, match="any token, is not supported"):
+        Grammar("start: <[*]>")
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [
+        ('start: "a"~2 ..3', ["aa", "aaa"]),
+        ('start: "a"~2.. \\\n3 "b"', ["aab", "aaab"]),
+        ('start .2: "a"', ["a"]),
+        ('start: A\nA . 2: "a"', ["a"]),
+        ('start: x {"a"}\nx {y}: y', ["a"]),
+        ("start: INT\n%import common .INT", ["1"]),
+        ("start: D\n%import common. \\\n INT -> D", ["1"]),
+        ("start: INT\n%import common (INT)", ["1"]),
+    ],
+)
+def test_blanks_of_lark_stand_where_its_author_reads_them(text: str, members: list[str]) -> None:
+    grammar, parser = Grammar(text), lark.Lark(text, parser="lalr")
+    for one in members:
+        assert parser.parse(one).data == "start"
+        assert grammar.matches(one)
+
+
+@pytest.mark.parametrize("text", ["%import common.\n", "%import commonINT", "%import .common.INT"])
+def test_paths_that_name_nothing_are_refused(text: str) -> None:
+    with pytest.raises(LanguageError, match="cannot be imported"):
+        Grammar(f"start: INT\n{text}")
+
+
 def test_lines_of_lark_go_on_behind_a_backslash() -> None:
     text = 'start: "a" \\\n  "b"\\  \n | "c" \\\r\n "d" \\\n\n%ignore \\\n " "\nX \\\n : "x"\n'
     grammar = Grammar(text)
@@ -97,6 +128,8 @@ def test_lines_of_lark_go_on_behind_a_backslash() -> None:
         ("ebnf", "a ::= { 'x' }", "of the EBNF that writes"),
         ("ebnf", "a ::= 'x'\n@terminals\nb ::= 'y'", "for a program"),
         ("gbnf", "root ::= +", "expected a name, a text, a class or a bracket"),
+        ("gbnf", 'root ::= !"a"', "expected a name, a text, a class or a bracket"),
+        ("ebnf", "a ::= [a-c] - [b] - [c]", "expected a name, a text, a class or a bracket"),
     ],
 )
 def test_what_others_write_is_refused_with_its_reason(

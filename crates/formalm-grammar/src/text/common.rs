@@ -50,7 +50,7 @@ const TERMINALS: [(&str, u64, &str); 27] = [
 impl Reader {
     /// Reads what follows `%import`.
     pub(super) fn import(&mut self, start: usize) -> Result<(), Error> {
-        let module = self.scanner.take_while(|one| is_name(one) || one == '.');
+        let module = self.path();
         self.blanks();
         if self.scanner.eat("(") {
             if module != "common" {
@@ -68,7 +68,8 @@ impl Reader {
                 self.scanner.expect(",", "between imported names")?;
             }
         }
-        let Some(name) = module.strip_prefix("common.").map(str::to_owned) else {
+        let name = module.strip_prefix("common.").filter(|name| !name.is_empty());
+        let Some(name) = name.map(str::to_owned) else {
             return Err(self.no_module(start, &module));
         };
         let mut alias = name.clone();
@@ -77,6 +78,22 @@ impl Reader {
             alias = self.name()?;
         }
         self.imported(start, &name, &alias)
+    }
+
+    /// Names with dots between them, and maybe blanks around these.
+    fn path(&mut self) -> String {
+        let mut path = String::new();
+        loop {
+            let before = self.scanner.at;
+            self.blanks();
+            let part = self.scanner.take_while(|one| is_name(one) || one == '.');
+            let goes_on = path.is_empty() || path.ends_with('.') || part.starts_with('.');
+            if part.is_empty() || !goes_on {
+                self.scanner.at = before;
+                return path;
+            }
+            path += &part;
+        }
     }
 
     fn no_module(&self, start: usize, module: &str) -> Error {

@@ -149,7 +149,7 @@ impl Reader {
                 Ok(inner)
             }
             Some('<') => self.source.special(&mut self.scanner),
-            Some('!') => {
+            Some('!') if self.scanner.peek_at(1) == Some('<') => {
                 self.scanner.take_while(|one| one != '>' && one != '\n');
                 self.scanner.eat(">");
                 let hint = Some("list what may stand there instead");

@@ -91,8 +91,14 @@ fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
         return Ok(None);
     }
     let min = scanner.count()?;
-    let max = if scanner.eat("..") { scanner.count()? } else { min };
-    Ok(Some((min, Some(max))))
+    let behind = scanner.at;
+    within(scanner);
+    if !scanner.eat("..") {
+        scanner.at = behind;
+        return Ok(Some((min, Some(min))));
+    }
+    within(scanner);
+    Ok(Some((min, Some(scanner.count()?))))
 }
 
 impl Reader {
@@ -109,6 +115,15 @@ impl Reader {
         }
     }
 
+    /// Reads `text` if it is next but for blanks, which are read only then.
+    pub(super) fn eat_behind_blanks(&mut self, text: &str) -> bool {
+        let before = self.scanner.at;
+        self.blanks();
+        let is_there = self.scanner.eat(text);
+        self.scanner.at = if is_there { self.scanner.at } else { before };
+        is_there
+    }
+
     pub(super) fn name(&mut self) -> Result<String, Error> {
         let name = self.scanner.take_while(is_name);
         if name.is_empty() { Err(self.scanner.unexpected("a name")) } else { Ok(name) }
@@ -122,7 +137,8 @@ impl Reader {
         let span = self.scanner.span(start);
         let parameters = self.parameters()?;
         let mut priority = 0;
-        if self.scanner.eat(".") {
+        if self.eat_behind_blanks(".") {
+            self.blanks();
             priority = self.priority()?;
         }
         let attributes = self.attributes(&name)?;
@@ -163,7 +179,7 @@ impl Reader {
 
     fn parameters(&mut self) -> Result<Vec<String>, Error> {
         let mut parameters = Vec::new();
-        if self.scanner.eat("{") {
+        if self.eat_behind_blanks("{") {
             loop {
                 self.blanks();
                 let start = self.scanner.at;
@@ -215,7 +231,7 @@ impl Reader {
             let before = self.scanner.at;
             self.lines();
             let is_bare = |one: &Tree| matches!(one, Tree::Sequence(parts) if parts.is_empty());
-            if self.scanner.peek() == Some('&') && list.iter().any(is_bare) {
+            if self.scanner.peek() == Some('&') && list.first().is_some_and(is_bare) {
                 return Err(self.scanner.unexpected("a part in front of &"));
             }
             if !self.scanner.eat("&") {
@@ -312,7 +328,7 @@ impl Reader {
         let start = self.scanner.at;
         let name = self.name()?;
         let mut arguments = Vec::new();
-        if self.scanner.eat("{") {
+        if self.eat_behind_blanks("{") {
             self.scanner.enter()?;
             loop {
                 arguments.push(self.choice()?);

@@ -1,9 +1,9 @@
 //! Signs behind a part that say how often it is repeated.
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Resource};
 
 use super::Tree;
-use super::scanner::Scanner;
+use super::scanner::{NESTING, Scanner};
 
 /// From so many to so many times; `None` is without end.
 pub(super) type Counts = (u32, Option<u32>);
@@ -17,6 +17,7 @@ pub(super) fn repeated(
     blanks: impl Fn(&mut Scanner),
     counted: impl Fn(&mut Scanner) -> Result<Option<Counts>, Error>,
 ) -> Result<Tree, Error> {
+    let mut signs = 0;
     loop {
         let before = scanner.at;
         blanks(scanner);
@@ -34,6 +35,11 @@ pub(super) fn repeated(
         };
         if max.is_some_and(|max| max < min) {
             return Err(scanner.refuse(before, "the most is less than the least", None));
+        }
+        signs += 1;
+        if signs > NESTING {
+            let (needed, allowed) = (signs as u64, NESTING as u64);
+            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
         }
         atom = Tree::Repeat(Box::new(atom), min, max);
     }

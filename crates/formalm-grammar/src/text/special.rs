@@ -19,6 +19,10 @@ impl Source {
             let hint = "it is written as its name, with the angle brackets: <|name|>";
             return Err(scanner.refuse(start, "this is no special token", Some(hint)));
         }
+        if inner == "[*]" {
+            let hint = Some("write which texts may stand there");
+            return Err(scanner.refuse(start, "<[*]>, any token, is not supported", hint));
+        }
         if is_number(&inner) {
             let hint = Some("write its text: <|name|>");
             let message = "tokens by their numbers are not supported: each vocabulary has its own";
@@ -36,7 +40,10 @@ impl Source {
 /// Whether this is the number of a token, as in `<[12]>`, or several.
 fn is_number(inner: &str) -> bool {
     let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
-    inner.is_some_and(|all| all.chars().all(|one| one.is_ascii_digit() || "^,-".contains(one)))
+    let is_part = |one: char| one.is_ascii_digit() || "^,-".contains(one);
+    inner.is_some_and(|all| {
+        all.contains(|one: char| one.is_ascii_digit()) && all.chars().all(is_part)
+    })
 }
 
 impl Build<'_> {

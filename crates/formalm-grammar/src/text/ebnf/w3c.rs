@@ -164,7 +164,7 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
             let hint = Some("leave it out, and blanks and comments where they may stand");
             Err(scanner.refuse(start, "@ begins what is for a program, not for a grammar", hint))
         }
-        Some(one) if is_name(one) => {
+        Some(one) if is_name(one) && !"-.".contains(one) => {
             Ok(Tree::Name(name(scanner)?, Vec::new(), scanner.span(start)))
         }
         _ => Err(scanner.unexpected("a name, a text, a class or a bracket")),
