@@ -5,6 +5,7 @@ use std::sync::Arc;
 use formalm_automata::{Error, Expression, Machine, Resource, Span};
 
 use crate::indentation::{Indentation, WIDEST};
+use crate::limits::check;
 
 /// How a text is cut into lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,7 +136,7 @@ pub enum Node {
 }
 
 /// The nesting of one right-hand side that is accepted.
-pub(crate) const NESTING: usize = 200;
+pub(crate) const NESTING: u64 = 200;
 
 impl Grammar {
     /// Refuses numbers of terminals that are not there, and lines where lexemes are free.
@@ -188,12 +189,9 @@ impl Grammar {
             return Err(unknown("terminal"));
         }
         for rule in &self.rules {
-            let mut stack = vec![(&rule.body, 1usize)];
+            let mut stack = vec![(&rule.body, 1u64)];
             while let Some((node, depth)) = stack.pop() {
-                if depth > NESTING {
-                    let (needed, allowed) = (depth as u64, NESTING as u64);
-                    return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
-                }
+                check(Resource::Nesting, depth, NESTING)?;
                 match node {
                     Node::Empty => {}
                     Node::Terminal(at) if *at >= self.terminals.len() => {

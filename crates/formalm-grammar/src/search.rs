@@ -33,33 +33,23 @@ impl Core {
         if let Some(&viable) = self.viable.get(&reading) {
             return Ok(viable);
         }
-        let before = self.look.take();
-        let viable = self.look_nearby(reading);
+        let before = self.look;
+        let viable = self.look_around(reading);
         self.look = before;
         viable
     }
 
-    /// The same by a search: members are near mostly, and to look closely may take far more work.
-    fn look_nearby(&mut self, reading: Reading) -> Result<bool, Error> {
-        let near = self.limits.search.min(NEAR);
-        match self.apart(|core| core.look_for_member(reading, near))? {
-            Some(viable) => Ok(viable),
-            None => self.look_closely(reading),
-        }
-    }
-
-    /// The same, with what completes readings at least; more closely where that is not enough.
-    fn look_closely(&mut self, reading: Reading) -> Result<bool, Error> {
+    /// The same by a search, since members are near mostly and to look closely may take far more work;
+    /// then with what completes readings at least, more closely where that is not enough.
+    fn look_around(&mut self, reading: Reading) -> Result<bool, Error> {
         let most = self.limits.search;
-        let viable = match self.apart(|core| core.look_by(Look::Close, reading, most.min(NEAR))) {
-            Ok(None) => self.look_by(Look::Closest, reading, most),
-            Ok(Some(viable)) => Ok(viable),
-            Err(error) => Err(error),
-        };
-        if let Ok(viable) = viable {
-            self.learn(reading, viable);
+        for look in [None, Some(Look::Close)] {
+            let near = |core: &mut Core| core.look_by(look, reading, most.min(NEAR));
+            if let Some(viable) = self.apart(near)? {
+                return Ok(viable);
+            }
         }
-        viable
+        self.look_by(Some(Look::Closest), reading, most)
     }
 
     /// What is found out with a part of the steps that are allowed; `None` if that is too much work.
@@ -76,13 +66,15 @@ impl Core {
         }
     }
 
-    fn look_by(&mut self, look: Look, reading: Reading, most: u64) -> Result<bool, Error> {
-        self.look = Some(look);
-        match self.completion(reading)? {
-            Completion::Never => Ok(false),
-            Completion::Exactly(_) => Ok(true),
-            _ => self.look_for_member(reading, most),
-        }
+    fn look_by(&mut self, look: Option<Look>, reading: Reading, most: u64) -> Result<bool, Error> {
+        self.look = look;
+        let viable = match self.completion(reading)? {
+            Completion::Never => false,
+            Completion::Exactly(_) => true,
+            _ => return self.look_for_member(reading, most),
+        };
+        self.learn(reading, viable);
+        Ok(viable)
     }
 
     /// Whether a member continues a reading, as is seen without a search.

@@ -69,15 +69,15 @@ impl Reader {
             }
         }
         let name = module.strip_prefix("common.").filter(|name| !name.is_empty());
-        let Some(name) = name.map(str::to_owned) else {
+        let Some(name) = name else {
             return Err(self.no_module(start, &module));
         };
-        let mut alias = name.clone();
+        let mut alias = name.to_owned();
         if self.scanner.eat("->") {
             self.blanks();
             alias = self.name()?;
         }
-        self.imported(start, &name, &alias)
+        self.imported(start, name, &alias)
     }
 
     /// Names with dots between them, and maybe blanks around these.

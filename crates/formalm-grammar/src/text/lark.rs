@@ -78,6 +78,15 @@ fn continued(scanner: &Scanner) -> Option<usize> {
     (scanner.peek_at(ahead) == Some('\n')).then_some(scanner.at + ahead + 1)
 }
 
+/// Reads `text` if it is next but for blanks, which are read only then.
+fn eat_behind_blanks(scanner: &mut Scanner, text: &str) -> bool {
+    let before = scanner.at;
+    within(scanner);
+    let is_there = scanner.eat(text);
+    scanner.at = if is_there { scanner.at } else { before };
+    is_there
+}
+
 /// Reads `~2` or `~2..3`.
 fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
     let before = scanner.at;
@@ -91,10 +100,7 @@ fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
         return Ok(None);
     }
     let min = scanner.count()?;
-    let behind = scanner.at;
-    within(scanner);
-    if !scanner.eat("..") {
-        scanner.at = behind;
+    if !eat_behind_blanks(scanner, "..") {
         return Ok(Some((min, Some(min))));
     }
     within(scanner);
@@ -115,15 +121,6 @@ impl Reader {
         }
     }
 
-    /// Reads `text` if it is next but for blanks, which are read only then.
-    pub(super) fn eat_behind_blanks(&mut self, text: &str) -> bool {
-        let before = self.scanner.at;
-        self.blanks();
-        let is_there = self.scanner.eat(text);
-        self.scanner.at = if is_there { self.scanner.at } else { before };
-        is_there
-    }
-
     pub(super) fn name(&mut self) -> Result<String, Error> {
         let name = self.scanner.take_while(is_name);
         if name.is_empty() { Err(self.scanner.unexpected("a name")) } else { Ok(name) }
@@ -137,7 +134,7 @@ impl Reader {
         let span = self.scanner.span(start);
         let parameters = self.parameters()?;
         let mut priority = 0;
-        if self.eat_behind_blanks(".") {
+        if eat_behind_blanks(&mut self.scanner, ".") {
             self.blanks();
             priority = self.priority()?;
         }
@@ -179,7 +176,7 @@ impl Reader {
 
     fn parameters(&mut self) -> Result<Vec<String>, Error> {
         let mut parameters = Vec::new();
-        if self.eat_behind_blanks("{") {
+        if eat_behind_blanks(&mut self.scanner, "{") {
             loop {
                 self.blanks();
                 let start = self.scanner.at;
@@ -328,7 +325,7 @@ impl Reader {
         let start = self.scanner.at;
         let name = self.name()?;
         let mut arguments = Vec::new();
-        if self.eat_behind_blanks("{") {
+        if eat_behind_blanks(&mut self.scanner, "{") {
             self.scanner.enter()?;
             loop {
                 arguments.push(self.choice()?);

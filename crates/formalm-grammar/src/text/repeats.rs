@@ -4,6 +4,7 @@ use formalm_automata::{Error, Resource};
 
 use super::Tree;
 use super::scanner::{NESTING, Scanner};
+use crate::limits::check;
 
 /// From so many to so many times; `None` is without end.
 pub(super) type Counts = (u32, Option<u32>);
@@ -37,10 +38,7 @@ pub(super) fn repeated(
             return Err(scanner.refuse(before, "the most is less than the least", None));
         }
         signs += 1;
-        if signs > NESTING {
-            let (needed, allowed) = (signs as u64, NESTING as u64);
-            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
-        }
+        check(Resource::Nesting, signs, NESTING)?;
         atom = Tree::Repeat(Box::new(atom), min, max);
     }
 }

@@ -2,14 +2,16 @@
 
 use formalm_automata::{Error, Resource, Span};
 
+use crate::limits::check;
+
 /// Brackets within brackets that are accepted.
-pub(super) const NESTING: usize = 50;
+pub(super) const NESTING: u64 = 50;
 
 /// The characters of a text and how far they were read.
 pub(super) struct Scanner {
     characters: Vec<char>,
     pub(super) at: usize,
-    depth: usize,
+    depth: u64,
 }
 
 /// The line of a character, from 1.
@@ -115,11 +117,7 @@ impl Scanner {
     /// Goes into a bracket.
     pub(super) fn enter(&mut self) -> Result<(), Error> {
         self.depth += 1;
-        if self.depth > NESTING {
-            let (needed, allowed) = (self.depth as u64, NESTING as u64);
-            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
-        }
-        Ok(())
+        check(Resource::Nesting, self.depth, NESTING)
     }
 
     pub(super) fn leave(&mut self) {
