@@ -1,0 +1,158 @@
+"""Programs run in processes of their own, under limits of time and memory.
+
+What must not abort, hang or outgrow a limit cannot be tested in the process of the tests: a failure
+would take the test run with it. Each helper starts a fresh interpreter, bounds it, and reports how it
+ended. Platforms that lack a means (``fork``, resource limits, ``/dev/full``) skip with a reason.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+needs_limits = pytest.mark.skipif(
+    sys.platform != "linux", reason="resident memory is limited and measured on Linux only"
+)
+needs_dev_full = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="the platform has no /dev/full"
+)
+
+# Runs the program given as the first argument and reports CPU seconds and peak resident memory as the
+# last line of stderr. The limit on the address space is far above the limit on resident memory,
+# because allocators reserve addresses they never touch; it keeps a runaway from taking the machine.
+_RUNNER = """
+import resource, sys, os
+source, limit = sys.argv[1], int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+sys.argv = ["-c", *sys.argv[3:]]
+code = 0
+try:
+    exec(compile(source, "<program>", "exec"), {"__name__": "__main__"})
+except SystemExit as stop:
+    code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+except BaseException:
+    import traceback
+    traceback.print_exc()
+    code = 1
+usage = resource.getrusage(resource.RUSAGE_SELF)
+sys.stdout.flush()
+print(f"\\n@usage {usage.ru_utime + usage.ru_stime:.3f} {usage.ru_maxrss}", file=sys.stderr, flush=True)
+os._exit(code)
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: exit code (negative for a signal), output, and what it used."""
+
+    code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    """Wall-clock seconds."""
+    cpu_seconds: float
+    peak_bytes: int
+    """Peak resident memory of the process, interpreter included."""
+    timed_out: bool = False
+
+    def check(self) -> Ended:
+        """Fail the test, with the process's output, unless it ended with exit code 0."""
+        assert not self.timed_out, f"no end after {self.seconds:.1f} s\n{self.stderr[-2000:]}"
+        assert self.code == 0, f"exit code {self.code}\n{self.stdout[-1000:]}\n{self.stderr[-4000:]}"
+        return self
+
+
+def run_python(
+    program: str,
+    *args: str,
+    timeout: float = 30.0,
+    memory_bytes: int | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Ended:
+    """Run a Python program in a fresh interpreter.
+
+    Parameters
+    ----------
+    program
+        Source text; indentation common to all lines is removed.
+    args
+        ``sys.argv[1:]`` of the program.
+    timeout
+        Wall-clock seconds until the process is killed.
+    memory_bytes
+        Resident memory that the process may use. Its address space is limited to 4 GB more.
+    env
+        Variables added to the environment.
+    """
+    limit = 0 if memory_bytes is None else memory_bytes + 4 * 2**30
+    command = [sys.executable, "-c", _RUNNER, textwrap.dedent(program), str(limit), *args]
+    ended = run(command, timeout=timeout, env=env, cwd=cwd)
+    if memory_bytes is not None and not ended.timed_out:
+        assert ended.peak_bytes <= memory_bytes, (
+            f"{ended.peak_bytes / 2**20:.0f} MiB resident, allowed {memory_bytes / 2**20:.0f}\n"
+            f"{ended.stderr[-2000:]}"
+        )
+    return ended
+
+
+def run(
+    command: Sequence[str],
+    *,
+    timeout: float = 30.0,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: str | None = None,
+) -> Ended:
+    """Run a command, killing it and its children after ``timeout`` seconds."""
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=cwd or ROOT,
+        env={**os.environ, **(env or {})},
+        start_new_session=True,
+    )
+    timed_out = False
+    try:
+        out, err = process.communicate(stdin.encode() if stdin is not None else None, timeout)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        kill_group(process)
+        out, err = process.communicate()
+    stderr = err.decode(errors="replace")
+    cpu, peak = 0.0, 0
+    head, mark, usage = stderr.rpartition("\n@usage ")
+    if mark:
+        stderr = head
+        cpu, peak = float(usage.split()[0]), int(usage.split()[1]) * 1024
+    seconds = time.monotonic() - begun
+    stdout = out.decode(errors="replace")
+    return Ended(process.returncode, stdout, stderr, seconds, cpu, peak, timed_out)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that was started as a session of its own, with all its children."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, 9)
+    else:
+        process.kill()
+
+
+def formalm(*args: str, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> Ended:
+    """Run the command line, as a user would."""
+    return run([sys.executable, "-m", "formalm", *args], timeout=timeout, env=env)
