@@ -1,8 +1,10 @@
 //! Sets of characters (Unicode scalar values).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+use crate::set_once::SetOnce;
 
 /// How much of a part of the characters a set has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,7 +24,7 @@ pub const WIDE_PARTS: usize = 4;
 /// The characters beyond ASCII in four disjoint parts: letters and numbers but no decimal digits;
 /// decimal digits; white space; everything else. Common classes have all or nothing of each part.
 pub fn wide_parts() -> &'static [CharSet; WIDE_PARTS] {
-    static PARTS: OnceLock<[CharSet; WIDE_PARTS]> = OnceLock::new();
+    static PARTS: SetOnce<[CharSet; WIDE_PARTS]> = SetOnce::new();
     PARTS.get_or_init(|| {
         let wide = CharSet { ranges: [('\u{80}', char::MAX)].into() };
         let digits = property(r"\p{Nd}").intersection(&wide);

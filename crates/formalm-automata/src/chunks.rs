@@ -1,7 +1,8 @@
 //! Append-only tables that are read without a lock.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::set_once::Segment;
 
 /// Slots of the first chunk; each further chunk doubles.
 const FIRST: usize = 256;
@@ -9,12 +10,12 @@ const FIRST: usize = 256;
 /// A growing table of `u32` slots, zero until set. Chunks never move, so readers need no lock.
 #[derive(Debug)]
 pub struct Chunks {
-    chunks: [OnceLock<Box<[AtomicU32]>>; 24],
+    chunks: [Segment<AtomicU32>; 24],
 }
 
 impl Default for Chunks {
     fn default() -> Chunks {
-        Chunks { chunks: std::array::from_fn(|_| OnceLock::new()) }
+        Chunks { chunks: std::array::from_fn(|_| Segment::new()) }
     }
 }
 
@@ -30,7 +31,7 @@ impl Chunks {
     #[inline]
     pub fn get(&self, index: usize) -> u32 {
         let (chunk, offset) = Chunks::locate(index);
-        match self.chunks.get(chunk).and_then(OnceLock::get) {
+        match self.chunks.get(chunk).and_then(Segment::get) {
             Some(slots) => slots[offset].load(Ordering::Acquire),
             None => 0,
         }
@@ -40,7 +41,7 @@ impl Chunks {
     #[inline]
     pub fn four(&self, index: usize) -> [u32; 4] {
         let (chunk, offset) = Chunks::locate(index);
-        match self.chunks.get(chunk).and_then(OnceLock::get) {
+        match self.chunks.get(chunk).and_then(Segment::get) {
             Some(slots) => std::array::from_fn(|at| slots[offset + at].load(Ordering::Acquire)),
             None => [0; 4],
         }
@@ -50,14 +51,14 @@ impl Chunks {
     pub fn set(&self, index: usize, value: u32) {
         let (chunk, offset) = Chunks::locate(index);
         if let Some(slots) = self.chunks.get(chunk) {
-            let slots = slots.get_or_init(|| zeros(FIRST << chunk));
+            let slots = slots.get_or_init(FIRST << chunk, || zeros(FIRST << chunk));
             slots[offset].store(value, Ordering::Release);
         }
     }
 
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.chunks.iter().filter_map(OnceLock::get).map(|slots| slots.len() * 4).sum()
+        self.chunks.iter().filter_map(Segment::get).map(|slots| slots.len() * 4).sum()
     }
 }
 

@@ -6,9 +6,9 @@
 
 mod parts;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_automata::{Error, Machine, SetOnce, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,8 +36,8 @@ pub(crate) struct Completions {
     /// than so many if `Err`.
     costs: Mutex<FxHashMap<u32, Result<u32, u32>>>,
     /// Tokens that are read from the state itself.
-    unsure: OnceLock<Vec<u32>>,
-    has_all_bytes: OnceLock<bool>,
+    unsure: SetOnce<Vec<u32>>,
+    has_all_bytes: SetOnce<bool>,
     /// States that tokens are left out for leading to, as no text was found in time that completes
     /// them.
     given_up: Mutex<FxHashSet<u32>>,

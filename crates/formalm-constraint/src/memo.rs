@@ -8,9 +8,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
+use formalm_automata::Segment;
 
 use crate::mask::{Mask, Words};
 
@@ -31,7 +32,7 @@ type Slot = ArcSwapOption<Entry>;
 /// A growing table of masks.
 #[derive(Debug)]
 pub(crate) struct Memo {
-    chunks: [OnceLock<Box<[Slot]>>; 26],
+    chunks: [Segment<Slot>; 26],
     filled: Mutex<Filled>,
     limit_bytes: usize,
 }
@@ -79,7 +80,7 @@ impl Filled {
 impl Memo {
     pub(crate) fn new(limit_bytes: usize) -> Memo {
         Memo {
-            chunks: std::array::from_fn(|_| OnceLock::new()),
+            chunks: std::array::from_fn(|_| Segment::new()),
             filled: Mutex::default(),
             limit_bytes,
         }
@@ -90,7 +91,8 @@ impl Memo {
         let chunk = (shifted / FIRST).ilog2() as usize;
         let slots = self.chunks.get(chunk)?;
         let slots = if grow {
-            slots.get_or_init(|| std::iter::repeat_with(Slot::empty).take(FIRST << chunk).collect())
+            let count = FIRST << chunk;
+ slots.get_or_init(count, || std::iter::repeat_with(Slot::empty).take(count).collect())
         } else {
             slots.get()?
         };
@@ -155,7 +157,7 @@ impl Memo {
     /// Masks kept, and their memory in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
-        let chunks = self.chunks.iter().filter_map(OnceLock::get);
+        let chunks = self.chunks.iter().filter_map(Segment::get);
         let slots: usize = chunks.map(|slots| slots.len() * size_of::<Slot>()).sum();
         (filled.order.len(), filled.bytes + slots)
     }

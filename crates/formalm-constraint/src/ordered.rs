@@ -1,9 +1,8 @@
 //! Tokens read in the order of their bytes: what one has in common with the one before is not read
 //! again.
 
-use std::sync::OnceLock;
 
-use formalm_automata::Error;
+use formalm_automata::{Error, SetOnce};
 use formalm_automata::spelling::Escapes;
 use formalm_vocabulary::Vocabulary;
 
@@ -45,7 +44,7 @@ type Counted = Box<[(u32, u32)]>;
 /// The tokens with which strings of JSON go on that are not short, in the order of their bytes, for
 /// each way of spelling strings.
 #[derive(Debug, Default)]
-pub(crate) struct Long([OnceLock<Counted>; 3]);
+pub(crate) struct Long([SetOnce<Counted>; 3]);
 
 impl Long {
     /// `(characters, token)` of all of them.
@@ -63,6 +62,6 @@ impl Long {
 
     /// Memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.0.iter().filter_map(OnceLock::get).map(|list| size_of_val(&**list)).sum()
+        self.0.iter().filter_map(SetOnce::get).map(|list| size_of_val(&**list)).sum()
     }
 }

@@ -5,9 +5,9 @@
 //! around the value, which may be a part of a value again.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{Ended, Error, KeyId, Steps};
+use formalm_automata::{Ended, Error, KeyId, SetOnce, Steps};
 use formalm_vocabulary::{Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     /// Whether it may have ended already.
     ends: bool,
     /// What was found as a bitmask, where that is much and machines have the value in common.
-    words: OnceLock<Arc<Words>>,
+    words: SetOnce<Arc<Words>>,
 }
 
 impl Inner {

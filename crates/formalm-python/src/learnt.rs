@@ -1,8 +1,8 @@
 //! A graph and what is learnt of it, shared by all who ask.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::Error;
+use formalm_automata::{Error, SetOnce};
 use formalm_automata::explicit::{Graph, Measured, Poll, Span, Table, Tally};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -18,7 +18,7 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 struct Learnt {
-    measured: OnceLock<Measured>,
+    measured: SetOnce<Measured>,
     tally: Mutex<Tally>,
     /// The last table that was asked for.
     table: Mutex<Option<Arc<Table>>>,

@@ -67,6 +67,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        formalm_automata::fork::watch();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

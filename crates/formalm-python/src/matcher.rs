@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_automata::{Error, pool};
 use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::prelude::*;
 
 use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
@@ -342,11 +341,19 @@ pub(crate) fn fill_bitmasks(
         let needed = guard.constraint().words();
         jobs.push((guard, array.row(py, row, needed)?));
     }
+    fn words(row: &mut Row) -> &mut [u32] {
+        // SAFETY: `out` is alive for the whole call and no row is given twice.
+        unsafe { row.words() }
+    }
     let filled = py.detach(|| {
-        jobs.par_iter_mut().try_for_each(|(cursor, row)| {
-            // SAFETY: `out` is alive for the whole call and no row is given twice.
-            cursor.fill(unsafe { row.words() })
-        })
+        // A known mask is copied in less time than another thread takes to wake up.
+        let mut left = Vec::new();
+        for (cursor, mut row) in jobs {
+            if !cursor.fill_ready(words(&mut row))? {
+                left.push((cursor, row));
+            }
+        }
+        pool::try_for_each(&mut left, |(cursor, row)| cursor.fill(words(row)))
     });
     filled.map_err(|error| errors::failure(py, &error, None))
 }

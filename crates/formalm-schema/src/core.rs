@@ -1,9 +1,9 @@
 //! What a schema's machine grows as it is used: formulas, languages of texts, answers.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Pattern};
-use formalm_automata::{
+use formalm_automata::{SetOnce,
     Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
 };
 use rustc_hash::FxHashSet;
@@ -336,7 +336,7 @@ impl Core {
 
 /// The machine of all texts; one for all schemas.
 pub(crate) fn any_text() -> Result<Arc<Automaton>, Error> {
-    static MACHINE: OnceLock<Arc<Automaton>> = OnceLock::new();
+    static MACHINE: SetOnce<Arc<Automaton>> = SetOnce::new();
     if let Some(machine) = MACHINE.get() {
         return Ok(Arc::clone(machine));
     }

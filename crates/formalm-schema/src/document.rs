@@ -1,8 +1,7 @@
 //! The text of a schema, parsed.
 
-use std::sync::OnceLock;
 
-use formalm_automata::{Error, Resource, Span};
+use formalm_automata::{Error, Resource, SetOnce, Span};
 use serde_json::Value as Json;
 
 use crate::nested::{self, nesting};
@@ -20,7 +19,7 @@ pub struct Document {
     /// The text as a table, where it was read so.
     pub(crate) tree: Option<Tree>,
     /// As the usual reader has it: what was not read as a table, and what is asked for so.
-    value: OnceLock<Json>,
+    value: SetOnce<Json>,
 }
 
 impl Document {
@@ -31,7 +30,7 @@ impl Document {
     /// [`Error::Language`] if it is no JSON; [`Error::Limit`] if it is nested too deeply.
     pub fn read(text: &str) -> Result<Document, Error> {
         match Tree::read(text) {
-            Some(tree) => Ok(Document { tree: Some(tree), value: OnceLock::new() }),
+            Some(tree) => Ok(Document { tree: Some(tree), value: SetOnce::new() }),
             None => parsed(text).map(Document::from),
         }
     }
@@ -70,6 +69,6 @@ fn no_json(start: usize, why: &str) -> Error {
 
 impl From<Json> for Document {
     fn from(json: Json) -> Document {
-        Document { tree: None, value: OnceLock::from(json) }
+        Document { tree: None, value: SetOnce::from(json) }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use formalm_automata::fork::PerProcess;
 use formalm_automata::{Automaton, Error, Machine, Recent};
 
 /// Machines kept; the one that was asked for longest ago makes room.
@@ -17,7 +18,10 @@ pub(crate) const BYTES: usize = 256 << 10;
 /// Longer descriptions are those of lists, which do not recur.
 const LENGTH: usize = 8 << 10;
 
-static KEPT: Mutex<Option<Recent<String, Arc<Automaton>>>> = Mutex::new(None);
+type Kept = Mutex<Recent<String, Arc<Automaton>>>;
+
+/// A child of a fork begins without any: a thread of the parent may hold the lock for ever.
+static KEPT: PerProcess<Kept> = PerProcess::new();
 
 /// The machine of texts that are described so: a known one, or what `make` makes of it. Whether it
 /// is kept, too.
@@ -25,11 +29,12 @@ pub(crate) fn machine(
     description: String,
     make: impl FnOnce() -> Result<Option<Automaton>, Error>,
 ) -> Result<(Option<Arc<Automaton>>, bool), Error> {
-    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = KEPT.get_or_init(Kept::default);
+    let kept = || kept.lock().unwrap_or_else(PoisonError::into_inner);
     if description.len() > LENGTH {
         return Ok((make()?.map(Arc::new), false));
     }
-    let known = kept().get_or_insert_default().get(&*description);
+    let known = kept().get(&*description);
     if let Some(known) = known.filter(|known| known.memory_bytes() <= BYTES) {
         return Ok((Some(known), true));
     }
@@ -37,8 +42,7 @@ pub(crate) fn machine(
     if made.is_unbounded() || made.memory_bytes() > BYTES {
         return Ok((Some(made), false));
     }
-    let kept = &mut *kept();
-    let kept = kept.get_or_insert_default();
+    let mut kept = kept();
     kept.insert(description, Arc::clone(&made));
     if kept.len() > MACHINES {
         kept.remove_oldest();

@@ -3,9 +3,8 @@
 //! Characters are divided into atoms. Common character classes are unions of atoms, so one test on
 //! 64 bits decides for all tokens with the same atoms; the exact ASCII set decides the rest.
 
-use std::sync::LazyLock;
 
-use formalm_automata::{Cover, WIDE_PARTS, wide_parts};
+use formalm_automata::{Cover, SetOnce, WIDE_PARTS, wide_parts};
 
 /// The first atom of characters beyond ASCII; they are in the order of `wide_parts`.
 const WIDE: usize = 60;
@@ -49,7 +48,9 @@ const fn members() -> [u128; WIDE] {
 }
 
 /// The atom of each character of the basic plane, as its number; those beyond are looked up.
-static PLANE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
+fn plane() -> &'static [u8] {
+    static PLANE: SetOnce<Box<[u8]>> = SetOnce::new();
+    PLANE.get_or_init(|| {
     let mut plane = vec![(WIDE + WIDE_PARTS - 1) as u8; 0x1_0000].into_boxed_slice();
     for (part, set) in wide_parts().iter().enumerate() {
         for &(low, high) in set.ranges() {
@@ -60,10 +61,10 @@ static PLANE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
         }
     }
     plane
-});
+})}
 
 fn atom_beyond_ascii(character: char) -> u8 {
-    match PLANE.get(character as usize) {
+    match plane().get(character as usize) {
         Some(&atom) => atom,
         None => {
             let part = wide_parts().iter().position(|part| part.contains(character));

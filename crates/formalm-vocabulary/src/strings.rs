@@ -4,8 +4,9 @@
 //! characters goes on with it, or ends it and has a *rest* behind the quote. The first are a
 //! bitmask; of the others only distinct rests have to be read.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use formalm_automata::SetOnce;
 use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
 use rustc_hash::FxHashMap;
 
@@ -41,9 +42,9 @@ pub struct Strings {
     /// Tokens that go on with the string, by the characters they begin, the most first.
     staying: Vec<(u32, u32)>,
     /// Bitmasks of those with at most so many characters, the last of all.
-    within: Box<[OnceLock<Arc<Words>>]>,
+    within: Box<[SetOnce<Arc<Words>>]>,
     /// The last of these, and the tokens that end with the quote.
-    or_end: OnceLock<Arc<Words>>,
+    or_end: SetOnce<Arc<Words>>,
     /// The same and the tokens with one of some rests, by a set of rests.
     ended: Mutex<FxHashMap<Box<[u64]>, Arc<Words>>>,
     ends: Vec<Ending>,
@@ -57,7 +58,7 @@ pub struct Strings {
     first_closing: Vec<u32>,
     closings: Vec<Closing>,
     /// Tokens after which the string goes on and that spell no character with an escape.
-    plain: OnceLock<Arc<Words>>,
+    plain: SetOnce<Arc<Words>>,
     escaped: Escaped,
 }
 
@@ -121,7 +122,7 @@ impl Strings {
         }
         staying.sort_unstable_by_key(|&(characters, token)| (u32::MAX - characters, token));
         let most = staying.first().map_or(0, |&(characters, _)| characters as usize);
-        let within = (0..=most).map(|_| OnceLock::new()).collect();
+        let within = (0..=most).map(|_| SetOnce::new()).collect();
         let (mut rests, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
         let mut endings = Vec::with_capacity(found.len());
         for at in flat::sorted(found.len(), |at| found[at].0) {
@@ -146,7 +147,7 @@ impl Strings {
         }
         let (texts, first_closing, closings) = by_text(&closing);
         let escaped = Escaped::new(&escaped);
-        let (or_end, plain) = (OnceLock::new(), OnceLock::new());
+        let (or_end, plain) = (SetOnce::new(), SetOnce::new());
         Strings {
             words,
             staying,

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::fmt::{self, Debug, Write as _};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use formalm_automata::spelling::Escapes;
-use formalm_automata::{CharSet, Cover, TokenNames, WIDE_PARTS};
+use formalm_automata::pool;
+use formalm_automata::{CharSet, Cover, SetOnce, TokenNames, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
 use crate::Words;
@@ -26,19 +27,22 @@ pub struct Vocabulary {
     plain: Option<Arc<Vocabulary>>,
 }
 
+/// Tokens below which the caller's thread makes all tables: about a millisecond of work.
+const SMALL: usize = 4_096;
+
 #[derive(Debug)]
 struct Tables {
     trie: Trie,
     classes: Classes,
     longest_bytes: usize,
     stays: Stays,
-    names: OnceLock<Arc<TokenNames>>,
-    joins_items: OnceLock<Box<[u32]>>,
-    whole_items: OnceLock<Box<[u32]>>,
+    names: SetOnce<Arc<TokenNames>>,
+    joins_items: SetOnce<Box<[u32]>>,
+    whole_items: SetOnce<Box<[u32]>>,
     /// By how strings are spelled.
-    strings: [OnceLock<Strings>; 3],
-    opened: [OnceLock<Strings>; 3],
-    beside: OnceLock<Box<dyn Beside>>,
+    strings: [SetOnce<Strings>; 3],
+    opened: [SetOnce<Strings>; 3],
+    beside: SetOnce<Box<dyn Beside>>,
 }
 
 /// What others keep beside a vocabulary: whatever depends on its tokens alone.
@@ -296,7 +300,7 @@ impl Vocabulary {
                 .strings
                 .iter()
                 .chain(&self.tables.opened)
-                .filter_map(OnceLock::get)
+                .filter_map(SetOnce::get)
                 .map(Strings::memory_bytes)
                 .sum::<usize>()
             + self.tables.beside.get().map_or(0, |kept| kept.memory_bytes())
@@ -317,8 +321,10 @@ impl Tables {
     fn new(tokens: &Tokens) -> Tables {
         let list: Vec<(u32, &[u8])> = tokens.iter().collect();
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
+        let trie = || Trie::new(&list, tokens.len());
+        let classes = || Classes::new(&list, tokens.len());
         let (trie, classes) =
-            rayon::join(|| Trie::new(&list, tokens.len()), || Classes::new(&list, tokens.len()));
+            if list.len() < SMALL { (trie(), classes()) } else { pool::join(trie, classes) };
         let (stays, names, joins_items, whole_items) = Default::default();
         let (strings, opened, beside) = Default::default();
         Tables {

@@ -1,12 +1,12 @@
 //! Which characters one-character items stand for.
 
-use std::sync::OnceLock;
 
 use super::folding::{close_over_case, python_ignoring_case};
 use super::item::{Atom, Member, Perl};
 use super::properties::property;
 use super::{Dialect, Flags};
 use crate::charset::CharSet;
+use crate::set_once::SetOnce;
 
 /// The characters that match `atom`.
 pub(super) fn resolve(atom: &Atom, dialect: Dialect, flags: Flags) -> CharSet {
@@ -122,26 +122,26 @@ pub(super) fn line_terminators(dialect: Dialect) -> CharSet {
 }
 
 fn unicode_digit() -> &'static CharSet {
-    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| known("Nd"))
 }
 
 /// `str.isalnum()` or the underscore. Characters with a numeric value that are neither letters
 /// nor numbers by category do not exist.
 fn python_word() -> &'static CharSet {
-    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| known("L").union(&known("N")).union(&CharSet::single('_')))
 }
 
 /// `str.isspace()`: white space and the separators U+001C to U+001F.
 fn python_space() -> &'static CharSet {
-    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| known("White_Space").union(&CharSet::from_ranges([('\u{1c}', '\u{1f}')])))
 }
 
 /// WhiteSpace and LineTerminator of ECMA-262: U+FEFF belongs to it, U+0085 does not.
 fn ecma_space() -> &'static CharSet {
-    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| {
         known("Zs").union(&line_terminators(Dialect::Ecma)).union(&CharSet::from_ranges([
             ('\t', '\t'),

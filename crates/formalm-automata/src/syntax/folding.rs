@@ -11,7 +11,6 @@
 //!   even under the ASCII flag.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -19,6 +18,7 @@ use super::classes::scalars;
 use super::item::Member;
 use super::properties::property;
 use crate::charset::CharSet;
+use crate::set_once::SetOnce;
 
 /// The last character of the basic plane, where CPython's prepared classes end.
 const LAST_BASIC: u32 = 0xffff;
@@ -55,7 +55,7 @@ fn upper(character: char) -> char {
 }
 
 fn cases() -> &'static Cases {
-    static CASES: OnceLock<Cases> = OnceLock::new();
+    static CASES: SetOnce<Cases> = SetOnce::new();
     CASES.get_or_init(|| {
         // All case mappings are between characters of these two properties.
         let candidates: Vec<char> = ["Changes_When_Casemapped", "Changes_When_Casefolded"]

@@ -1,6 +1,5 @@
 //! From items as written to nodes that need no flags.
 
-use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
@@ -8,9 +7,10 @@ use super::ast::Node;
 use super::item::{Anchor, Atom, Item};
 use super::{Dialect, Flags, classes};
 use crate::charset::CharSet;
+use crate::set_once::SetOnce;
 
 /// ASCII characters that are read in either case: grammars have hundreds of such keywords.
-static FOLDED: [OnceLock<CharSet>; 128] = [const { OnceLock::new() }; 128];
+static FOLDED: [SetOnce<CharSet>; 128] = [const { SetOnce::new() }; 128];
 
 /// Turns items into nodes and remembers the classes it has met, because folding one costs far
 /// more than reading it.

@@ -1,10 +1,10 @@
 //! Unicode properties, by the names ECMA-262 gives them.
 
-use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
 use crate::charset::CharSet;
+use crate::set_once::SetOnce;
 
 /// General categories by their short name, then their other names. ECMA-262 is strict about
 /// spelling; the tables behind us are not.
@@ -185,20 +185,20 @@ pub(super) fn is_ecma_identifier(name: &str) -> bool {
 
 /// What an IdentifierName begins with.
 pub(super) fn identifier_start() -> &'static CharSet {
-    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
     let more = [('$', '$'), ('_', '_')];
     CLASS.get_or_init(|| identifier_classes().0.union(&CharSet::from_ranges(more)))
 }
 
 /// What an IdentifierName goes on with.
 pub(super) fn identifier_part() -> &'static CharSet {
-    static CLASS: OnceLock<CharSet> = OnceLock::new();
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
     let more = [('$', '$'), ('\u{200c}', '\u{200d}')];
     CLASS.get_or_init(|| identifier_classes().1.union(&CharSet::from_ranges(more)))
 }
 
 fn identifier_classes() -> &'static (CharSet, CharSet) {
-    static CLASSES: OnceLock<(CharSet, CharSet)> = OnceLock::new();
+    static CLASSES: SetOnce<(CharSet, CharSet)> = SetOnce::new();
     CLASSES.get_or_init(|| {
         let class = |name| property(name).unwrap_or_default();
         (class("XID_Start"), class("XID_Continue"))

@@ -3,10 +3,10 @@
 mod idna;
 mod leap;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Flags, PatternTexts, parse};
-use formalm_automata::{Error, Expression};
+use formalm_automata::{Error, Expression, SetOnce};
 
 use self::leap::LeapSeconds;
 
@@ -35,8 +35,8 @@ pub const NAMES: [&str; 19] = [
 
 /// The texts of a format, made once for all schemas; `None` if we do not know it.
 pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
-    static MADE: [OnceLock<Option<Result<Expression, Error>>>; NAMES.len()] =
-        [const { OnceLock::new() }; NAMES.len()];
+    static MADE: [SetOnce<Option<Result<Expression, Error>>>; NAMES.len()] =
+        [const { SetOnce::new() }; NAMES.len()];
     let at = NAMES.iter().position(|&one| one == name)?;
     MADE[at].get_or_init(|| made(name)).clone()
 }

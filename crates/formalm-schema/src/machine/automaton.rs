@@ -1,8 +1,8 @@
 //! The machine of a schema, as others see it.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, StateId};
+use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, SetOnce, StateId};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Owes, Place};
@@ -25,7 +25,7 @@ pub struct SchemaAutomaton {
     pub(super) flags: Chunks,
     pub(super) start: StateId,
     notes: Arc<[Note]>,
-    all_notes: OnceLock<Vec<Note>>,
+    all_notes: SetOnce<Vec<Note>>,
     /// Whether items of some array must be distinct.
     pub(super) has_distinct: bool,
 }
@@ -117,7 +117,7 @@ impl SchemaAutomaton {
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
         let (grown, flags) = (Mutex::new(grown), Chunks::default());
-        let all_notes = OnceLock::new();
+        let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
         let notes_of = Arc::clone(&notes);
         let made =

@@ -1,10 +1,10 @@
 //! What spares a look ahead most of its steps: repetitions, strings that refuse nothing, texts that
 //! differ from others along a few bytes.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use formalm_automata::spelling::{Escape, Escapes};
-use formalm_automata::{
+use formalm_automata::{SetOnce,
     CharSet, Cover, Error, InText, KeyId, Repetition, StateId, Texts, WIDE_PARTS,
 };
 
@@ -225,7 +225,7 @@ impl Grown {
 
 /// So many characters of a string, of which nothing else is asked.
 fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
-    static PRINTABLE: [OnceLock<(CharSet, Cover, u128)>; 3] = [const { OnceLock::new() }; 3];
+    static PRINTABLE: [SetOnce<(CharSet, Cover, u128)>; 3] = [const { SetOnce::new() }; 3];
     let (class, cover, ascii) = PRINTABLE[policy as usize].get_or_init(|| {
         let (class, cover) = printable(policy);
         let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));

@@ -1,7 +1,7 @@
 //! A merging tokenizer, taken apart into what decides which sequences of tokens are canonical.
 
-use std::sync::OnceLock;
 
+use formalm_automata::SetOnce;
 use rustc_hash::FxHashMap;
 
 use super::description::{Description, refused};
@@ -45,7 +45,7 @@ pub struct Encoder {
     pub(super) kinds: Vec<Kind>,
     /// Text gets a space in front before it is encoded.
     pub(super) prepends: bool,
-    pub(super) reading: OnceLock<Reading>,
+    pub(super) reading: SetOnce<Reading>,
     pub(super) neighbours: Neighbours,
 }
 
@@ -104,7 +104,7 @@ impl Encoder {
             by_text,
             kinds,
             prepends: description.prepends,
-            reading: OnceLock::new(),
+            reading: SetOnce::new(),
             neighbours: Neighbours::default(),
         })
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use rayon::prelude::*;
+use formalm_automata::pool;
 use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -13,6 +13,9 @@ use super::rules::{Rule, Rules};
 use crate::Error;
 use crate::tokenizer::Text;
 use crate::tokens::MOST_IDS;
+
+/// Pieces or merges below which the caller's thread does all: some milliseconds of work.
+pub(super) const SMALL: usize = 10_000;
 
 /// What the merges of a tokenizer make.
 pub(crate) struct Merges {
@@ -69,14 +72,11 @@ impl Merges {
         rules: &Rules,
         read: impl Fn(&P, &mut Vec<u32>) -> (u32, bool) + Sync,
     ) -> Merges {
-        let made: Vec<(u32, Made)> = pieces
-            .par_iter()
-            .map_init(Vec::new, |symbols, piece| {
-                symbols.clear();
-                let (id, complete) = read(piece, symbols);
-                (id, if complete { derivation(symbols, id, rules) } else { Err(None) })
-            })
-            .collect();
+        let made: Vec<(u32, Made)> = pool::map(pieces, SMALL, Vec::new, |symbols, _, piece| {
+            symbols.clear();
+            let (id, complete) = read(piece, symbols);
+            (id, if complete { derivation(symbols, id, rules) } else { Err(None) })
+        });
         let len = made.iter().map(|(id, _)| *id as usize + 1).max().unwrap_or_default();
         let mut reachable = Vec::with_capacity(made.len());
         let mut unreachable = FxHashMap::default();
@@ -157,10 +157,7 @@ fn rules(
             Error::new(format!("the merges cannot be read: {error}")).at("model.merges")
         })?,
     };
-    written
-        .par_iter()
-        .enumerate()
-        .map_init(String::new, |joined, (rank, written)| {
+    let read = pool::map(&written, SMALL, String::new, |joined, rank, written| {
             let at = || format!("model.merges[{rank}]");
             let (left, right) = match written {
                 Written(left, Some(right)) => (&*left.0, &*right.0),
@@ -180,6 +177,6 @@ fn rules(
             };
             let rule = Rule { rank: rank as u32, token: id(joined)? };
             Ok((id(left)?, id(right)?, rule))
-        })
-        .collect()
+        });
+    read.into_iter().collect()
 }

@@ -9,8 +9,7 @@
 //! vocabulary. A checksum proves no good intent, so what is read is checked: no number may lead out
 //! of its table, and no token may be part of itself.
 
-use std::sync::OnceLock;
-
+use formalm_automata::SetOnce;
 use rustc_hash::FxHashMap;
 
 use super::encoder::{Encoder, Kind};
@@ -262,7 +261,7 @@ fn read_pieces(
         by_text,
         kinds,
         prepends,
-        reading: OnceLock::new(),
+        reading: SetOnce::new(),
         neighbours: Neighbours::default(),
     })
 }

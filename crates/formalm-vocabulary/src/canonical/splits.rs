@@ -1,15 +1,19 @@
 //! Tokenizers that have ranks and no merges: two neighbours are joined whenever what they spell
 //! together is a token, and the rank of that token is the rank of the merge.
 
-use rayon::prelude::*;
+use formalm_automata::pool;
 use rustc_hash::FxHashMap;
 
 use super::description::refused;
+use super::merges::SMALL;
 use super::rules::{Rule, Rules};
 use crate::Error;
 
 /// Bytes looked at, at most, while tokens are taken apart: their lengths squared.
 const MOST_WORK: u64 = 1 << 32;
+
+/// Tokens whose splits are listed at a time: some tenths of a millisecond.
+const RUN: usize = 1 << 10;
 
 /// A token that merging may make.
 #[derive(Clone, Debug)]
@@ -40,16 +44,17 @@ pub(super) fn every_split(tokens: &[Ranked]) -> Result<Rules, Error> {
             return Err(refused(&message));
         }
     }
-    let splits: Vec<(u32, u32, Rule)> = tokens
-        .par_iter()
-        .flat_map_iter(|each| {
+    let runs: Vec<&[Ranked]> = tokens.chunks(RUN).collect();
+    let splits = pool::map(&runs, SMALL / RUN, || (), |(), _, run| {
+        let mut splits: Vec<(u32, u32, Rule)> = Vec::new();
+        for each in *run {
             let rule = Rule { rank: each.rank, token: each.token };
-            let ids = &ids;
-            (1..each.text.len()).filter_map(move |at| {
+            splits.extend((1..each.text.len()).filter_map(|at| {
                 let left = ids.get(&each.text[..at])?;
                 Some((*left, *ids.get(&each.text[at..])?, rule))
-            })
-        })
-        .collect();
-    Ok(Rules::new(splits))
+            }));
+        }
+        splits
+    });
+    Ok(Rules::new(splits.concat()))
 }

@@ -10,9 +10,9 @@ mod places;
 mod punycode;
 mod tables;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use formalm_automata::{Error, Expression};
+use formalm_automata::{Error, Expression, SetOnce};
 
 use self::letters::{Beside, Letters};
 use self::names::Names;
@@ -20,7 +20,7 @@ use self::tables::Tables;
 
 /// Rules of labels: in names without labels from right to left, and in names with such.
 fn letters() -> Result<&'static [Arc<Letters>; 2], Error> {
-    static LETTERS: OnceLock<[Arc<Letters>; 2]> = OnceLock::new();
+    static LETTERS: SetOnce<[Arc<Letters>; 2]> = SetOnce::new();
     if let Some(letters) = LETTERS.get() {
         return Ok(letters);
     }
