@@ -1,5 +1,6 @@
 //! Why a token is allowed or not.
 
+use formalm_automata::explicit::Poll;
 use formalm_automata::{ByteSet, Error, Keys, Machine};
 
 use crate::matcher::{Matcher, Refusal};
@@ -51,7 +52,7 @@ impl<K: Keys> Matcher<K> {
     /// Bytes that may follow after some more, by the tokens that do.
     fn live_bytes_behind(&self, bytes: &[u8]) -> Result<ByteSet, Error> {
         let mut ahead = self.clone();
-        match ahead.advance_bytes(bytes) {
+        match ahead.advance_bytes(bytes, &mut Poll::new(&mut || true)) {
             Ok(()) => ahead.live_bytes(),
             Err(Refusal::Failed(error)) => Err(error),
             Err(_) => Ok(ByteSet::default()),

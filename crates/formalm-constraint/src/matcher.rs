@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::explicit::Poll;
 use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special};
 
 use crate::constraint::{Constraint, Position, Unfollowed};
@@ -37,6 +38,11 @@ impl From<Error> for Refusal {
         Refusal::Failed(error)
     }
 }
+
+/// Steps of work that finding the bytes after a state counts for, where it is new.
+const STEPS_OF_A_STATE: usize = 1 << 10;
+/// Steps of work that a new mask counts for.
+const STEPS_OF_A_MASK: usize = 1 << 14;
 
 /// One thing read.
 #[derive(Clone, Copy, Debug)]
@@ -250,9 +256,14 @@ impl<K: Keys> Matcher<K> {
     }
 
     /// Reads tokens until one is refused; how many were read, and why the next was not.
-    pub fn advance_many(&mut self, token_ids: &[u32]) -> (usize, Option<Refusal>) {
+    pub fn advance_many(
+        &mut self,
+        token_ids: &[u32],
+        poll: &mut Poll<'_>,
+    ) -> (usize, Option<Refusal>) {
         for (count, &token_id) in token_ids.iter().enumerate() {
-            if let Err(refusal) = self.advance(token_id) {
+            let polled = poll.tick(STEPS_OF_A_STATE).map_err(Refusal::Failed);
+            if let Err(refusal) = polled.and_then(|()| self.advance(token_id)) {
                 return (count, Some(refusal));
             }
         }
@@ -264,11 +275,11 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// A [`Refusal`]; nothing was read then.
-    pub fn advance_bytes(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub fn advance_bytes(&mut self, bytes: &[u8], poll: &mut Poll<'_>) -> Result<(), Refusal> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        let position = self.constraint.read_bytes(self.position(), bytes)?;
+        let position = self.constraint.read_bytes(self.position(), bytes, poll)?;
         self.push(position, bytes);
         Ok(())
     }
@@ -278,11 +289,11 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// A [`Refusal`]; nothing was read then.
-    pub fn advance_inside(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub fn advance_inside(&mut self, bytes: &[u8], poll: &mut Poll<'_>) -> Result<(), Refusal> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        let position = self.constraint.read_inside(self.position(), bytes)?;
+        let position = self.constraint.read_inside(self.position(), bytes, poll)?;
         self.push(position, bytes);
         Ok(())
     }
@@ -322,7 +333,7 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn forced_bytes(&self) -> Result<Vec<u8>, Error> {
+    pub fn forced_bytes(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
         let machine = self.constraint.machine();
         let mut forced = Vec::new();
         if self.ended {
@@ -336,6 +347,7 @@ impl<K: Keys> Matcher<K> {
             let Some(next) = machine.step(state, byte)? else { break };
             forced.push(byte);
             state = next;
+            poll.tick(STEPS_OF_A_STATE)?;
         }
         if self.constraint.vocabulary().has_special() {
             forced.truncate(outside_special(&forced));
@@ -348,7 +360,7 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn forced_tokens(&self) -> Result<Vec<u32>, Error> {
+    pub fn forced_tokens(&self, poll: &mut Poll<'_>) -> Result<Vec<u32>, Error> {
         let mut ahead = self.clone();
         let mut words = vec![0; self.constraint.words()];
         let mut forced = Vec::new();
@@ -359,6 +371,7 @@ impl<K: Keys> Matcher<K> {
                 break;
             }
             forced.push(only);
+            poll.tick(STEPS_OF_A_MASK)?;
         }
         Ok(forced)
     }

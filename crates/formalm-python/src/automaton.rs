@@ -25,22 +25,7 @@ fn walked(
     text: &[u8],
     poll: &mut Poll<'_>,
 ) -> Result<Result<StateId, usize>, Error> {
-    /// What a byte may cost where its state is new, as against a step of other work.
-    const BYTE: usize = 256;
-    let (mut state, patience) = (machine.start(), Patience::new(steps_taken()));
-    if !machine.is_exact() {
-        // What is kept of a parser is kept for every place where a walk rests.
-        return machine.walk(state, text);
-    }
-    for (number, piece) in text.chunks(64).enumerate() {
-        match machine.walk(state, piece)? {
-            Ok(next) => state = next,
-            Err(good) => return Ok(Err(number * 64 + good)),
-        }
-        patience.check(steps_taken(), number * 64)?;
-        poll.tick(piece.len() * BYTE)?;
-    }
-    Ok(Ok(state))
+    poll.walk(machine, machine.start(), text, Some(Patience::new(steps_taken())))
 }
 
 /// What a machine can be made of.

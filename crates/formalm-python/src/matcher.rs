@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, pool};
 use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
 use numpy::{PyArray1, PyUntypedArray};
@@ -11,6 +12,7 @@ use pyo3::types::PyBytes;
 use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
+use crate::patient::{patient, patiently};
 use crate::turns::{Turn, Turns};
 use crate::views::{Array, Views};
 
@@ -177,7 +179,16 @@ impl Matcher {
             return Err(errors::argument(py, "token ids are a sequence of integers", None));
         };
         let ids = list.map(|id| token_id(&id?)).collect::<PyResult<Vec<u32>>>()?;
-        let (count, refusal) = cursor.advance_many(&ids);
+        let mut raised = None;
+        let mut ask = || {
+            raised = py.check_signals().err();
+            raised.is_none()
+        };
+        let (count, refusal) = cursor.advance_many(&ids, &mut Poll::new(&mut ask));
+        if let Some(error) = raised {
+            let _ = cursor.rollback(count);
+            return Err(error);
+        }
         match refusal {
             Some(
                 refusal @ (formalm_constraint::Refusal::Failed(_)
@@ -197,7 +208,7 @@ impl Matcher {
         };
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
-        let read = py.detach(|| cursor.advance_bytes(text));
+        let read = patiently(py, |poll| cursor.advance_bytes(text, poll))?;
         read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
     }
 
@@ -205,7 +216,7 @@ impl Matcher {
     fn advance_inside(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
-        let read = py.detach(|| cursor.advance_inside(text));
+        let read = patiently(py, |poll| cursor.advance_inside(text, poll))?;
         read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
     }
 
@@ -237,15 +248,14 @@ impl Matcher {
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        let forced = py.detach(|| cursor.forced_bytes());
-        let forced = forced.map_err(|error| errors::failure(py, &error, None))?;
+        let forced = patient(py, |poll| cursor.forced_bytes(poll))?;
         Ok(PyBytes::new(py, &forced))
     }
 
     fn forced_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        py.detach(|| cursor.forced_tokens()).map_err(|error| errors::failure(py, &error, None))
+        patient(py, |poll| cursor.forced_tokens(poll))
     }
 
     /// `(refusal, good, token bytes, live bytes, accepting)`.

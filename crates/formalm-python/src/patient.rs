@@ -15,6 +15,14 @@ pub(crate) fn patient<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    patiently(py, work)?.map_err(|error| errors::failure(py, &error, None))
+}
+
+/// The same of work that has errors of its own.
+pub(crate) fn patiently<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut Poll<'_>) -> T + Send,
+) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
         let mut ask = || {
@@ -23,10 +31,7 @@ pub(crate) fn patient<T: Send>(
         };
         work(&mut Poll::new(&mut ask))
     });
-    match (done, raised) {
-        (_, Some(error)) => Err(error),
-        (done, None) => done.map_err(|error| errors::failure(py, &error, None)),
-    }
+    raised.map_or(Ok(done), Err)
 }
 
 /// How often signals are looked at while work is done aside.

@@ -8,6 +8,7 @@ newer one needs memory shared by all processes, which network file systems lack.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,10 @@ BEGIN SELECT RAISE(ABORT, 'entries are only added'); END;
 CREATE TRIGGER entries_remain BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are only added'); END;
 """
+
+
+# Connections of a parent, kept open for as long as the process lives.
+_INHERITED: list[sqlite3.Connection] = []
 
 
 @dataclass(frozen=True)
@@ -90,11 +95,10 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._reported():
-            self._file = sqlite3.connect(path, timeout=PATIENCE_SECONDS, isolation_level=None)
+        self._opened = self._open()
+        self._process = os.getpid()
         try:
             with self._reported():
-                self._file.execute("PRAGMA synchronous = FULL")
                 self._prepare()
         except BaseException:
             self._file.close()
@@ -152,6 +156,25 @@ class Journal:
                 (key, text, seconds),
             )
         return done.rowcount == 1
+
+    def _open(self) -> sqlite3.Connection:
+        with self._reported():
+            file = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)
+            file.execute("PRAGMA synchronous = FULL")
+        return file
+
+    @property
+    def _file(self) -> sqlite3.Connection:
+        """The connection of this process.
+
+        SQLite's connections must not be used, and not even closed, in a child of a fork: locks on
+        files are not inherited, so that two processes would write what only one may.
+        """
+        if self._process != os.getpid():
+            _INHERITED.append(self._opened)
+            self._opened = self._open()
+            self._process = os.getpid()
+        return self._opened
 
     def _prepare(self) -> None:
         """Make the tables, or check that the file is one of ours."""

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
@@ -33,6 +34,13 @@ _SCRAPS = [
     *(" ", "  ", "    ", "\t", "\n", "\n\n", "\r\n", "\r", "\x0b", "\x1c", "\x85", " the"),
     *("\u00a0", "\u2028", "\u3000", "\u200b", "\u200d", "\ufeff", "\u093e", "\u0947", "\u0301"),
 ]
+
+
+MOST_CHECKED = 256
+"""Tokenizers that are remembered as checked, some hundred bytes each."""
+
+# Kind and digest of a description, and fingerprint of the vocabulary that it was checked with.
+_checked: set[tuple[str, bytes, str]] = set()
 
 
 class Space(NamedTuple):
@@ -194,6 +202,10 @@ def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
         If it is of a kind that we cannot follow exactly, or one of the checks failed.
     """
     encoder = _READERS[tokenizer.kind](tokenizer.data, core)
+    # What was checked once is not checked again: the tokenizers package leaks memory with each text.
+    checked = tokenizer.kind, sha256(tokenizer.data).digest(), core.fingerprint
+    if checked in _checked:
+        return encoder
     for text in _probes(encoder, core):
         # The space that such a tokenizer puts in front is part of what its tokens spell.
         spelled = " " + text if encoder.prepends_space else text
@@ -204,6 +216,9 @@ def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
                 f" we read {found}",
                 hint='use tokenization="all" with this vocabulary',
             )
+    if len(_checked) >= MOST_CHECKED:
+        _checked.clear()
+    _checked.add(checked)
     return encoder
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from hashlib import sha256
 from operator import index
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from formalm.errors import ArgumentError, VocabularyError
 
@@ -57,25 +60,23 @@ class JsonTokenizer:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._text: Any = None
-        self._marked: Any = None
-        self._plain: dict[frozenset[str], Any] = {}
+        self._text: _Library | None = None
+        self._marked: _Library | None = None
+        self._plain: dict[frozenset[str], _Library] = {}
         self._added: list[tuple[str, int, bool]] | None = None
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, without the tokens that the tokenizer would add by itself."""
         if self._text is None:
-            tokenizer = _tokenizer(self.data)
             # Else "<|endoftext|>" in a user's text would turn into the token that ends it.
-            tokenizer.encode_special_tokens = True
-            self._text = tokenizer
-        return _ids(self._text, text)
+            self._text = _library(self.data, special_is_text=True)
+        return self._text.ids(text)
 
     def encode_marked(self, text: str) -> list[int]:
         """Ids of a text in which the names of special tokens stand for the tokens."""
         if self._marked is None:
-            self._marked = _tokenizer(self.data)
-        return _ids(self._marked, text)
+            self._marked = _library(self.data, special_is_text=False)
+        return self._marked.ids(text)
 
     def encode_plain(self, text: str, control: Collection[str]) -> list[int]:
         """Ids of a text in which the added tokens ``control``, special or not, are letters."""
@@ -84,10 +85,9 @@ class JsonTokenizer:
             file = json.loads(self.data)
             for token in file["added_tokens"]:
                 token["special"] = token.get("special") or token["content"] in key
-            tokenizer = _tokenizer(json.dumps(file).encode())
-            tokenizer.encode_special_tokens = True
-            self._plain = {key: tokenizer}
-        return _ids(self._plain[key], text)
+            data = json.dumps(file).encode()
+            self._plain = {key: _library(data, special_is_text=True)}
+        return self._plain[key].ids(text)
 
     def added_tokens(self) -> list[tuple[str, int, bool]]:
         """Text, id and whether it is special, of each token beside the model's."""
@@ -135,9 +135,41 @@ def _tokenizer(data: bytes) -> Any:
     return tokenizer
 
 
-def _ids(tokenizer: Any, text: str) -> list[int]:
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return ids
+class _Library:
+    """A tokenizer of the ``tokenizers`` package, shared by all vocabularies of one file.
+
+    The package leaks what such an object has cached (up to some megabytes) when it is freed, so that
+    loading one file again and again must not make them again and again.
+    """
+
+    __slots__ = ("__weakref__", "_tokenizer")
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def ids(self, text: str) -> list[int]:
+        """Ids of a text; nothing is added to it."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+# Those in use, and the latest: a vocabulary that is loaded again finds it. No lock is needed, as two
+# threads make two at worst; so there is none that a fork could find held.
+_libraries: WeakValueDictionary[tuple[bytes, bool], _Library] = WeakValueDictionary()
+_latest: deque[_Library] = deque(maxlen=2)
+
+
+def _library(data: bytes, *, special_is_text: bool) -> _Library:
+    """The package's tokenizer of a file; the names of special tokens are text to it, or are not."""
+    key = sha256(data).digest(), special_is_text
+    found = _libraries.get(key)
+    if found is None:
+        tokenizer = _tokenizer(data)
+        tokenizer.encode_special_tokens = special_is_text
+        found = _libraries.setdefault(key, _Library(tokenizer))
+    if found not in _latest:
+        _latest.append(found)
+    return found
 
 
 def checked_text(text: object) -> str:

@@ -1,5 +1,6 @@
 //! Positions of a constraint behind tokens and bytes.
 
+use formalm_automata::explicit::Poll;
 use formalm_automata::{Keys, Machine, outside_special};
 
 use super::{Constraint, Position};
@@ -48,18 +49,28 @@ impl<K: Keys> Constraint<K> {
     /// # Errors
     ///
     /// A [`Refusal`]; always where tokens must be canonical.
-    pub fn read_bytes(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+    pub fn read_bytes(
+        &self,
+        position: Position,
+        bytes: &[u8],
+        poll: &mut Poll<'_>,
+    ) -> Result<Position, Refusal> {
         let whole =
             if self.vocabulary.has_special() { outside_special(bytes) } else { bytes.len() };
-        let read = self.read_any(position, bytes)?;
+        let read = self.read_any(position, bytes, poll)?;
         if whole < bytes.len() { Err(Refusal::NotViable { good: whole }) } else { Ok(read) }
     }
 
-    fn read_any(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
+    fn read_any(
+        &self,
+        position: Position,
+        bytes: &[u8],
+        poll: &mut Poll<'_>,
+    ) -> Result<Position, Refusal> {
         if self.canonical.is_some() {
             return Err(Refusal::NoTokens);
         }
-        match self.machine().walk(position.state, bytes)? {
+        match poll.walk(&**self.machine(), position.state, bytes, None)? {
             Ok(state) => Ok(Position { state, last: NONE }),
             Err(good) => Err(Refusal::NotViable { good }),
         }
@@ -71,12 +82,17 @@ impl<K: Keys> Constraint<K> {
     /// # Errors
     ///
     /// A [`Refusal`].
-    pub fn read_inside(&self, position: Position, bytes: &[u8]) -> Result<Position, Refusal> {
-        let good = match self.read_any(position, bytes) {
+    pub fn read_inside(
+        &self,
+        position: Position,
+        bytes: &[u8],
+        poll: &mut Poll<'_>,
+    ) -> Result<Position, Refusal> {
+        let good = match self.read_any(position, bytes, poll) {
             Err(Refusal::NotViable { good }) if !self.machine().is_exact() => good,
             other => return other,
         };
-        let Position { mut state, .. } = self.read_any(position, &bytes[..good])?;
+        let Position { mut state, .. } = self.read_any(position, &bytes[..good], poll)?;
         for &byte in &bytes[good..] {
             let next = self.machine().step(state, byte)?;
             state = next.ok_or(Refusal::NotViable { good })?;

@@ -10,7 +10,7 @@ use super::pretokenizer::Divisions;
 use super::symbols::{Bytes, Symbols, every_byte};
 use crate::Error;
 use crate::tokenizer::{
-    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, kind, steps,
+    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, is_byte_character, kind, steps,
 };
 
 /// Reads a file.
@@ -32,7 +32,11 @@ pub(super) fn read(data: &[u8]) -> Result<Description, Error> {
     let Pieces::Map(pieces) = &file.model.vocab else {
         return Err(refused("it has no map of pieces").at("model.vocab"));
     };
-    let single = characters(pieces);
+    let mut single = characters(pieces);
+    if divisions.byte_level {
+        // Text is turned into characters that stand for bytes; the model never meets others.
+        single.retain(|&character, _| is_byte_character(character));
+    }
     let merges = Merges::read(file.model.merges, pieces, &single)?;
     let symbols = match divisions.byte_level {
         true => Symbols::byte_level(&single, &spelling)?,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::file::{AddedToken, Model, Pieces, TokenizerFile};
-use super::spelling::{Spelling, UnknownCharacter};
+use super::spelling::{Spelling, UnknownCharacter, fuses_first};
 use crate::tokens::{MOST_IDS, Tokens};
 use crate::{Error, Vocabulary};
 
@@ -45,6 +45,7 @@ enum Source {
 fn tokens(file: &TokenizerFile<'_>) -> Result<Tokens, Error> {
     let pieces = pieces(&file.model)?;
     let (spelling, notes) = Spelling::of(file)?;
+    let fuses = fuses_first(file);
     let sources = sources(pieces, &file.added_tokens)?;
     let mut tokens = Tokens { offsets: vec![0], notes, ..Tokens::default() };
     let mut kept = Notable::default();
@@ -59,9 +60,14 @@ fn tokens(file: &TokenizerFile<'_>) -> Result<Tokens, Error> {
                 if file.model.unk_token.as_deref() == Some(piece) {
                     tokens.names.push((piece.to_owned(), id));
                 } else {
-                    spelling
-                        .spell(piece, &mut bytes)
-                        .map_err(|unknown| unknown_character(piece, id, &unknown))?;
+                    if let Err(unknown) = spelling.spell(piece, &mut bytes) {
+                        if fuses {
+                            return Err(unknown_character(piece, id, &unknown));
+                        }
+                        bytes.clear();
+                        bytes.extend_from_slice(piece.as_bytes());
+                        kept.literal.push(id);
+                    }
                     if bytes.is_empty() {
                         kept.empty.push(id);
                     }
@@ -89,6 +95,8 @@ struct Notable {
     holes: Vec<u32>,
     empty: Vec<u32>,
     changed: Vec<u32>,
+    /// Byte-level pieces that have characters which stand for no byte.
+    literal: Vec<u32>,
     stripping: Vec<u32>,
     normalized: Vec<u32>,
 }
@@ -115,6 +123,7 @@ impl Notable {
         tokens.note(&self.empty, "without bytes, never allowed");
         tokens
             .note(&self.changed, "that decode to other text than encoding finds them in; their bytes are the decoded ones");
+        tokens.note(&self.literal, "with characters that stand for no byte; their bytes are their own UTF-8");
         tokens.note(&self.stripping, "that swallow white space around them when text is encoded");
         tokens.note(&self.normalized, "found only after normalisation when text is encoded");
     }
@@ -196,7 +205,7 @@ fn sources(pieces: &[(Cow<'_, str>, u32)], added: &[AddedToken]) -> Result<Vec<S
 
 fn unknown_character(piece: &str, id: u32, unknown: &UnknownCharacter) -> Error {
     Error::new(format!(
-        "the piece of id {id} has the character {:?}, which stands for no byte in a byte-level vocabulary",
+        "the piece of id {id} has the character {:?}, which stands for no byte, and the decoder joins all pieces of a text before it reads them",
         unknown.0
     ))
     .at(place(piece))

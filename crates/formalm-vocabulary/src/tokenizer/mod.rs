@@ -10,4 +10,4 @@ mod spelling;
 
 pub(crate) use file::Text;
 pub use file::{AddedToken, Model, Pieces, TokenizerFile};
-pub(crate) use spelling::{Spelling, fallback_byte, kind, steps};
+pub(crate) use spelling::{Spelling, fallback_byte, is_byte_character, kind, steps};

@@ -49,6 +49,11 @@ impl Spelling {
     }
 
     /// Appends the bytes of a piece.
+    ///
+    /// # Errors
+    ///
+    /// A character of a byte-level piece stands for no byte. The decoder then takes the piece's own
+    /// UTF-8 for its bytes.
     pub(crate) fn spell(&self, piece: &str, out: &mut Vec<u8>) -> Result<(), UnknownCharacter> {
         match self {
             Spelling::ByteLevel => {
@@ -146,6 +151,19 @@ fn refused(reason: &str) -> Error {
     Error::new(format!("the bytes of this tokenizer's pieces are not known: {reason}"))
         .at("decoder")
         .hint("pass the bytes of each token to `Vocabulary.from_tokens` if you know them")
+}
+
+/// Returns `true` if the decoder joins all pieces before it reads them as byte-level characters. One
+/// character that stands for no byte then changes the bytes of all pieces beside it.
+pub(crate) fn fuses_first(file: &TokenizerFile<'_>) -> bool {
+    let steps = steps(&file.decoder, "decoders");
+    let place = |name| steps.iter().position(|step| kind(step) == name);
+    matches!((place("Fuse"), place("ByteLevel")), (Some(fuse), Some(bytes)) if fuse < bytes)
+}
+
+/// Returns `true` if a character is one of the 256 that stand for bytes.
+pub(crate) fn is_byte_character(character: char) -> bool {
+    byte_of(character).is_some()
 }
 
 /// Whether text is turned into byte-level characters before the model sees it.
