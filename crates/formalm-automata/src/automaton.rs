@@ -120,6 +120,7 @@ impl Automaton {
         let mut terms = Terms::new();
         let mut work = limits.work();
         let start = expression.lower(&mut terms, &mut work).map_err(|error| work.spent(error))?;
+        terms.lowered = Default::default();
         let classes = byte_classes(&terms, start);
         let pure = terms.facts(start).pure;
         let endless = terms.recognizers.is_unbounded();
@@ -324,6 +325,7 @@ impl Machine for Automaton {
 impl Core {
     /// The derivative of a term that depends on nothing around it.
     pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
+        self.terms.derivation.begin(self.work.steps);
         let derived = self.terms.derive(term, byte, &[], &mut self.work);
         derived.map_err(|error| self.work.spent(error))
     }

@@ -7,6 +7,9 @@ use crate::term::{Term, TermId, Terms};
 /// How deep is looked into a term.
 const DEPTH: usize = 32;
 
+/// Terms that are looked at in one question; nothing is told of more.
+const TERMS: usize = 1 << 14;
+
 impl Terms {
     /// Whether a term has members, where that is told.
     pub(crate) fn decided(&self, term: TermId) -> Option<bool> {
@@ -16,23 +19,27 @@ impl Terms {
 
     /// Whether a text of one of these has a letter that one of the others has not.
     fn lacks_letter(&self, list: &[TermId]) -> bool {
+        let mut left = TERMS;
         list.iter().any(|&other| {
             let facts = self.facts(other);
             let letters = facts.alphabet.ascii;
-            let differs = |&one: &TermId| one != other && self.needs_other(one, letters, DEPTH);
-            facts.pure && letters != !0 && list.iter().any(differs)
+            let mut differs =
+                |&one: &TermId| one != other && self.needs_other(one, letters, DEPTH, &mut left);
+            facts.pure && letters != !0 && list.iter().any(&mut differs)
         })
     }
 
     /// Whether every text has an ASCII byte besides these.
-    fn needs_other(&self, id: TermId, letters: u128, depth: usize) -> bool {
+    fn needs_other(&self, id: TermId, letters: u128, depth: usize, left: &mut usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
-        let needs_other = |&id: &TermId| self.needs_other(id, letters, depth);
+        let Some(fewer) = left.checked_sub(1) else { return false };
+        *left = fewer;
+        let mut needs_other = |&id: &TermId| self.needs_other(id, letters, depth, left);
         match self.get(id) {
             Term::Dag(dag) => self.dags.needs_other(*dag, letters),
             Term::Cat(head, tail) => needs_other(head) || needs_other(tail),
-            Term::Alt(list) => list.iter().all(needs_other),
-            Term::And(list) => list.iter().any(needs_other),
+            Term::Alt(list) => list.iter().all(&mut needs_other),
+            Term::And(list) => list.iter().any(&mut needs_other),
             Term::Repeat { body, min, .. } => *min > 0 && needs_other(body),
             _ => false,
         }

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::error::{Error, Resource};
 use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
 
@@ -33,6 +35,27 @@ impl Work {
     }
 }
 
+/// Derivatives within a larger one, which are remembered once it has taken some steps: terms are a
+/// graph, and what stands at several places is derived once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Derivation {
+    begun_at: u64,
+    known: FxHashMap<(TermId, u8), TermId>,
+}
+
+impl Derivation {
+    /// Steps of one derivative that is read without remembering anything.
+    const FEW_STEPS: u64 = 64;
+
+    /// Begins a derivative when so many steps were taken.
+    pub(crate) fn begin(&mut self, steps: u64) {
+        self.begun_at = steps;
+        if !self.known.is_empty() {
+            self.known = FxHashMap::default();
+        }
+    }
+}
+
 /// The look-behinds of the enclosing scope, at the position where the derivative is taken.
 pub(crate) type Context<'a> = &'a [TermId];
 
@@ -48,9 +71,18 @@ impl Terms {
         if let Some(only) = self.derive_leaf(id, byte) {
             return Ok(only);
         }
+        let is_long = work.steps > self.derivation.begun_at + Derivation::FEW_STEPS;
+        let is_kept = is_long && !self.facts(id).contextual;
+        if is_kept && let Some(&known) = self.derivation.known.get(&(id, byte)) {
+            return Ok(known);
+        }
         let mut sum = Vec::new();
         self.derive_into(id, byte, context, work, &mut sum)?;
-        Ok(self.alt(sum))
+        let derivative = self.alt(sum);
+        if is_kept {
+            self.derivation.known.insert((id, byte), derivative);
+        }
+        Ok(derivative)
     }
 
     /// The derivative of a term that begins with a leaf which is not nullable: by far the most
@@ -272,7 +304,7 @@ impl Terms {
     pub(crate) fn nullable(&self, mut id: TermId, context: Context) -> bool {
         loop {
             let facts = self.facts(id);
-            if facts.pure {
+            if facts.settled {
                 return facts.nullable;
             }
             match self.get(id) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::automaton::check;
 use crate::charset::CharSet;
 use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
@@ -14,6 +15,9 @@ use crate::transduce::Edits;
 /// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
 const NESTING: u32 = 200;
 
+/// Groups of one expression; operands that are used twice have theirs twice.
+const GROUPS: u64 = 1 << 20;
+
 /// The byte that stands where a lexeme ends in [`Expression::lexeme`]; no character has it.
 pub const EDGE: u8 = 0xff;
 
@@ -22,6 +26,10 @@ pub const EDGE: u8 = 0xff;
 pub struct Expression {
     node: Arc<Node>,
     depth: u32,
+    /// Every member is certainly valid UTF-8.
+    text: bool,
+    /// Groups of its patterns, those of a part that stands at several places counted at each.
+    groups: u64,
 }
 
 #[derive(Debug)]
@@ -43,14 +51,14 @@ pub(crate) enum Node {
 impl Expression {
     /// The language of a parsed pattern, matched against whole texts.
     pub fn pattern(pattern: Pattern) -> Expression {
-        Expression { node: Arc::new(Node::Pattern(pattern)), depth: 1 }
+        Expression::leaf(Node::Pattern(pattern))
     }
 
     /// What a pattern reads at the beginning of a longer text, and that text: members are a match,
     /// [`EDGE`], and what follows it, which holds no `EDGE`. Look-ahead and the end of the text see what
     /// follows the match; look-behind and the start of the text see the match alone.
     pub fn lexeme(pattern: Pattern) -> Expression {
-        Expression { node: Arc::new(Node::Lexeme(pattern)), depth: 1 }
+        Expression::leaf(Node::Lexeme(pattern))
     }
 
     /// Whether this is an [`Expression::lexeme`].
@@ -86,12 +94,12 @@ impl Expression {
 
     /// The given texts and no others; any bytes are allowed.
     pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
-        Expression { node: Arc::new(Node::Texts(texts)), depth: 1 }
+        Expression::leaf(Node::Texts(texts))
     }
 
     /// The texts that a recognizer accepts; there has to be one.
     pub fn recognized(recognizer: Arc<dyn Recognizer>) -> Expression {
-        Expression { node: Arc::new(Node::Recognized(recognizer)), depth: 1 }
+        Expression::leaf(Node::Recognized(recognizer))
     }
 
     /// Members of any of the languages.
@@ -169,17 +177,12 @@ impl Expression {
 
     /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
     pub fn is_text(&self) -> bool {
-        match &*self.node {
-            Node::Pattern(_) | Node::Recognized(_) | Node::Complement(_) => true,
-            Node::Lexeme(_) => false,
-            Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
-            Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
-            Node::Intersection(list) => list.iter().any(Expression::is_text),
-            Node::Repeat(one, ..) | Node::Difference(one, _) | Node::Edits(one, _) => one.is_text(),
-            Node::Rewrite { original, rules, .. } => {
-                original.is_text() && rules.iter().all(|(_, target)| target.is_text())
-            }
-        }
+        self.text
+    }
+
+    fn leaf(node: Node) -> Expression {
+        let (text, groups) = (node.is_text(), node.groups());
+        Expression { node: Arc::new(node), depth: 1, text, groups }
     }
 
     /// The characters of a language whose members are single characters, written as such.
@@ -217,7 +220,15 @@ impl Expression {
         groups
     }
 
+    /// Whether there are any [`Expression::groups`].
+    pub(crate) fn has_groups(&self) -> bool {
+        self.groups > 0
+    }
+
     fn add_groups<'a>(&'a self, groups: &mut Vec<&'a Group>) {
+        if !self.has_groups() {
+            return;
+        }
         match &*self.node {
             Node::Pattern(pattern) => groups.extend(&pattern.groups),
             Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
@@ -261,10 +272,29 @@ impl Expression {
                 allowed: u64::from(NESTING),
             });
         }
-        Ok(Expression { node: Arc::new(node), depth: below + 1 })
+        let (text, groups) = (node.is_text(), node.groups());
+        check(Resource::Terms, groups, GROUPS)?;
+        Ok(Expression { node: Arc::new(node), depth: below + 1, text, groups })
     }
 
+    /// The term of the expression. Parts that stand at several places are lowered once: an
+    /// expression is a graph, whose tree may be exponentially larger.
     pub(crate) fn lower(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
+        if self.depth == 1 || Arc::strong_count(&self.node) == 1 {
+            return self.lower_node(terms, work);
+        }
+        let address = Arc::as_ptr(&self.node).addr();
+        if let Some((_, term)) = terms.lowered.get(&address) {
+            return Ok(*term);
+        }
+        let term = self.lower_node(terms, work)?;
+        // It is kept alive, so that no other node gets its address.
+        terms.lowered.insert(address, (self.clone(), term));
+        Ok(term)
+    }
+
+    fn lower_node(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
+        work.step()?;
         Ok(match &*self.node {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
             Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
@@ -314,6 +344,40 @@ impl Expression {
                 terms.rewritten(rest, rules, work)?
             }
         })
+    }
+}
+
+impl Node {
+    /// Number of groups, as is known of the parts.
+    fn groups(&self) -> u64 {
+        match self {
+            Node::Pattern(pattern) => pattern.groups.len() as u64,
+            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+                list.iter().fold(0, |all, one| all.saturating_add(one.groups))
+            }
+            Node::Repeat(one, ..) | Node::Difference(one, _) => one.groups,
+            Node::Lexeme(_)
+            | Node::Texts(_)
+            | Node::Recognized(_)
+            | Node::Complement(_)
+            | Node::Edits(..)
+            | Node::Rewrite { .. } => 0,
+        }
+    }
+
+    /// Whether every member is certainly valid UTF-8, as is known of the parts.
+    fn is_text(&self) -> bool {
+        match self {
+            Node::Pattern(_) | Node::Recognized(_) | Node::Complement(_) => true,
+            Node::Lexeme(_) => false,
+            Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
+            Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
+            Node::Intersection(list) => list.iter().any(Expression::is_text),
+            Node::Repeat(one, ..) | Node::Difference(one, _) | Node::Edits(one, _) => one.is_text(),
+            Node::Rewrite { original, rules, .. } => {
+                original.is_text() && rules.iter().all(|(_, target)| target.is_text())
+            }
+        }
     }
 }
 

@@ -13,8 +13,10 @@ pub(crate) struct Facts {
     pub(crate) contextual: bool,
     /// `Mark` occurs.
     pub(crate) marked: bool,
-    /// The empty text belongs to it; exact for pure terms only.
+    /// The empty text belongs to it; exact for settled terms only.
     pub(crate) nullable: bool,
+    /// `nullable` is exact: for pure terms, and for what is made of such by Boolean operations.
+    pub(crate) settled: bool,
     /// Lower bound of the length of a text, in bytes; saturates.
     pub(crate) min_len: u32,
     /// What its texts are made of; meaningful for pure terms only.
@@ -29,10 +31,11 @@ impl Terms {
             contextual: false,
             marked: false,
             nullable: false,
+            settled: true,
             min_len: 0,
             alphabet: Alphabet::default(),
         };
-        let impure = Facts { pure: false, ..plain };
+        let impure = Facts { pure: false, settled: false, ..plain };
         match *term {
             Term::Empty => plain,
             Term::Epsilon => Facts { nullable: true, ..plain },
@@ -77,18 +80,26 @@ impl Terms {
                 // A run's marks are its own; its atomicity looks at what follows.
                 let marked = joined.marked && !run;
                 let contextual = joined.contextual || run;
-                Facts { pure: joined.pure && !run, marked, contextual, ..joined }
+                let settled = joined.settled && !run;
+                Facts { pure: joined.pure && !run, settled, marked, contextual, ..joined }
             }
             Term::And(ref list) => {
                 let marked = list.iter().any(|&id| self.facts(id).marked);
                 let contextual = list.iter().any(|&id| self.facts(id).contextual);
                 let min_len = list.iter().map(|&id| self.facts(id).min_len).max().unwrap_or(0);
-                Facts { marked, contextual, min_len, ..impure }
+                let settled = list.iter().all(|&id| self.facts(id).settled);
+                let nullable = settled && list.iter().all(|&id| self.facts(id).nullable);
+                Facts { marked, contextual, min_len, settled, nullable, ..impure }
             }
-            Term::Not(id) => Facts { contextual: self.facts(id).contextual, ..impure },
+            Term::Not(id) => {
+                let inner = self.facts(id);
+                let nullable = inner.settled && !inner.nullable;
+                Facts { contextual: inner.contextual, settled: inner.settled, nullable, ..impure }
+            }
             Term::Repeat { body, min, .. } => {
                 let body = self.facts(body);
                 Facts {
+                    settled: min == 0 || body.settled,
                     nullable: min == 0 || body.nullable,
                     min_len: body.min_len.saturating_mul(min),
                     ..body
@@ -100,7 +111,7 @@ impl Terms {
             }
             Term::Scope { body, .. } => Facts { min_len: self.facts(body).min_len, ..impure },
             Term::Image { rest, change, nullable } => {
-                Facts { nullable, ..self.image_facts(self.facts(rest), change) }
+                Facts { nullable, settled: true, ..self.image_facts(self.facts(rest), change) }
             }
         }
     }
@@ -108,6 +119,7 @@ impl Terms {
     fn joined(&self, left: Facts, right: Facts) -> Facts {
         Facts {
             pure: left.pure && right.pure,
+            settled: left.settled && right.settled,
             contextual: left.contextual || right.contextual,
             marked: left.marked || right.marked,
             alphabet: left.alphabet.join(right.alphabet),

@@ -118,7 +118,7 @@ fn is_member(machine: &Automaton, text: &[u8], work: &mut Work) -> Result<bool, 
 /// Prepares an expression whose first group has the number `groups`, and counts its groups.
 fn prepared(expression: &Expression, limits: Limits, groups: &mut usize) -> Result<Part, Error> {
     let first = *groups;
-    if expression.groups().is_empty() {
+    if !expression.has_groups() {
         return Ok(Part { form: Form::Plain, groups: first..first });
     }
     let mut all = |list: &[Expression]| -> Result<Vec<(Member, Part)>, Error> {

@@ -20,6 +20,9 @@ const DEEP: usize = 128;
 /// How deep a guess looks into a term.
 const DEPTH: usize = 8;
 
+/// Terms that a guess looks at.
+const TERMS: usize = 512;
+
 /// What a state misses, with what orders those that miss as much.
 type Rank = (u32, i64);
 
@@ -141,7 +144,8 @@ impl Automaton {
 
     /// What a state misses; of those that miss as much, the latest come first.
     fn rank(&self, core: &Core, state: u32, count: usize) -> Rank {
-        (core.terms.missing(self.term(core, StateId(state)), DEPTH), -(count as i64))
+        let term = self.term(core, StateId(state));
+        (core.terms.missing(term, DEPTH, &mut { TERMS }), -(count as i64))
     }
 
     /// Whether a state is live where its term tells; it is marked then.
@@ -171,16 +175,21 @@ impl Automaton {
 
 impl Terms {
     /// About how many bytes the texts of a term miss at least: a guess that guides a search.
-    fn missing(&self, id: TermId, depth: usize) -> u32 {
+    fn missing(&self, id: TermId, depth: usize, left: &mut usize) -> u32 {
         let least = self.facts(id).min_len;
-        let Some(depth) = depth.checked_sub(1) else { return least };
+        let (Some(depth), Some(fewer)) = (depth.checked_sub(1), left.checked_sub(1)) else {
+            return least;
+        };
+        *left = fewer;
+        let mut missing = |one: &TermId| self.missing(*one, depth, left);
         let guess = match self.get(id) {
             Term::Recognized(at) => self.recognizers.missing(*at),
             Term::Cat(first, rest) => {
-                self.missing(*first, depth).saturating_add(self.missing(*rest, depth))
+                let first = missing(first);
+                first.saturating_add(missing(rest))
             }
-            Term::Alt(list) => list.iter().map(|&one| self.missing(one, depth)).min().unwrap_or(0),
-            Term::And(list) => list.iter().map(|&one| self.missing(one, depth)).max().unwrap_or(0),
+            Term::Alt(list) => list.iter().map(missing).min().unwrap_or(0),
+            Term::And(list) => list.iter().map(missing).max().unwrap_or(0),
             _ => 0,
         };
         guess.max(least)

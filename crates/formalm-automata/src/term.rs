@@ -14,6 +14,8 @@ use std::sync::Arc;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::dag::{DagId, Dags, END};
+use crate::derive::Derivation;
+use crate::expression::Expression;
 use crate::facts::Facts;
 use crate::recognized::{Recognized, Recognizers};
 use crate::transduce::{Change, Images};
@@ -98,6 +100,10 @@ pub(crate) struct Terms {
     ids: FxHashMap<Term, TermId>,
     pub(crate) dags: Dags,
     pub(crate) recognizers: Recognizers,
+    /// Terms of expressions that stand at several places, by address, while one is lowered.
+    pub(crate) lowered: FxHashMap<usize, (Expression, TermId)>,
+    /// Derivatives by one byte that took many steps so far.
+    pub(crate) derivation: Derivation,
     /// Every text, once that was asked for.
     pub(crate) any_text: Option<TermId>,
     pub(crate) images: Images,
@@ -112,6 +118,8 @@ impl Terms {
             ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
             dags: Dags::new(),
             recognizers: Recognizers::default(),
+            lowered: FxHashMap::default(),
+            derivation: Derivation::default(),
             any_text: None,
             images: Images::default(),
             list_bytes: 0,

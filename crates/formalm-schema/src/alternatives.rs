@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Error;
+use rustc_hash::FxHashSet;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
 use crate::names::NameId;
-use crate::node::{Rule, Type};
+use crate::node::{NodeId, Rule, Type};
 use crate::table::Map;
 
 /// Names beside those owed that may tell alternatives apart, if a value has them.
@@ -55,7 +56,7 @@ impl Core {
     /// All that rules say of a value of a type.
     pub(crate) fn rules(&mut self, rules: &[Rule], of: Type) -> Result<F, Error> {
         let mut said = Statements::default();
-        self.sort_rules(rules, of, &mut said)?;
+        self.sort_rules(rules, of, &mut said, &mut FxHashSet::default())?;
         let context = self.context(&said.plain);
         let mut all = said.plain;
         for list in said.ones {
@@ -68,7 +69,13 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
-    fn sort_rules(&mut self, rules: &[Rule], of: Type, said: &mut Statements) -> Result<(), Error> {
+    fn sort_rules(
+        &mut self,
+        rules: &[Rule],
+        of: Type,
+        said: &mut Statements,
+        seen: &mut FxHashSet<NodeId>,
+    ) -> Result<(), Error> {
         for rule in rules {
             match rule {
                 Rule::One(nodes) => said.ones.push(self.expand_all(nodes, of)?),
@@ -78,7 +85,11 @@ impl Core {
                         let is_sorted =
                             |rule: &Rule| matches!(rule, Rule::If { .. } | Rule::All(_));
                         if within.iter().any(is_sorted) {
-                            self.sort_rules(&within, of, said)?;
+                            // What was said once need not be said again.
+                            if seen.insert(node) {
+                                self.step()?;
+                                self.sort_rules(&within, of, said, seen)?;
+                            }
                         } else {
                             said.plain.push(self.expand(node, of)?);
                         }

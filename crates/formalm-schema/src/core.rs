@@ -13,12 +13,22 @@ use crate::names::NameId;
 use crate::node::{NodeId, RegexId, Rule, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
-use crate::shared;
+use crate::shared::{self, Description};
 use crate::solve::{Answers, Listed};
 use crate::table::Map;
 
 /// Formulas of more parts are remembered by what they were made from.
 const MANY_PARTS: usize = 16;
+
+/// Parts of formulas that are gone through in the time of a step.
+const WORK_IN_A_STEP: u64 = 512;
+
+/// Formulas within each other. Walks over formulas are recursive; one level takes at most half a
+/// kilobyte of stack, threads have two megabytes.
+const MAX_FORMULA_DEPTH: u64 = 1_000;
+
+/// Alternatives up to which "exactly one" is written with each and the negation of all others.
+const FEW_ALTERNATIVES: usize = 4;
 
 /// A machine that reads texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +72,10 @@ pub(crate) struct Core {
     pub(crate) open: Map<(TextId, StateId), bool>,
     /// Steps of the search for whether one state is viable.
     pub(crate) steps: u64,
+    /// Work on formulas that was counted as steps.
+    worked: u64,
+    /// Nodes that are being expanded, each within the one before.
+    pub(crate) expanding: u64,
 }
 
 impl Core {
@@ -84,6 +98,8 @@ impl Core {
             found: Map::default(),
             open: Map::default(),
             steps: 0,
+            worked: 0,
+            expanding: 0,
         }
     }
 
@@ -92,15 +108,34 @@ impl Core {
         self.steps_of(1)
     }
 
-    /// Counts what takes the time of several steps, or of none.
+    /// Counts what takes the time of several steps, or of none, and the work on formulas since the
+    /// last count.
     pub(crate) fn steps_of(&mut self, count: usize) -> Result<(), Error> {
-        self.steps += count as u64;
+        let worked = self.formulas.work() / WORK_IN_A_STEP;
+        self.steps += count as u64 + (worked - self.worked);
+        self.worked = worked;
+        self.check_formulas()?;
         if self.steps > self.limits.steps {
             return Err(Error::Limit {
                 resource: Resource::Steps,
                 needed: self.steps,
                 allowed: self.limits.steps,
             });
+        }
+        Ok(())
+    }
+
+    /// Fails where formulas take too much memory, or are too deep to be walked.
+    pub(crate) fn check_formulas(&self) -> Result<(), Error> {
+        let deepest = self.formulas.deepest();
+        let bytes = self.formulas.memory_bytes() as u64;
+        for (resource, needed, allowed) in [
+            (Resource::Nesting, u64::from(deepest), MAX_FORMULA_DEPTH),
+            (Resource::Bytes, bytes, self.limits.bytes),
+        ] {
+            if needed > allowed {
+                return Err(Error::Limit { resource, needed, allowed });
+            }
         }
         Ok(())
     }
@@ -119,8 +154,12 @@ impl Core {
         if let Some(&known) = self.text_ids.get(&id) {
             return Ok(known);
         }
-        let make = || Automaton::of(&self.expression(id)?, TextLimits::default());
-        let (machine, is_shared) = match (id, self.description(id)) {
+        self.check_formulas()?;
+        let make = || {
+            let expression = self.expression(id, &mut Map::default())?;
+            Automaton::of(&expression, TextLimits::default())
+        };
+        let (machine, is_shared) = match (id, self.description(id, &mut Map::default())) {
             (TRUE, _) => (Some(any_text()?), true),
             (_, Some(description)) => shared::machine(description, make)?,
             (_, None) => (make()?.map(Arc::new), false),
@@ -196,48 +235,55 @@ impl Core {
         any
     }
 
-    fn expression(&self, id: F) -> Result<Expression, Error> {
-        let all = |list: &[F]| -> Result<Vec<Expression>, Error> {
-            list.iter().map(|&one| self.expression(one)).collect()
-        };
-        match self.formulas.get(id) {
-            Form::True => Ok(anything()),
-            Form::Atom(Atom::In(regex)) => Ok(self.schema.regexes[regex.0 as usize].clone()),
-            Form::Not(inner) => self.expression(*inner)?.complement(),
-            Form::And(list) => Expression::intersection(all(list)?),
-            Form::Or(list) => Expression::union(all(list)?),
-            Form::One(list) => {
-                let list = all(list)?;
-                let mut alone = Vec::with_capacity(list.len());
-                for at in 0..list.len() {
-                    let mut others = list.clone();
-                    let one = others.swap_remove(at);
-                    let others = Expression::union(others)?.complement()?;
-                    alone.push(Expression::intersection(vec![one, others])?);
-                }
-                Expression::union(alone)
-            }
-            _ => Ok(Expression::texts(Vec::new())),
+    /// The texts that satisfy a formula. Formulas are a graph: each part is made once.
+    fn expression(&self, id: F, known: &mut Map<F, Expression>) -> Result<Expression, Error> {
+        if let Some(known) = known.get(&id) {
+            return Ok(known.clone());
         }
+        let mut all = |list: &[F]| -> Result<Vec<Expression>, Error> {
+            list.iter().map(|&one| self.expression(one, known)).collect()
+        };
+        let expression = match self.formulas.get(id) {
+            Form::True => anything(),
+            Form::Atom(Atom::In(regex)) => self.schema.regexes[regex.0 as usize].clone(),
+            Form::Not(inner) => self.expression(*inner, known)?.complement()?,
+            Form::And(list) => Expression::intersection(all(list)?)?,
+            Form::Or(list) => Expression::union(all(list)?)?,
+            Form::One(list) => exactly_one(&all(list)?)?,
+            _ => Expression::texts(Vec::new()),
+        };
+        known.insert(id, expression.clone());
+        Ok(expression)
     }
 
     /// What tells a formula over texts from others in whatever schema; `None` where it names texts
     /// of its own.
-    fn description(&self, id: F) -> Option<String> {
-        let all = |mark: &str, list: &[F]| {
-            let mut parts = list.iter().map(|&one| self.description(one));
-            let mut parts = parts.by_ref().collect::<Option<Vec<String>>>()?;
-            parts.sort_unstable();
-            Some(format!("{mark}{parts:?}"))
+    fn description(
+        &self,
+        id: F,
+        known: &mut Map<F, Option<Description>>,
+    ) -> Option<Description> {
+        if let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let mut all = |mark: &str, list: &[F]| {
+            let parts = list.iter().map(|&one| self.description(one, known));
+            let parts: Option<Vec<Description>> = parts.collect();
+            parts.map(|parts| Description::of_parts(mark, parts))
         };
-        match self.formulas.get(id) {
-            Form::Atom(Atom::In(regex)) => self.schema.regex_keys[regex.0 as usize].clone(),
-            Form::Not(inner) => self.description(*inner).map(|inner| format!("not {inner:?}")),
+        let description = match self.formulas.get(id) {
+            Form::Atom(Atom::In(regex)) => {
+                let key = self.schema.regex_keys[regex.0 as usize].as_deref();
+                key.map(Description::of_text)
+            }
+            Form::Not(inner) => all("not", &[*inner]),
             Form::And(list) => all("and", list),
             Form::Or(list) => all("or", list),
             Form::One(list) => all("one", list),
             _ => None,
-        }
+        };
+        known.insert(id, description);
+        description
     }
 
     /// Whether a text is in the language of a formula over texts.
@@ -327,7 +373,7 @@ impl Core {
         };
         let texts: usize = self.texts.iter().enumerate().map(own).sum();
         texts
-            + self.formulas.len() * 160
+            + self.formulas.memory_bytes()
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64
             + self.schema.values.len() * 100
@@ -347,4 +393,33 @@ pub(crate) fn any_text() -> Result<Arc<Automaton>, Error> {
 pub(crate) fn anything() -> Expression {
     let root = pattern::anything();
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma })
+}
+
+/// Texts that are members of exactly one of some languages.
+fn exactly_one(list: &[Expression]) -> Result<Expression, Error> {
+    if list.len() > FEW_ALTERNATIVES {
+        let (some, two) = some_and_two(list)?;
+        return some.difference(two);
+    }
+    let mut alone = Vec::with_capacity(list.len());
+    for at in 0..list.len() {
+        let mut others = list.to_vec();
+        let one = others.swap_remove(at);
+        let others = Expression::union(others)?.complement()?;
+        alone.push(Expression::intersection(vec![one, others])?);
+    }
+    Expression::union(alone)
+}
+
+/// Texts that are members of one at least and of two at least, by halves: writing each with the
+/// negation of all others would take the square of the length.
+fn some_and_two(list: &[Expression]) -> Result<(Expression, Expression), Error> {
+    let [one] = list else {
+        let (left, right) = list.split_at(list.len() / 2);
+        let (left, right) = (some_and_two(left)?, some_and_two(right)?);
+        let both = Expression::intersection(vec![left.0.clone(), right.0.clone()])?;
+        let some = Expression::union(vec![left.0, right.0])?;
+        return Ok((some, Expression::union(vec![left.1, right.1, both])?));
+    };
+    Ok((one.clone(), Expression::texts(Vec::new())))
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Resource};
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, TRUE, Which};
 use crate::names::NameId;
 use crate::node::{NodeId, Rule, Type};
 use crate::value::{Value, ValueId};
+
+/// Nodes that are expanded within each other. Each takes up to a kilobyte of stack.
+const MAX_EXPANDING: u64 = 500;
 
 impl Core {
     /// What a value of a type has to be to satisfy a node.
@@ -22,7 +25,15 @@ impl Core {
         if rules.iter().any(|rule| rule.excludes(of)) {
             return Ok(FALSE);
         }
-        let formula = self.rules(&rules, of)?;
+        if self.expanding >= MAX_EXPANDING {
+            let (needed, allowed) = (MAX_EXPANDING + 1, MAX_EXPANDING);
+            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
+        }
+        self.check_formulas()?;
+        self.expanding += 1;
+        let formula = self.rules(&rules, of);
+        self.expanding -= 1;
+        let formula = formula?;
         self.expanded.insert(key, formula);
         Ok(formula)
     }

@@ -68,6 +68,19 @@ pub(crate) enum Atom {
     Truth,
 }
 
+impl Atom {
+    /// Bytes of the lists that only this atom has.
+    fn list_bytes(&self) -> usize {
+        match self {
+            // Most of these are shared with the rule that they come from.
+            Atom::Members(_) | Atom::Items(..) => 16,
+            Atom::Owed(names) => size_of_val(&names[..]),
+            Atom::Unique(values) | Atom::UniqueWith(values) => size_of_val(&values[..]),
+            _ => 0,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Form {
     False,
@@ -88,16 +101,47 @@ pub(crate) enum Leaves {
     Children,
 }
 
+/// Facts about a formula that follow from those of its parts.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    /// A child is mentioned.
+    child: bool,
+    /// An atom is.
+    atom: bool,
+    /// Nodes of the formula written out as a tree; saturates. Far fewer may be distinct.
+    size: u32,
+    /// Nodes on the longest path.
+    depth: u32,
+}
+
+/// Formulas are walked as the graph they are: results are kept by formula, so that each is visited
+/// once. Those whose trees have at most so many nodes are walked without looking anything up.
+const SMALL: u32 = 32;
+
 #[derive(Debug)]
 pub(crate) struct Formulas {
     table: Table<Form>,
-    /// Whether a child is mentioned, whether an atom is.
-    kinds: Vec<(bool, bool)>,
+    facts: Vec<Facts>,
+    /// Negations of conjunctions and disjunctions, where they were made.
+    negated: Map<F, F>,
+    /// Bytes of lists.
+    list_bytes: usize,
+    /// Nodes on the longest path through any formula.
+    deepest: u32,
+    /// Parts of formulas that were gone through.
+    work: u64,
 }
 
 impl Default for Formulas {
     fn default() -> Formulas {
-        let mut all = Formulas { table: Table::default(), kinds: Vec::new() };
+        let mut all = Formulas {
+            table: Table::default(),
+            facts: Vec::new(),
+            negated: Map::default(),
+            list_bytes: 0,
+            deepest: 0,
+            work: 0,
+        };
         all.intern(Form::False);
         all.intern(Form::True);
         all
@@ -109,38 +153,65 @@ impl Formulas {
         self.table.get(id.0)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
-    }
-
     /// Whether the formula speaks of the child at hand.
     pub(crate) fn has_child(&self, id: F) -> bool {
-        self.kinds[id.0 as usize].0
+        self.facts[id.0 as usize].child
     }
 
     /// Whether the formula speaks of what comes after the child.
     pub(crate) fn has_atom(&self, id: F) -> bool {
-        self.kinds[id.0 as usize].1
+        self.facts[id.0 as usize].atom
+    }
+
+    /// Returns `true` if a formula is so small that its parts are not worth remembering.
+    pub(crate) fn is_small(&self, id: F) -> bool {
+        self.facts[id.0 as usize].size <= SMALL
+    }
+
+    /// Nodes on the longest path through any formula.
+    pub(crate) fn deepest(&self) -> u32 {
+        self.deepest
+    }
+
+    /// Parts of formulas that were gone through so far.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes()
+            + self.facts.capacity() * size_of::<Facts>()
+            + self.negated.memory_bytes()
+            + self.list_bytes
     }
 
     fn intern(&mut self, form: Form) -> F {
         let id = self.table.intern(form);
-        if (id as usize) < self.kinds.len() {
+        if (id as usize) < self.facts.len() {
             return F(id);
         }
-        let kinds = match self.table.get(id) {
-            Form::False | Form::True => (false, false),
-            Form::Child(_) => (true, false),
-            Form::Atom(_) => (false, true),
-            Form::Not(inner) => self.kinds[inner.0 as usize],
+        let leaf = Facts { child: false, atom: false, size: 1, depth: 1 };
+        let of = |inner: &F| self.facts[inner.0 as usize];
+        let above = |one: Facts, other: Facts| Facts {
+            child: one.child | other.child,
+            atom: one.atom | other.atom,
+            size: one.size.saturating_add(other.size),
+            depth: one.depth.max(other.depth + 1),
+        };
+        let (facts, bytes) = match self.table.get(id) {
+            Form::False | Form::True => (leaf, 0),
+            Form::Child(_) => (Facts { child: true, ..leaf }, 0),
+            Form::Atom(atom) => (Facts { atom: true, ..leaf }, atom.list_bytes()),
+            Form::Not(inner) => (above(leaf, of(inner)), 0),
             Form::And(list) | Form::Or(list) | Form::One(list) => {
-                list.iter().fold((false, false), |so_far, inner| {
-                    let more = self.kinds[inner.0 as usize];
-                    (so_far.0 | more.0, so_far.1 | more.1)
-                })
+                let facts = list.iter().fold(leaf, |so_far, inner| above(so_far, of(inner)));
+                (facts, list.len() * size_of::<F>())
             }
         };
-        self.kinds.push(kinds);
+        self.deepest = self.deepest.max(facts.depth);
+        self.list_bytes += bytes;
+        self.facts.push(facts);
         F(id)
     }
 
@@ -162,22 +233,22 @@ impl Formulas {
     }
 
     pub(crate) fn not(&mut self, id: F) -> F {
-        match self.get(id) {
-            Form::False => TRUE,
-            Form::True => FALSE,
-            Form::Not(inner) => *inner,
-            Form::And(list) => {
-                let list = Arc::clone(list);
-                let list = list.iter().map(|&one| self.not(one)).collect();
-                self.or(list)
-            }
-            Form::Or(list) => {
-                let list = Arc::clone(list);
-                let list = list.iter().map(|&one| self.not(one)).collect();
-                self.and(list)
-            }
-            Form::Child(_) | Form::Atom(_) | Form::One(_) => self.intern(Form::Not(id)),
+        let (list, is_and) = match self.get(id) {
+            Form::False => return TRUE,
+            Form::True => return FALSE,
+            Form::Not(inner) => return *inner,
+            Form::Child(_) | Form::Atom(_) | Form::One(_) => return self.intern(Form::Not(id)),
+            Form::And(list) => (list, true),
+            Form::Or(list) => (list, false),
+        };
+        if let Some(&known) = self.negated.get(&id) {
+            return known;
         }
+        let list = Arc::clone(list);
+        let parts = list.iter().map(|&one| self.not(one)).collect();
+        let negated = if is_and { self.or(parts) } else { self.and(parts) };
+        self.negated.insert(id, negated);
+        negated
     }
 
     pub(crate) fn and(&mut self, list: Vec<F>) -> F {
@@ -205,6 +276,7 @@ impl Formulas {
                 _ => flat.push(one),
             }
         }
+        self.work += flat.len() as u64;
         flat.sort_unstable();
         flat.dedup();
         for &one in &flat {
@@ -247,7 +319,8 @@ impl Formulas {
             // What holds with another one only does not hold alone.
             let (one, other) = (self.conjuncts(one), self.conjuncts(other));
             let (less, more) = if one.len() < other.len() { (one, other) } else { (other, one) };
-            let rest: Vec<F> = more.iter().copied().filter(|part| !less.contains(part)).collect();
+            let is_left = |part: &F| less.binary_search(part).is_err();
+            let rest: Vec<F> = more.iter().copied().filter(is_left).collect();
             if less.len() + rest.len() == more.len() {
                 let rest = self.and(rest);
                 all.push(self.not(rest));
@@ -293,6 +366,7 @@ impl Formulas {
             Form::Or(list) => (Arc::clone(list), Some(TRUE)),
             Form::One(list) => (Arc::clone(list), None),
         };
+        self.work += list.len() as u64;
         let mut new = Vec::with_capacity(list.len());
         for &one in list.iter() {
             let one = self.replace(one, which, seen, leaf)?;
@@ -349,6 +423,57 @@ impl Formulas {
         }
         nodes.sort_unstable();
         nodes
+    }
+
+    /// The truth of a formula by the truths of its atoms; what is said of children counts as false.
+    pub(crate) fn holds(&self, id: F, atom: &mut impl FnMut(&Atom) -> bool) -> bool {
+        self.holds_within(id, atom, &mut Map::default())
+    }
+
+    fn holds_within(
+        &self,
+        id: F,
+        atom: &mut impl FnMut(&Atom) -> bool,
+        known: &mut Map<F, bool>,
+    ) -> bool {
+        let is_small = self.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let mut holds = |one: F| self.holds_within(one, atom, known);
+        let truth = match self.get(id) {
+            Form::False | Form::Child(_) => false,
+            Form::True => true,
+            Form::Atom(one) => atom(one),
+            Form::Not(inner) => !holds(*inner),
+            Form::And(list) => list.iter().all(|&one| holds(one)),
+            Form::Or(list) => list.iter().any(|&one| holds(one)),
+            Form::One(list) => list.iter().filter(|&&one| holds(one)).take(2).count() == 1,
+        };
+        if !is_small {
+            known.insert(id, truth);
+        }
+        truth
+    }
+
+    /// Atoms in some formulas, each once, until one is found; whether one was.
+    pub(crate) fn some_atom(&self, all: &[F], mut found: impl FnMut(&Atom) -> bool) -> bool {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut stack = all.to_vec();
+        while let Some(id) = stack.pop() {
+            if !self.has_atom(id) || !seen.insert(id) {
+                continue;
+            }
+            match self.get(id) {
+                Form::Atom(atom) if found(atom) => return true,
+                Form::Not(inner) => stack.push(*inner),
+                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                    stack.extend_from_slice(list);
+                }
+                Form::Atom(_) | Form::False | Form::True | Form::Child(_) => {}
+            }
+        }
+        false
     }
 
     /// Whether a formula is an atom or a negated one.

@@ -1,13 +1,14 @@
 //! Machines of texts that schemas have in common: patterns and formats recur from one to the next.
 //!
-//! A machine is known by what it reads, spelled out; so are its states to whatever is kept beside
+//! A machine is known by what it reads; so are its states to whatever is kept beside
 //! vocabularies. It only ever grows, so that sharing changes no answer; one that has grown much is
 //! left to the schemas that have it.
 
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::fork::PerProcess;
-use formalm_automata::{Automaton, Error, Machine, Recent};
+use formalm_automata::{Automaton, Error, Machine, Recent, SetOnce};
 
 /// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 64;
@@ -18,23 +19,53 @@ pub(crate) const BYTES: usize = 256 << 10;
 /// Longer descriptions are those of lists, which do not recur.
 const LENGTH: usize = 8 << 10;
 
-type Kept = Mutex<Recent<String, Arc<Automaton>>>;
+type Kept = Mutex<Recent<u128, Arc<Automaton>>>;
 
 /// A child of a fork begins without any: a thread of the parent may hold the lock for ever.
 static KEPT: PerProcess<Kept> = PerProcess::new();
 
+/// What a machine reads, told apart from whatever other machines read. It does not grow with the
+/// text that spells it, which doubles with each level of formulas that share their parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Description {
+    /// Of 128 bits with keys of this process, so that nobody finds two of one hash.
+    hash: u128,
+    /// About how long it would be, spelled out; saturates.
+    length: usize,
+}
+
+impl Description {
+    /// A language that a text describes.
+    pub(crate) fn of_text(text: &str) -> Description {
+        Description { hash: hash_of(text), length: text.len() }
+    }
+
+    /// What a connective makes of some languages, in whatever order.
+    pub(crate) fn of_parts(mark: &str, mut parts: Vec<Description>) -> Description {
+        parts.sort_unstable();
+        let length = parts.iter().fold(mark.len(), |all, one| all.saturating_add(one.length));
+        Description { hash: hash_of(&(mark, parts)), length }
+    }
+}
+
+fn hash_of(entry: &(impl Hash + ?Sized)) -> u128 {
+    static KEYS: SetOnce<[RandomState; 2]> = SetOnce::new();
+    let [high, low] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
+    u128::from(high.hash_one(entry)) << 64 | u128::from(low.hash_one(entry))
+}
+
 /// The machine of texts that are described so: a known one, or what `make` makes of it. Whether it
 /// is kept, too.
 pub(crate) fn machine(
-    description: String,
+    description: Description,
     make: impl FnOnce() -> Result<Option<Automaton>, Error>,
 ) -> Result<(Option<Arc<Automaton>>, bool), Error> {
     let kept = KEPT.get_or_init(Kept::default);
     let kept = || kept.lock().unwrap_or_else(PoisonError::into_inner);
-    if description.len() > LENGTH {
+    if description.length > LENGTH {
         return Ok((make()?.map(Arc::new), false));
     }
-    let known = kept().get(&*description);
+    let known = kept().get(&description.hash);
     if let Some(known) = known.filter(|known| known.memory_bytes() <= BYTES) {
         return Ok((Some(known), true));
     }
@@ -43,7 +74,7 @@ pub(crate) fn machine(
         return Ok((Some(made), false));
     }
     let mut kept = kept();
-    kept.insert(description, Arc::clone(&made));
+    kept.insert(description.hash, Arc::clone(&made));
     if kept.len() > MACHINES {
         kept.remove_oldest();
     }
@@ -62,21 +93,21 @@ mod tests {
             let texts = Expression::texts(vec![text.as_bytes().to_vec()]);
             move || Automaton::of(&texts, formalm_automata::Limits::default())
         };
-        let (one, kept) = machine("a test's own".to_owned(), make("a")).unwrap();
-        let (other, _) = machine("a test's own".to_owned(), make("b")).unwrap();
+        let (one, kept) = machine(Description::of_text("a test's own"), make("a")).unwrap();
+        let (other, _) = machine(Description::of_text("a test's own"), make("b")).unwrap();
         assert!(kept && Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
         let long = "x".repeat(LENGTH + 1);
-        let (one, kept) = machine(long.clone(), make("a")).unwrap();
-        let (other, _) = machine(long, make("a")).unwrap();
+        let (one, kept) = machine(Description::of_text(&long), make("a")).unwrap();
+        let (other, _) = machine(Description::of_text(&long), make("a")).unwrap();
         assert!(!kept && !Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
         for at in 0..=MACHINES {
-            machine(format!("many {at}"), make("a")).unwrap();
-            machine("used on".to_owned(), make("a")).unwrap();
+            machine(Description::of_text(&format!("many {at}")), make("a")).unwrap();
+            machine(Description::of_text("used on"), make("a")).unwrap();
         }
-        let (used, _) = machine("used on".to_owned(), make("b")).unwrap();
+        let (used, _) = machine(Description::of_text("used on"), make("b")).unwrap();
         let used = used.unwrap();
         assert!(used.walk(used.start(), b"a").unwrap().is_ok());
-        let (other, _) = machine("a test's own".to_owned(), make("b")).unwrap();
+        let (other, _) = machine(Description::of_text("a test's own"), make("b")).unwrap();
         let other = other.unwrap();
         assert!(other.walk(other.start(), b"b").unwrap().is_ok());
     }

@@ -4,6 +4,7 @@
 //! covered on no condition that holds satisfies the schema of the rest.
 
 use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashSet;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, TRUE, Which};
@@ -70,6 +71,7 @@ impl Core {
         condition: F,
         nested: bool,
         covered: &mut Vec<(F, Which)>,
+        seen: &mut FxHashSet<(F, NodeId)>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
@@ -81,15 +83,18 @@ impl Core {
             }
         }
         for (condition, node) in self.in_place(rules, condition, Type::Object)? {
-            let rules = self.schema.node(node).rules.clone();
-            self.covered_members(&rules, condition, true, covered)?;
+            if seen.insert((condition, node)) {
+                self.step()?;
+                let rules = self.schema.node(node).rules.clone();
+                self.covered_members(&rules, condition, true, covered, seen)?;
+            }
         }
         Ok(())
     }
 
     pub(crate) fn rest_of_members(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
         let mut covered = Vec::new();
-        self.covered_members(rules, TRUE, false, &mut covered)?;
+        self.covered_members(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
         let (mut names, mut regexes): (Vec<_>, Vec<RegexId>) = (Vec::new(), Vec::new());
         for (_, which) in &covered {
             names.extend(which.names.iter().flatten());
@@ -139,6 +144,7 @@ impl Core {
         condition: F,
         nested: bool,
         covered: &mut CoveredItems,
+        seen: &mut FxHashSet<(F, NodeId)>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
@@ -153,15 +159,18 @@ impl Core {
             }
         }
         for (condition, node) in self.in_place(rules, condition, Type::Array)? {
-            let rules = self.schema.node(node).rules.clone();
-            self.covered_items(&rules, condition, true, covered)?;
+            if seen.insert((condition, node)) {
+                self.step()?;
+                let rules = self.schema.node(node).rules.clone();
+                self.covered_items(&rules, condition, true, covered, seen)?;
+            }
         }
         Ok(())
     }
 
     pub(crate) fn rest_of_items(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
         let mut covered = CoveredItems::default();
-        self.covered_items(rules, TRUE, false, &mut covered)?;
+        self.covered_items(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
         check_apart(covered.contains.len())?;
         let mut edges = vec![0, u32::MAX];
         for &(_, from, to) in &covered.ranges {

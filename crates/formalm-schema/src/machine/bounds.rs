@@ -70,7 +70,7 @@ impl Bounds {
             }
         }
         // How a listed number is written is not listed.
-        if listed.is_some() && rest.iter().any(|&part| asks_of_spelling(formulas, part)) {
+        if listed.is_some() && formulas.some_atom(&rest, |atom| *atom == Atom::Whole) {
             return None;
         }
         let places = places + 1;
@@ -277,10 +277,7 @@ fn stretches(
     all: &[F],
     units: &impl Fn(&Decimal) -> Option<i128>,
 ) -> Option<Vec<Stretch>> {
-    let mut ends = Vec::new();
-    for &one in all {
-        compared_with(formulas, one, &mut ends)?;
-    }
+    let mut ends = compared_with(formulas, all)?;
     ends.sort_unstable();
     ends.dedup();
     let cells = Cells::new(ends.clone()).that_satisfy(formulas, all, false);
@@ -292,18 +289,6 @@ fn stretches(
         _ => (end(at / 2), end(at / 2), false),
     });
     Some(found.collect())
-}
-
-/// Whether a formula asks how numbers are written.
-fn asks_of_spelling(formulas: &Formulas, id: F) -> bool {
-    match formulas.get(id) {
-        Form::Atom(atom) => *atom == Atom::Whole,
-        Form::Not(inner) => asks_of_spelling(formulas, *inner),
-        Form::And(list) | Form::Or(list) | Form::One(list) => {
-            list.iter().any(|&one| asks_of_spelling(formulas, one))
-        }
-        Form::False | Form::True | Form::Child(_) => false,
-    }
 }
 
 /// The numbers that a formula lists.
@@ -318,15 +303,15 @@ fn values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
     }
 }
 
-/// The numbers that a formula compares with; `None` if it does anything else, or with too many.
-fn compared_with(formulas: &Formulas, id: F, ends: &mut Vec<Decimal>) -> Option<()> {
-    match formulas.get(id) {
-        Form::Atom(Atom::Least(at) | Atom::Above(at) | Atom::Equal(at)) => ends.push(at.clone()),
-        Form::Not(inner) => compared_with(formulas, *inner, ends)?,
-        Form::And(list) | Form::Or(list) | Form::One(list) => {
-            list.iter().try_for_each(|&one| compared_with(formulas, one, ends))?;
+/// The numbers that formulas compare with; `None` if they do anything else, or with too many.
+fn compared_with(formulas: &Formulas, all: &[F]) -> Option<Vec<Decimal>> {
+    let mut ends = Vec::new();
+    let is_other = formulas.some_atom(all, |atom| match atom {
+        Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
+            ends.push(at.clone());
+            ends.len() > MAX_ENDS
         }
-        _ => return None,
-    }
-    (ends.len() <= MAX_ENDS).then_some(())
+        _ => true,
+    });
+    (!is_other && !all.iter().any(|&one| formulas.has_child(one))).then_some(ends)
 }

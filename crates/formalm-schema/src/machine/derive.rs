@@ -1,6 +1,7 @@
 //! What is owed after a member or an item has begun.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashSet;
 
 use super::frame::Owes;
 use crate::core::Core;
@@ -283,19 +284,32 @@ impl Core {
 
     /// Whether an item that comes may have to be equal to the one being read.
     fn may_be_repeated(&self, id: F) -> bool {
-        match self.formulas.get(id) {
+        self.may_be_repeated_within(id, &mut Map::default())
+    }
+
+    fn may_be_repeated_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let may_be = match self.formulas.get(id) {
             Form::Not(inner) => {
                 matches!(self.formulas.get(*inner), Form::Atom(Atom::UniqueWith(_)))
                     || matches!(self.formulas.get(*inner), Form::One(_))
-                        && self.may_be_repeated(*inner)
+                        && self.may_be_repeated_within(*inner, known)
             }
-            Form::And(list) | Form::Or(list) => list.iter().any(|&one| self.may_be_repeated(one)),
+            Form::And(list) | Form::Or(list) => {
+                list.iter().any(|&one| self.may_be_repeated_within(one, known))
+            }
             Form::One(list) => {
-                let is_one = |atom: &Atom| matches!(atom, Atom::UniqueWith(_));
-                list.iter().any(|&one| self.atoms(one).iter().any(is_one))
+                self.formulas.some_atom(list, |atom| matches!(atom, Atom::UniqueWith(_)))
             }
             _ => false,
+        };
+        if !is_small {
+            known.insert(id, may_be);
         }
+        may_be
     }
 
     /// What a container owes once its child is known.
@@ -329,23 +343,34 @@ impl Core {
     /// Whether items have to be remembered.
     pub(crate) fn has_unique(&self, owes: &Owes) -> bool {
         owes.formulas.iter().any(|&id| {
-            self.atoms(id).iter().any(|atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_)))
+            let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
+            self.formulas.some_atom(&[id], is_unique)
         })
     }
 
     /// Names in the order in which the nodes of a formula declare them, then those owed.
     pub(super) fn declared(&self, owes: &Owes) -> Vec<NameId> {
         let (mut names, mut owed) = (Vec::new(), Vec::new());
+        let mut visited = FxHashSet::default();
         for node in self.formulas.asked(&owes.formulas) {
-            self.declare(node, &mut names, &mut owed);
+            self.declare(node, &mut names, &mut owed, &mut visited);
         }
         names.extend(owed);
-        let mut seen = rustc_hash::FxHashSet::default();
+        let mut seen = FxHashSet::default();
         names.retain(|&name| seen.insert(name));
         names
     }
 
-    fn declare(&self, node: NodeId, names: &mut Vec<NameId>, owed: &mut Vec<NameId>) {
+    fn declare(
+        &self,
+        node: NodeId,
+        names: &mut Vec<NameId>,
+        owed: &mut Vec<NameId>,
+        visited: &mut FxHashSet<NodeId>,
+    ) {
+        if !visited.insert(node) {
+            return;
+        }
         let rules = &self.schema.node(node).rules;
         for rule in rules.iter() {
             match rule {
@@ -361,13 +386,15 @@ impl Core {
         for rule in rules.iter() {
             match rule {
                 Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
-                    nodes.iter().for_each(|&node| self.declare(node, names, owed));
+                    nodes.iter().for_each(|&node| self.declare(node, names, owed, visited));
                 }
                 Rule::If { condition, then, other } => {
                     let nodes = [Some(*condition), *then, *other];
-                    nodes.into_iter().flatten().for_each(|node| self.declare(node, names, owed));
+                    for node in nodes.into_iter().flatten() {
+                        self.declare(node, names, owed, visited);
+                    }
                 }
-                Rule::SchemaWith(_, node) => self.declare(*node, names, owed),
+                Rule::SchemaWith(_, node) => self.declare(*node, names, owed, visited),
                 _ => {}
             }
         }

@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::solve::{Interval, Scale};
+use crate::table::Map;
 
 /// Spans that are looked through for a number at most.
 const MAX_TRIES: usize = 200;
@@ -193,12 +194,21 @@ impl Core {
         if self.options.exponents {
             return 0;
         }
-        match self.formulas.get(id) {
+        self.least_digits_within(id, other, &mut Map::default())
+    }
+
+    fn least_digits_within(&self, id: F, other: bool, known: &mut Map<F, usize>) -> usize {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let mut of = |one: &F| self.least_digits_within(*one, other, known);
+        let least = match self.formulas.get(id) {
             Form::And(list) => {
-                list.iter().map(|&one| self.least_digits(one, other)).max().unwrap_or(0)
+                list.iter().map(&mut of).max().unwrap_or(0)
             }
             Form::Or(list) | Form::One(list) => {
-                list.iter().map(|&one| self.least_digits(one, other)).min().unwrap_or(0)
+                list.iter().map(&mut of).min().unwrap_or(0)
             }
             Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if !bound.is_negative() => {
                 bound.whole_digits()
@@ -214,6 +224,10 @@ impl Core {
                 _ => 0,
             },
             _ => 0,
+        };
+        if !is_small {
+            known.insert(id, least);
         }
+        least
     }
 }

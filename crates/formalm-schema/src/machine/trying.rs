@@ -12,6 +12,7 @@ use super::{Grown, Recorded, UNRECORDED};
 use crate::core::Core;
 use crate::formula::{Atom, F, Form, TRUE};
 use crate::options::Order;
+use crate::table::Map;
 
 impl Grown {
     /// Bytes that the smallest of the shortest continuations may begin with.
@@ -205,18 +206,32 @@ impl Grown {
 impl Core {
     /// Whether members that a formula does not name never help to satisfy it.
     fn needs_no_others(&self, id: F) -> bool {
+        self.needs_no_others_within(id, &mut Map::default())
+    }
+
+    fn needs_no_others_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
         let names_only =
-            |id: F| self.atoms_of(&[id]).iter().all(|&one| matches!(one, Atom::Owed(_)));
-        match self.formulas.get(id) {
+            |id: F| !self.formulas.some_atom(&[id], |one| !matches!(one, Atom::Owed(_)));
+        let needs_none = match self.formulas.get(id) {
             Form::Atom(Atom::MoreMembers(_)) => false,
             Form::Not(inner) => {
                 let is_most = matches!(self.formulas.get(*inner), Form::Atom(Atom::MoreMembers(_)));
                 is_most || names_only(*inner)
             }
             Form::One(_) => names_only(id),
-            Form::And(list) | Form::Or(list) => list.iter().all(|&one| self.needs_no_others(one)),
+            Form::And(list) | Form::Or(list) => {
+                list.iter().all(|&one| self.needs_no_others_within(one, known))
+            }
             _ => true,
+        };
+        if !is_small {
+            known.insert(id, needs_none);
         }
+        needs_none
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, Form, Formulas};
+use crate::table::Map;
 
 /// The line cut at the numbers compared with: before the first one, at it, between it and the
 /// next, and so on.
@@ -34,8 +35,9 @@ impl Cells {
     /// outside of the cells that matter.
     pub(crate) fn that_satisfy(&self, formulas: &Formulas, all: &[F], whole: bool) -> Vec<bool> {
         let mut set = self.from(0);
+        let mut known = Map::default();
         for &one in all {
-            let more = self.set(formulas, one, whole);
+            let more = self.set(formulas, one, whole, &mut known);
             set.iter_mut().zip(&more).for_each(|(word, more)| *word &= more);
         }
         (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
@@ -80,8 +82,26 @@ impl Cells {
         }
     }
 
-    fn set(&self, formulas: &Formulas, id: F, whole: bool) -> Set {
-        let of = |one: F| self.set(formulas, one, whole);
+    fn set(&self, formulas: &Formulas, id: F, whole: bool, known: &mut Map<F, Set>) -> Set {
+        if formulas.is_small(id) {
+            return self.set_of_parts(formulas, id, whole, known);
+        }
+        if let Some(known) = known.get(&id) {
+            return known.clone();
+        }
+        let set = self.set_of_parts(formulas, id, whole, known);
+        known.insert(id, set.clone());
+        set
+    }
+
+    fn set_of_parts(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+        known: &mut Map<F, Set>,
+    ) -> Set {
+        let mut of = |one: F| self.set(formulas, one, whole, known);
         let joined = |one: Set, other: Set, join: fn(u64, u64) -> u64| -> Set {
             one.iter().zip(&other).map(|(&one, &other)| join(one, other)).collect()
         };

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, Form};
+use crate::table::Map;
 
 /// Levels of a formula that are looked at.
 const MAX_LEVELS: u32 = 4;
@@ -23,10 +24,34 @@ impl Core {
     /// Counts of digits, each marked that a number other than zero of this sign can have; more may
     /// be marked.
     pub(crate) fn digit_counts(&self, id: F, negative: bool, most: usize) -> Vec<bool> {
-        self.counts_within(id, negative, most, MAX_LEVELS)
+        self.counts_within(id, negative, most, (MAX_LEVELS, &mut Map::default()))
     }
 
-    fn counts_within(&self, id: F, negative: bool, most: usize, levels: u32) -> Vec<bool> {
+    fn counts_within(
+        &self,
+        id: F,
+        negative: bool,
+        most: usize,
+        (levels, known): (u32, &mut Map<(F, u32), Vec<bool>>),
+    ) -> Vec<bool> {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(known) = known.get(&(id, levels)) {
+            return known.clone();
+        }
+        let counts = self.counts_of_parts(id, negative, most, (levels, known));
+        if !is_small {
+            known.insert((id, levels), counts.clone());
+        }
+        counts
+    }
+
+    fn counts_of_parts(
+        &self,
+        id: F,
+        negative: bool,
+        most: usize,
+        (levels, known): (u32, &mut Map<(F, u32), Vec<bool>>),
+    ) -> Vec<bool> {
         let all = || vec![true; most + 1];
         let Some(below) = levels.checked_sub(1) else { return all() };
         let one = |range: Option<RangeInclusive<usize>>| {
@@ -36,7 +61,7 @@ impl Core {
         };
         match self.formulas.get(id) {
             Form::And(list) => list.iter().fold(all(), |mut counts, &part| {
-                let other = self.counts_within(part, negative, most, below);
+                let other = self.counts_within(part, negative, most, (below, known));
                 counts.iter_mut().zip(other).for_each(|(one, other)| *one &= other);
                 counts
             }),
@@ -44,7 +69,7 @@ impl Core {
                 match self.compared(part) {
                     Some((side, at)) => mark(&mut counts, range(side, at, negative)),
                     None => {
-                        let other = self.counts_within(part, negative, most, below);
+                        let other = self.counts_within(part, negative, most, (below, known));
                         counts.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
                     }
                 }

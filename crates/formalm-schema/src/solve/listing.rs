@@ -8,6 +8,7 @@ use crate::machine::Owes;
 use crate::names::NameId;
 use crate::node::{NodeId, Type};
 use crate::solve::{MAX_LISTED, Rest};
+use crate::table::Map;
 use crate::value::{Value, ValueId};
 
 /// Containers within containers, and items, that are listed; deeper ones are left undecided.
@@ -131,18 +132,29 @@ impl Core {
 
     /// What a formula demands of the child whatever comes after it.
     fn weakened(&mut self, id: F) -> F {
-        match self.formulas.get(id).clone() {
-            _ if !self.formulas.has_atom(id) => id,
+        self.weakened_within(id, &mut Map::default())
+    }
+
+    fn weakened_within(&mut self, id: F, known: &mut Map<F, F>) -> F {
+        if !self.formulas.has_atom(id) {
+            return id;
+        }
+        if let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let weakened = match self.formulas.get(id).clone() {
             Form::And(list) => {
-                let list = list.iter().map(|&one| self.weakened(one)).collect();
+                let list = list.iter().map(|&one| self.weakened_within(one, known)).collect();
                 self.formulas.and(list)
             }
             Form::Or(list) => {
-                let list = list.iter().map(|&one| self.weakened(one)).collect();
+                let list = list.iter().map(|&one| self.weakened_within(one, known)).collect();
                 self.formulas.or(list)
             }
             _ => TRUE,
-        }
+        };
+        known.insert(id, weakened);
+        weakened
     }
 
     fn begun(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {

@@ -27,7 +27,7 @@ use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
-use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::names::NameId;
 use crate::node::Type;
 use crate::table::Map;
@@ -168,20 +168,5 @@ impl Core {
                     | Atom::UniqueWith(_)
             )
         })
-    }
-}
-
-impl crate::formula::Formulas {
-    /// The truth of a formula by the truths of its atoms; what is said of children counts as false.
-    pub(crate) fn holds(&self, id: F, atom: &mut impl FnMut(&Atom) -> bool) -> bool {
-        match self.get(id) {
-            Form::False | Form::Child(_) => false,
-            Form::True => true,
-            Form::Atom(one) => atom(one),
-            Form::Not(inner) => !self.holds(*inner, atom),
-            Form::And(list) => list.iter().all(|&one| self.holds(one, atom)),
-            Form::Or(list) => list.iter().any(|&one| self.holds(one, atom)),
-            Form::One(list) => list.iter().filter(|&&one| self.holds(one, atom)).count() == 1,
-        }
     }
 }

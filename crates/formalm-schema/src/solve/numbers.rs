@@ -78,7 +78,7 @@ impl Core {
         let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
         let mut seen = rustc_hash::FxHashSet::default();
         while let Some(id) = stack.pop() {
-            if !seen.insert(id) {
+            if !self.formulas.has_atom(id) || !seen.insert(id) {
                 continue;
             }
             match self.formulas.get(id) {
@@ -127,7 +127,7 @@ impl Core {
     ) -> Result<Option<Decimal>, Error> {
         let _solving = Solving::begin();
         let found = self.number_written(id, within, false)?;
-        if found.is_some() || !self.atoms(id).contains(&Atom::Whole) {
+        if found.is_some() || !self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole) {
             return Ok(found);
         }
         self.number_written(id, within, true)
@@ -204,8 +204,8 @@ impl Core {
                 Form::Atom(Atom::Multiple(unit)) if positive => units.push(unit.clone()),
                 Form::Atom(Atom::Multiple(unit)) => avoided.push(unit.clone()),
                 _ => {
-                    let atoms = self.atoms(part);
-                    if atoms.iter().any(|atom| matches!(atom, Atom::Multiple(_))) {
+                    let is_multiple = |atom: &Atom| matches!(atom, Atom::Multiple(_));
+                    if self.formulas.some_atom(&[part], is_multiple) {
                         return None;
                     }
                     compared.push(part);

@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use super::Solving;
 use crate::core::{Core, TextId, any_text};
 use crate::formula::{Atom, F, Form};
+use crate::table::Map;
 
 /// Pairs of states that are looked at.
 const MAX_PAIRS: usize = 400;
@@ -18,7 +19,7 @@ impl Core {
         if let Some(&known) = self.open.get(&(language, state)) {
             return Ok(known);
         }
-        if self.is_search(self.class_formula(language)) {
+        if self.is_search(self.class_formula(language), &mut Map::default()) {
             return Ok(self.text(language).step(state, b'a')?.is_some());
         }
         if self.is_unbounded(language) || self.excludes(self.class_formula(language)) {
@@ -54,13 +55,18 @@ impl Core {
 
     /// Whether texts that satisfy a formula are certainly those in which something is found
     /// anywhere: what makes the machine of texts open without looking at its states.
-    fn is_search(&self, id: F) -> bool {
-        match self.formulas.get(id) {
-            Form::Atom(Atom::In(regex)) => self.schema.open_regexes.contains(regex),
-            Form::And(list) => list.iter().all(|&one| self.is_search(one)),
-            Form::Or(list) => list.iter().any(|&one| self.is_search(one)),
-            _ => false,
+    fn is_search(&self, id: F, known: &mut Map<F, bool>) -> bool {
+        if let Some(&known) = known.get(&id) {
+            return known;
         }
+        let is_search = match self.formulas.get(id) {
+            Form::Atom(Atom::In(regex)) => self.schema.open_regexes.contains(regex),
+            Form::And(list) => list.iter().all(|&one| self.is_search(one, known)),
+            Form::Or(list) => list.iter().any(|&one| self.is_search(one, known)),
+            _ => false,
+        };
+        known.insert(id, is_search);
+        is_search
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, Form, Formulas};
+use crate::table::Map;
 
 /// Pieces of the line that are kept apart.
 const MAX_PIECES: usize = 20_000;
@@ -35,7 +36,15 @@ impl Span {
 
 /// Pieces of the line that hold all numbers of a formula, and maybe others.
 pub(super) fn spans(formulas: &Formulas, id: F) -> Vec<Span> {
-    match formulas.get(id) {
+    spans_within(formulas, id, &mut Map::default())
+}
+
+fn spans_within(formulas: &Formulas, id: F, known: &mut Map<F, Vec<Span>>) -> Vec<Span> {
+    let is_small = formulas.is_small(id);
+    if !is_small && let Some(known) = known.get(&id) {
+        return known.clone();
+    }
+    let pieces = match formulas.get(id) {
         Form::False => Vec::new(),
         Form::Atom(atom) => vec![span(atom, true)],
         Form::Not(inner) => match formulas.get(*inner) {
@@ -45,7 +54,7 @@ pub(super) fn spans(formulas: &Formulas, id: F) -> Vec<Span> {
         Form::And(list) => {
             let mut pieces = vec![Span::all()];
             for &part in list.iter() {
-                let more = spans(formulas, part);
+                let more = spans_within(formulas, part, known);
                 if pieces.len().saturating_mul(more.len()) > MAX_PIECES {
                     continue;
                 }
@@ -55,10 +64,34 @@ pub(super) fn spans(formulas: &Formulas, id: F) -> Vec<Span> {
             pieces
         }
         Form::Or(list) | Form::One(list) => {
-            list.iter().flat_map(|&one| spans(formulas, one)).collect()
+            list.iter().flat_map(|&one| spans_within(formulas, one, known)).collect()
         }
         Form::True | Form::Child(_) => vec![Span::all()],
+    };
+    if is_small {
+        return pieces;
     }
+    let pieces = joined(pieces);
+    known.insert(id, pieces.clone());
+    pieces
+}
+
+/// Pieces that do not overlap: no more than there are numbers compared with, while alternatives that
+/// share their parts repeat the same ones exponentially often.
+fn joined(mut pieces: Vec<Span>) -> Vec<Span> {
+    pieces.sort_unstable();
+    let mut joined: Vec<Span> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(last) if piece.low <= last.high => {
+                if last.high < piece.high {
+                    last.high = piece.high;
+                }
+            }
+            _ => joined.push(piece),
+        }
+    }
+    joined
 }
 
 fn span(atom: &Atom, positive: bool) -> Span {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, Machine};
+use rustc_hash::FxHashSet;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, Form};
+use crate::table::Map;
 
 /// Lists among which one of the texts that satisfy a formula is, if there are any.
 pub(super) type Lists = Vec<Arc<[String]>>;
@@ -31,22 +33,37 @@ impl Core {
 
     /// The shortest lists that hold all texts of a formula; `None` where no list bounds it.
     pub(super) fn lists(&self, id: F) -> Option<Lists> {
-        match self.formulas.get(id) {
+        self.lists_within(id, &mut Map::default())
+    }
+
+    fn lists_within(&self, id: F, known: &mut Map<F, Option<Lists>>) -> Option<Lists> {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(known) = known.get(&id) {
+            return known.clone();
+        }
+        let lists = match self.formulas.get(id) {
             Form::False => Some(Vec::new()),
             Form::Atom(Atom::In(regex)) => {
                 self.schema.listed.get(regex).map(|texts| vec![Arc::clone(texts)])
             }
             Form::And(parts) => {
-                let lists = parts.iter().filter_map(|&part| self.lists(part));
+                let lists = parts.iter().filter_map(|&part| self.lists_within(part, known));
                 lists.min_by_key(|lists| lists.iter().map(|texts| texts.len()).sum::<usize>())
             }
             Form::Or(parts) | Form::One(parts) => {
+                let mut seen = FxHashSet::default();
                 let lists: Option<Vec<Lists>> =
-                    parts.iter().map(|&part| self.lists(part)).collect();
-                lists.map(|lists| lists.concat())
+                    parts.iter().map(|&part| self.lists_within(part, known)).collect();
+                // Alternatives that share their parts have the same lists again and again.
+                let is_new = |one: &Arc<[String]>| seen.insert(Arc::as_ptr(one));
+                lists.map(|lists| lists.into_iter().flatten().filter(is_new).collect())
             }
             _ => None,
+        };
+        if !is_small {
+            known.insert(id, lists.clone());
         }
+        lists
     }
 
     fn some_listed(&mut self, id: F, lists: &Lists) -> Result<bool, Error> {
