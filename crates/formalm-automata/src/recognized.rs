@@ -84,6 +84,12 @@ pub trait Recognizer: Debug + Send + Sync {
         0
     }
 
+    /// The same for a search of the shortest text, which may take longer to find out and spares a
+    /// look at all texts up to that length.
+    fn needs(&self, state: u32) -> u32 {
+        self.least(state)
+    }
+
     /// About how many characters a text misses to be a member: a guess that guides searches.
     fn missing(&self, state: u32) -> u32 {
         self.least(state)
@@ -153,6 +159,14 @@ impl Recognizers {
     /// Bytes that a text misses at least.
     pub(crate) fn least(&self, at: Recognized) -> u32 {
         u32::from(at.left) + self.0[at.which as usize].1.least(at.state)
+    }
+
+    /// The same for a search of the shortest text.
+    pub(crate) fn needs(&self, at: Recognized) -> u32 {
+        match at.left {
+            0 => self.0[at.which as usize].1.needs(at.state),
+            _ => self.least(at),
+        }
     }
 
     /// About how many bytes a text misses.

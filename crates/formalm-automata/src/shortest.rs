@@ -161,7 +161,25 @@ impl Automaton {
     /// Bytes that every continuation has at least.
     fn needs(&self, state: StateId) -> usize {
         let core = self.lock();
-        core.terms.facts(self.term(&core, state)).min_len as usize
+        core.terms.needs(self.term(&core, state)) as usize
+    }
+}
+
+impl Terms {
+    /// Bytes that the texts of a term have at least, as recognizers find out for a search.
+    fn needs(&self, id: TermId) -> u32 {
+        let needs = match self.get(id) {
+            Term::Recognized(at) => self.recognizers.needs(*at),
+            &Term::Cat(head, tail) => match self.get(head) {
+                Term::Recognized(at) => {
+                    self.recognizers.needs(*at).saturating_add(self.facts(tail).min_len)
+                }
+                _ => 0,
+            },
+            Term::And(list) => list.iter().map(|&one| self.needs(one)).max().unwrap_or(0),
+            _ => 0,
+        };
+        needs.max(self.facts(id).min_len)
     }
 }
 

@@ -37,18 +37,19 @@ pub(crate) struct Description {
 impl Description {
     /// A language that a text describes.
     pub(crate) fn of_text(text: &str) -> Description {
-        Description { hash: hash_of(text), length: text.len() }
+        Description { hash: keyed_hash(text), length: text.len() }
     }
 
     /// What a connective makes of some languages, in whatever order.
     pub(crate) fn of_parts(mark: &str, mut parts: Vec<Description>) -> Description {
         parts.sort_unstable();
         let length = parts.iter().fold(mark.len(), |all, one| all.saturating_add(one.length));
-        Description { hash: hash_of(&(mark, parts)), length }
+        Description { hash: keyed_hash(&(mark, parts)), length }
     }
 }
 
-fn hash_of(entry: &(impl Hash + ?Sized)) -> u128 {
+/// A hash of so many bits that nobody finds two entries with one: its keys are those of this process.
+pub(crate) fn keyed_hash(entry: &(impl Hash + ?Sized)) -> u128 {
     static KEYS: SetOnce<[RandomState; 2]> = SetOnce::new();
     let [high, low] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
     u128::from(high.hash_one(entry)) << 64 | u128::from(low.hash_one(entry))

@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashSet;
 
 use super::Solving;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
 use crate::node::NodeId;
+use crate::shared::keyed_hash;
 use crate::value::ValueId;
+
+/// Kinds of items that are copied in the time of a step.
+const KINDS_IN_A_STEP: usize = 512;
+
+/// Bytes of the ways of one search.
+const MAX_BYTES: u64 = 64 << 20;
 
 type Ranges = Arc<[(u32, u32, NodeId)]>;
 
@@ -43,17 +50,43 @@ enum Twin {
 }
 
 /// How far a way through the items has come.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 struct Way {
     at: u64,
     needs: Vec<u64>,
     budgets: Vec<u64>,
     duties: Vec<bool>,
     twin: Twin,
-    /// What each item satisfies, sorted; kept only where items have to be distinct.
-    items: Vec<F>,
+    items: Items,
     /// What the item being read has to satisfy too, since one of these is equal to it.
     current: F,
+}
+
+/// What items satisfy, and how many satisfy each, sorted; kept only where they have to be distinct.
+#[derive(Clone, Default)]
+struct Items {
+    kinds: Vec<(F, u64)>,
+    /// The sum of their hashes: in which order they come makes no difference.
+    hash: u128,
+}
+
+impl Items {
+    fn add(&mut self, item: F, count: u64) {
+        match self.kinds.binary_search_by_key(&item, |kind| kind.0) {
+            Ok(at) => self.kinds[at].1 += count,
+            Err(at) => self.kinds.insert(at, (item, count)),
+        }
+        let hash = keyed_hash(&item).wrapping_mul(u128::from(count));
+        self.hash = self.hash.wrapping_add(hash);
+    }
+}
+
+impl Way {
+    /// Ways of one hash are alike. The lists themselves, which may be long, are not kept.
+    fn hash(&self) -> u128 {
+        let Way { at, needs, budgets, duties, twin, items, current } = self;
+        keyed_hash(&(at, needs, budgets, duties, twin, items.hash, current))
+    }
 }
 
 impl Core {
@@ -110,13 +143,16 @@ impl Core {
             budgets: plan.budgets.iter().map(|budget| budget.0).collect(),
             duties: vec![false; plan.duties.len()],
             twin: if plan.repeats.is_some() { Twin::Missing } else { Twin::Done },
-            items: Vec::new(),
+            items: Items::default(),
             current: TRUE,
         }];
-        let mut seen: FxHashSet<Way> = FxHashSet::default();
+        let mut seen: FxHashSet<u128> = FxHashSet::default();
+        // Kinds of items in the lists of all ways that are open.
+        let mut kinds = 0;
         while let Some(way) = open.pop() {
-            self.step()?;
-            if !seen.insert(way.clone()) {
+            kinds -= way.items.kinds.len();
+            self.steps_of(1 + way.items.kinds.len() / KINDS_IN_A_STEP)?;
+            if !seen.insert(way.hash()) {
                 continue;
             }
             let done = way.needs.iter().all(|&need| need == 0)
@@ -125,7 +161,7 @@ impl Core {
             if done && way.at >= plan.least {
                 let current = plan.has_current.then_some(known);
                 match &plan.distinct {
-                    Some(taken) if !self.can_be_distinct(&way.items, current, taken)? => {}
+                    Some(taken) if !self.can_be_distinct(&way.items.kinds, current, taken)? => {}
                     _ if way.current == TRUE => return Ok(TRUE),
                     _ => goals.push(way.current),
                 }
@@ -150,7 +186,26 @@ impl Core {
                     continue;
                 }
             }
-            open.extend(self.next_ways(plan, &way, known)?);
+            if done && plan.distinct.is_some() && plan.budgets.is_empty() && way.at >= plan.alike {
+                // Nothing is left to choose: all items up to the least number are alike.
+                let item = self.item_at(&plan.items, way.at);
+                if self.some_value(item)? {
+                    let mut next = way;
+                    next.items.add(item, plan.least - next.at);
+                    next.at = plan.least;
+                    kinds += next.items.kinds.len();
+                    open.push(next);
+                }
+                continue;
+            }
+            let next = self.next_ways(plan, &way, known)?;
+            kinds += next.iter().map(|way| way.items.kinds.len()).sum::<usize>();
+            let bytes = (kinds * size_of::<(F, u64)>() + seen.capacity() * 17) as u64;
+            if bytes > MAX_BYTES {
+                let (needed, allowed) = (bytes, MAX_BYTES);
+                return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
+            }
+            open.extend(next);
         }
         Ok(self.formulas.or(goals))
     }
@@ -250,9 +305,7 @@ impl Core {
         list: &mut Vec<Way>,
     ) -> Result<(), Error> {
         if plan.distinct.is_some() {
-            // In which order they come makes no difference to whether they can be distinct.
-            let place = next.items.partition_point(|&other| other < item);
-            next.items.insert(place, item);
+            next.items.add(item, 1);
         }
         list.push(next.clone());
         let again = match (before.twin, &plan.repeats) {

@@ -22,14 +22,17 @@ impl Core {
     /// the item being read satisfies.
     pub(super) fn can_be_distinct(
         &mut self,
-        items: &[F],
+        items: &[(F, u64)],
         current: Option<F>,
         taken: &[ValueId],
     ) -> Result<bool, Error> {
         let mut scarce: Vec<Vec<ValueId>> = Vec::new();
-        let enough = (items.len() + usize::from(current.is_some())).min(MAX_LISTED);
+        let all = items.iter().fold(0, |all: u64, kind| all.saturating_add(kind.1));
+        let all = all.saturating_add(u64::from(current.is_some()));
+        let enough = usize::try_from(all).map_or(MAX_LISTED, |all| all.min(MAX_LISTED));
         let mut known: FxHashMap<F, Listed> = FxHashMap::default();
-        for (at, &item) in items.iter().chain(&current).enumerate() {
+        let current = current.map(|current| (current, 1));
+        for (at, &(item, count)) in items.iter().chain(&current).enumerate() {
             // Whichever value the current one has, plenty are left for the others.
             if at == items.len() && scarce.is_empty() {
                 break;
@@ -40,10 +43,10 @@ impl Core {
             };
             known.insert(item, listed.clone());
             let Listed::All(values) = listed else { continue };
-            if values.is_empty() {
+            if (values.len() as u64) < count {
                 return Ok(false);
             }
-            scarce.push(values);
+            scarce.extend((0..count).map(|_| values.clone()));
         }
         // An item with as many values as there are items always finds one that is left.
         let mut owner: Vec<(ValueId, usize)> = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use super::Solving;
+use super::{PLENTY, Solving};
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::{NameId, PLACEHOLDER};
@@ -13,6 +13,15 @@ use crate::node::NodeId;
 
 /// Names made up that are remembered.
 const MAX_FRESH: usize = 10_000;
+
+/// They are remembered beside at most so many names that they are none of.
+const MAX_TAKEN: usize = 256;
+
+/// Names that are copied in the time of a step.
+const NAMES_IN_A_STEP: usize = 64;
+
+/// Names of a class that are made up before it is asked whether there are as many as one likes.
+const FEW_NAMES: usize = 16;
 
 /// Something that one member at least has to be.
 #[derive(Clone)]
@@ -284,8 +293,9 @@ impl Core {
             }
         }
         for class in self.classes(&plan.tests)? {
+            let mut made_up = 0;
             while (members.len() as u64) < plan.least {
-                self.step()?;
+                self.steps_of(1 + members.len() / NAMES_IN_A_STEP)?;
                 let Some(name) = self.fresh_name(plan, class, &members, unusable)? else { break };
                 let value = self.value_at(plan, name)?;
                 if !self.some_value(value)? {
@@ -296,6 +306,12 @@ impl Core {
                     return Ok(true);
                 }
                 members.insert(name, value);
+                made_up += 1;
+                let left = plan.least.saturating_sub(members.len() as u64);
+                if made_up == FEW_NAMES && left < PLENTY / 2 && self.has_plenty_texts(class)? {
+                    // Names of a class are alike.
+                    return Ok(true);
+                }
             }
         }
         Ok(members.len() as u64 >= plan.least)
@@ -313,7 +329,8 @@ impl Core {
         let mut taken: Vec<NameId> = taken.copied().filter(|&name| name != PLACEHOLDER).collect();
         taken.sort_unstable();
         taken.dedup();
-        if let Some(&known) = self.answers.fresh.get(&(class, taken.clone())) {
+        let is_kept = taken.len() <= MAX_TAKEN;
+        if is_kept && let Some(&known) = self.answers.fresh.get(&(class, taken.clone())) {
             return Ok(known);
         }
         let texts: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
@@ -322,7 +339,9 @@ impl Core {
         if self.answers.fresh.len() >= MAX_FRESH {
             self.answers.fresh.clear();
         }
-        self.answers.fresh.insert((class, taken), name);
+        if is_kept {
+            self.answers.fresh.insert((class, taken), name);
+        }
         Ok(name)
     }
 }

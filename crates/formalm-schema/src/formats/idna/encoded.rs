@@ -11,6 +11,9 @@ use super::punycode::{Decoder, encode};
 /// one that takes more is left out.
 const STEPS: u32 = 100_000;
 
+/// Texts of which it is kept what they miss.
+const MISSING: usize = 10_000;
+
 /// Digits of ends that are looked for before longer ones.
 const SHORT: usize = 3;
 
@@ -19,11 +22,12 @@ const SHORT: usize = 3;
 pub(super) struct Encoded {
     letters: Arc<Letters>,
     viable: Mutex<FxHashMap<(String, usize), bool>>,
+    missing: Mutex<FxHashMap<String, u32>>,
 }
 
 impl Encoded {
     pub(super) fn new(letters: Arc<Letters>) -> Encoded {
-        Encoded { letters, viable: Mutex::default() }
+        Encoded { letters, viable: Mutex::default(), missing: Mutex::default() }
     }
 
     fn is_decoded(&self, text: &[char]) -> bool {
@@ -55,6 +59,34 @@ impl Encoded {
         let viable = self.is_member(code) || self.has_basic(code, room) || self.goes_on(code, room);
         known.insert(key, viable);
         viable
+    }
+
+    /// Characters at least that a text which is no label misses to be one: exact up to two.
+    pub(super) fn missing(&self, code: &str) -> u32 {
+        let known = || self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&missing) = known().get(code) {
+            return missing;
+        }
+        // A hyphen more makes all before it the ASCII part.
+        let missing = match () {
+            () if self.ends_with(code, 1) => 1,
+            () if self.ends_with(code, 2) || self.ends_with(&format!("{code}-"), 1) => 2,
+            () => 3,
+        };
+        let known = &mut *known();
+        if known.len() >= MISSING {
+            known.clear();
+        }
+        known.insert(code.to_owned(), missing);
+        missing
+    }
+
+    /// Whether so many digits more, or fewer, make the text a label.
+    fn ends_with(&self, code: &str, digits: usize) -> bool {
+        let (basic, read) = code.rsplit_once('-').unwrap_or(("", code));
+        let mut decoder = Decoder::new(basic);
+        read.chars().all(|digit| self.read(&mut decoder, digit))
+            && self.search(&decoder, &mut code.to_owned(), digits, &mut 0)
     }
 
     /// Whether the text can be the ASCII part of a label with letters put in at a few places.

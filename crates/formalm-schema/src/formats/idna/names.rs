@@ -219,13 +219,27 @@ impl Recognizer for Names {
             return false;
         }
         let name = self.places.get(state);
+        let is_encoded = name.label.len() >= MARK.len() && may_be_encoded(&name.label);
         let dots = ['\u{3002}', '\u{FF0E}', '\u{FF61}'].into_iter();
         let mut dots = dots.filter(|dot| (first..=last).contains(dot));
         // Characters near those of the label are the shortest, and most often allowed.
         let mut near = name.label.chars().filter(|c| (first..=last).contains(c));
         dots.any(|c| self.after(&name, c).is_some())
-            || near.any(|c| self.after(&name, c).is_some())
-            || self.letters[1].valid_within(first, last).any(|c| self.after(&name, c).is_some())
+            // Encoded labels have ASCII characters alone.
+            || !is_encoded && near.any(|c| self.after(&name, c).is_some())
+            || !is_encoded
+                && self.letters[1].valid_within(first, last).any(|c| self.after(&name, c).is_some())
+    }
+
+    fn needs(&self, state: u32) -> u32 {
+        let name = self.places.get(state);
+        if self.complete(&name) != [false; 2] {
+            return 0;
+        }
+        let label = name.label.to_ascii_lowercase();
+        let Some(code) = label.strip_prefix(MARK) else { return 1 };
+        let kinds = (0..2).filter(|&kind| name.fits[kind]);
+        kinds.map(|kind| self.encoded[kind].missing(code)).min().unwrap_or(1)
     }
 
     fn is_accepting(&self, state: u32) -> bool {
