@@ -297,8 +297,21 @@ impl Core {
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))
     }
 
+    /// Returns `true` if a name is in the language of a formula over texts.
+    pub(crate) fn is_name_in(&mut self, id: F, name: NameId) -> Result<bool, Error> {
+        if let Some(tests) = self.schema.names.tests_of(name) {
+            return Ok(tests.contains(&id));
+        }
+        let text = self.schema.names.get(name).to_owned();
+        self.holds_for_text(id, &text)
+    }
+
     /// Whether a pattern is found in a name.
     pub(crate) fn is_found(&mut self, regex: RegexId, name: NameId) -> Result<bool, Error> {
+        if let Some(tests) = self.schema.names.tests_of(name) {
+            let atom = self.formulas.known_atom(&Atom::In(regex));
+            return Ok(atom.is_some_and(|atom| tests.contains(&atom)));
+        }
         if let Some(&known) = self.found.get(&(regex, name)) {
             return Ok(known);
         }

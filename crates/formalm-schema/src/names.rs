@@ -1,5 +1,6 @@
 //! Names of object members, interned.
 
+use crate::formula::F;
 use crate::table::Table;
 
 /// An interned name.
@@ -9,13 +10,23 @@ pub(crate) struct NameId(pub(crate) u32);
 /// A name that stands for any that no formula speaks of. No text is interned as it.
 pub(crate) const PLACEHOLDER: NameId = NameId(0);
 
+/// The bit of names that stand for all names with the same tests.
+const TESTED: u32 = 1 << 31;
+
+impl NameId {
+    /// Returns `true` if the name stands for others and has no text of its own.
+    pub(crate) fn has_no_text(self) -> bool {
+        self == PLACEHOLDER || self.0 & TESTED != 0
+    }
+}
+
 /// Names are numbered from one on, behind the placeholder.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Table<Box<str>>);
+pub(crate) struct Names(Table<Box<str>>, Table<Box<[F]>>);
 
 impl Names {
     pub(crate) fn get(&self, id: NameId) -> &str {
-        if id == PLACEHOLDER { "" } else { self.0.get(id.0 - 1) }
+        if id.has_no_text() { "" } else { self.0.get(id.0 - 1) }
     }
 
     /// Sorts names by their bytes, each once. Most are told apart by their first eight.
@@ -37,7 +48,18 @@ impl Names {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len() + 1
+        self.0.len() + self.1.len() + 1
+    }
+
+    /// Returns the name that stands for all names that satisfy these tests and no others. The
+    /// tests are sorted.
+    pub(crate) fn tested(&mut self, tests: &[F]) -> NameId {
+        NameId(TESTED | self.1.intern_like(tests, || tests.into()))
+    }
+
+    /// Returns the tests that the names satisfy that this name stands for.
+    pub(crate) fn tests_of(&self, id: NameId) -> Option<&[F]> {
+        (id.0 & TESTED != 0).then(|| &**self.1.get(id.0 & !TESTED))
     }
 
     pub(crate) fn intern(&mut self, name: &str) -> NameId {

@@ -133,8 +133,7 @@ impl Core {
             }
             Atom::MoreMembers(_) => TRUE,
             Atom::NamesIn(names) => {
-                let text = self.schema.names.get(name).to_owned();
-                if self.holds_for_text(names, &text)? { leaf } else { FALSE }
+                if self.is_name_in(names, name)? { leaf } else { FALSE }
             }
             _ => leaf,
         })

@@ -133,7 +133,7 @@ impl Grown {
 
     /// Whether only names that are known may still come.
     pub(super) fn takes_none(&self, classes: AskedId) -> bool {
-        self.parts.asked.get(classes.0).machines.iter().all(Option::is_none)
+        self.parts.asked.get(classes.0).going_on().iter().all(Option::is_none)
     }
 
     /// Whether a name of which that is so may end here.

@@ -74,7 +74,13 @@ impl Parts {
 
     /// Interns machines of which each is a truth.
     pub(super) fn machines(&mut self, machines: Box<[Asked]>) -> AskedId {
-        AskedId(self.asked.intern(AskedTexts { telling: None, machines }))
+        AskedId(self.asked.intern(AskedTexts { machines, ..AskedTexts::default() }))
+    }
+
+    /// Interns machines of which the first guards the others.
+    pub(super) fn guarded(&mut self, machines: Box<[Asked]>) -> AskedId {
+        let is_guarded = true;
+        AskedId(self.asked.intern(AskedTexts { machines, is_guarded, ..AskedTexts::default() }))
     }
 
     /// Memory in use, in bytes.

@@ -5,7 +5,7 @@ use formalm_automata::Error;
 use super::Grown;
 use super::frame::{GoneId, NamingId, OrderId, Owes, OwesId};
 use super::naming::Naming;
-use crate::formula::{Atom, Form, TRUE};
+use crate::formula::{Atom, F, Form, TRUE};
 use crate::names::NameId;
 use crate::node::Type;
 use crate::solve::Rest;
@@ -42,7 +42,9 @@ impl Grown {
     ) -> Result<bool, Error> {
         let must = self.parts.owes.get(owes.0).formulas[0];
         let mut value = Vec::new();
-        let passed = self.passed(order, name);
+        if !self.owed_may_follow(must, (gone, order), name) {
+            return Ok(false);
+        }
         for part in self.core.formulas.conjuncts(must) {
             if let Some(&known) = self.known.values.get(&(part, name)) {
                 value.push(known);
@@ -55,22 +57,34 @@ impl Grown {
                     self.known.values.insert((part, name), found);
                     value.push(found);
                 }
-                Form::Atom(Atom::Owed(names)) => {
-                    let passed = &self.parts.orders.get(order.0)[..passed];
-                    let gone = self.parts.gone.get(gone.0);
-                    let is_passed = |one: &NameId| {
-                        *one != name && (passed.contains(one) || gone.binary_search(one).is_ok())
-                    };
-                    if names.iter().any(is_passed) {
-                        return Ok(false);
-                    }
-                }
                 _ if self.core.formulas.excluded_name(part) == Some(name) => return Ok(false),
                 _ => {}
             }
         }
         let value = self.core.formulas.and(value);
         self.core.some_value(value)
+    }
+
+    /// Returns `true` if no name that is owed is gone or would be passed by this one.
+    pub(super) fn owed_may_follow(
+        &self,
+        must: F,
+        (gone, order): (GoneId, OrderId),
+        name: NameId,
+    ) -> bool {
+        let passed = &self.parts.orders.get(order.0)[..self.passed(order, name)];
+        let gone = self.parts.gone.get(gone.0);
+        let is_passed = |one: &NameId| {
+            *one != name && (passed.contains(one) || gone.binary_search(one).is_ok())
+        };
+        let parts = match self.core.formulas.get(must) {
+            Form::And(list) => list,
+            _ => &[must][..],
+        };
+        !parts.iter().any(|&part| match self.core.formulas.get(part) {
+            Form::Atom(Atom::Owed(names)) => names.iter().any(is_passed),
+            _ => false,
+        })
     }
 
     /// Whether a member may come by one of the first of many alternatives, which is enough.

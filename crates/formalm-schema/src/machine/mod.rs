@@ -38,6 +38,7 @@ mod shortcuts;
 mod shortest;
 mod spelled;
 mod telling;
+mod tested;
 mod trying;
 mod views;
 mod ways;

@@ -75,7 +75,8 @@ impl Grown {
         let Frame::Name { naming, text, reach, escape, .. } = frame else { return Ok(false) };
         let policy = self.core.options.escapes;
         let Reach { from, to, classes } = reach;
-        let classes: Vec<_> = self.parts.asked.get(classes.0).iter().flatten().copied().collect();
+        let asked = self.parts.asked.get(classes.0);
+        let classes: Vec<_> = asked.going_on().iter().flatten().copied().collect();
         for (class, state) in classes {
             let machine = self.core.text(class);
             let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));

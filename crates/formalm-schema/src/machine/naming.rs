@@ -5,7 +5,7 @@ use formalm_automata::{Error, Machine};
 
 use super::Grown;
 use super::frame::{AskedId, Frame, GoneId, NamingId, OrderId, OwesId, Reach};
-use super::known::NOT_ASKED;
+use super::known::{Asked, NOT_ASKED};
 use crate::core::TextId;
 use crate::formula::{Atom, F, Form, TRUE};
 use crate::names::{NameId, PLACEHOLDER};
@@ -31,6 +31,9 @@ pub(super) struct Naming {
     may: Box<[May]>,
     /// Classes of other names that may come, and a name of each.
     classes: Box<[(TextId, NameId)]>,
+    /// Where there are too many classes to list: what tells names apart. See
+    /// [`Grown::tell_by_tests`].
+    pub(super) tests: Box<[F]>,
     /// Before the first character of a name.
     pub(super) start: Reach,
     /// Whether the object owes nothing but members and names, or that one does not come, so that
@@ -69,6 +72,7 @@ impl Grown {
             known,
             may,
             classes,
+            tests: [].into(),
             start,
             plain,
             takes_all: false,
@@ -123,7 +127,11 @@ impl Grown {
 
     /// Finds the classes of other names that may come.
     fn find_classes(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
-        let all = self.core.classes(tests)?;
+        let all = match self.names_of(id).plain {
+            true => self.core.few_classes(tests)?,
+            false => Some(self.core.classes(tests)?),
+        };
+        let Some(all) = all else { return self.tell_by_tests(id, tests) };
         let mut classes = Vec::with_capacity(all.len());
         for &class in &all {
             let name = if tests.is_empty() {
@@ -154,6 +162,30 @@ impl Grown {
         Ok(())
     }
 
+    /// Tells names apart by the tests themselves, where these make many classes.
+    ///
+    /// One machine reads the names that may come, and one each test. The set of tests that a name
+    /// satisfies is known when it ends, so classes that no name of the text has cost nothing.
+    fn tell_by_tests(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
+        let viable = self.names_with_values(id, tests)?;
+        let Some(language) = self.core.language(viable)? else { return Ok(()) };
+        let mut machines = Vec::with_capacity(tests.len() + 1);
+        machines.push(Some((language, self.core.text(language).start())));
+        for &test in tests {
+            let test = self.core.language(test)?;
+            machines.push(test.map(|test| (test, self.core.text(test).start())));
+        }
+        let plenty =
+            self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
+        let classes = self.parts.guarded(machines.into());
+        let naming = &mut self.namings[id.0 as usize];
+        naming.start.classes = classes;
+        naming.takes_all = viable == TRUE;
+        naming.plenty = [plenty].into();
+        naming.tests = tests.into();
+        Ok(())
+    }
+
     /// At least how many names make all that an object owes and a token reads differ.
     fn names_needed(&self, id: NamingId) -> u64 {
         let &Naming { owes, gone, .. } = self.names_of(id);
@@ -181,7 +213,7 @@ impl Grown {
         }
         let passed = self.passed(order, name);
         let mut after = self.parts.gone.get(gone.0).to_vec();
-        after.extend((name != PLACEHOLDER).then_some(name));
+        after.extend((!name.has_no_text()).then_some(name));
         after.extend(&self.parts.orders.get(order.0)[..passed]);
         after.sort_unstable();
         after.dedup();
@@ -271,7 +303,7 @@ impl Grown {
         text: impl Fn() -> Vec<u8>,
     ) -> Result<bool, Error> {
         let Reach { from, to, classes } = reach;
-        for &(class, state) in self.parts.asked.get(classes.0).iter().flatten() {
+        for &(class, state) in self.parts.asked.get(classes.0).going_on().iter().flatten() {
             // Names of all kinds do not run out.
             if from == to || self.core.class_formula(class) == TRUE {
                 return Ok(true);
@@ -288,7 +320,8 @@ impl Grown {
 
     /// Whether a name that is not known can go on with anything, between two characters.
     pub(super) fn is_open_name(&mut self, id: NamingId, classes: AskedId) -> Result<bool, Error> {
-        let alive: Vec<_> = self.parts.asked.get(classes.0).iter().flatten().copied().collect();
+        let asked = self.parts.asked.get(classes.0);
+        let alive: Vec<_> = asked.going_on().iter().flatten().copied().collect();
         let takes_all = self.names_of(id).takes_all;
         for (class, state) in alive {
             let is_open = match takes_all {
@@ -336,8 +369,21 @@ impl Grown {
     }
 
     /// A name of the class that a text belongs to.
-    pub(super) fn class_of(&self, naming: NamingId, reach: Reach) -> Option<NameId> {
+    pub(super) fn class_of(&mut self, naming: NamingId, reach: Reach) -> Option<NameId> {
         let states = self.parts.asked.get(reach.classes.0);
+        let is_end = |one: &Asked| {
+            one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state))
+        };
+        if states.is_guarded {
+            let (guard, tests) = states.split_first()?;
+            if !is_end(guard) {
+                return None;
+            }
+            let tests = self.names_of(naming).tests.iter().zip(tests);
+            let found = tests.filter(|(_, state)| is_end(state)).map(|(&test, _)| test);
+            let found: Vec<F> = found.collect();
+            return Some(self.core.schema.names.tested(&found));
+        }
         let (class, _) = states
             .iter()
             .flatten()

@@ -209,6 +209,9 @@ impl Grown {
                 *one = self.core.text(text).walk(state, read)?.ok().map(|state| (text, state));
             }
         }
+        if after.is_guarded && after.machines[0].is_none() {
+            after.machines.fill(None);
+        }
         Ok(AskedId(self.parts.asked.intern(after)))
     }
 }

@@ -17,7 +17,17 @@ const MANY: usize = 16;
 pub(super) struct AskedTexts {
     /// A [`Telling`]; without one each machine is a truth.
     pub(super) telling: Option<u32>,
+    /// Whether the first machine alone says if the text can go on; the others only tell names
+    /// apart, and stop with it.
+    pub(super) is_guarded: bool,
     pub(super) machines: Box<[Asked]>,
+}
+
+impl AskedTexts {
+    /// Returns the machines of which one has to go on.
+    pub(super) fn going_on(&self) -> &[Asked] {
+        if self.is_guarded { &self.machines[..1] } else { &self.machines }
+    }
 }
 
 impl Deref for AskedTexts {
@@ -68,7 +78,7 @@ impl Grown {
         if listed.iter().filter(|&&listed| listed).count() < MANY {
             let machines: Result<Box<[Asked]>, Error> =
                 formulas.iter().map(|&id| self.asked_text(id)).collect();
-            return Ok(AskedTexts { telling: None, machines: machines? });
+            return Ok(AskedTexts { machines: machines?, ..AskedTexts::default() });
         }
         let mut texts: Vec<String> = Vec::new();
         for (&id, _) in formulas.iter().zip(&listed).filter(|(_, listed)| **listed) {
@@ -106,7 +116,11 @@ impl Grown {
         }
         let telling = self.parts.tellings.len() as u32;
         self.parts.tellings.push(Telling { digits, truths: truths.into() });
-        Ok(AskedTexts { telling: Some(telling), machines: machines.into() })
+        Ok(AskedTexts {
+            telling: Some(telling),
+            is_guarded: false,
+            machines: machines.into(),
+        })
     }
 
     fn asked_text(&mut self, id: F) -> Result<Asked, Error> {

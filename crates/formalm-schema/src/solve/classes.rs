@@ -17,6 +17,10 @@ const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
 /// With fewer tests each class is split by each test.
 const FEW: usize = 3;
 
+/// So many classes more than tests are still few. With three tests that exclude each other there
+/// are four classes, and eight with three that do not.
+const MORE: usize = 4;
+
 /// Steps of machines in which all tests are read at once, for all of them and for each.
 const MAX_STEPS: [usize; 2] = [8_000, 4_000];
 
@@ -33,10 +37,43 @@ impl Core {
         if let Some(known) = self.answers.classes.get(tests) {
             return Ok(known.clone());
         }
-        let classes = match self.read_at_once(tests)? {
-            Some(classes) => self.formulas_of(tests, &classes),
-            None => self.split_classes(tests)?,
+        let most = most_classes(tests);
+        let classes = match self.read_at_once(tests, most)? {
+            Read::Classes(classes) => Some(self.formulas_of(tests, &classes)),
+            Read::Many => None,
+            Read::Unknown => self.split_classes(tests, most)?,
         };
+        let Some(classes) = classes else {
+            let (needed, allowed) = (most as u64 + 1, most as u64);
+            return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
+        };
+        self.keep_classes(tests, classes)
+    }
+
+    /// The classes; `None` if there are many. They are few if most tests exclude each other.
+    pub(crate) fn few_classes(&mut self, tests: &[F]) -> Result<Option<Vec<TextId>>, Error> {
+        if tests.len() < FEW || self.answers.classes.get(tests).is_some() {
+            return self.classes(tests).map(Some);
+        }
+        if self.answers.many_classes.get(tests).is_some() {
+            return Ok(None);
+        }
+        let most = tests.len() + MORE;
+        let classes = match self.read_at_once(tests, most)? {
+            Read::Classes(classes) => Some(self.formulas_of(tests, &classes)),
+            Read::Many => None,
+            Read::Unknown => self.split_classes(tests, most)?,
+        };
+        match classes {
+            Some(classes) => self.keep_classes(tests, classes).map(Some),
+            None => {
+                self.answers.many_classes.insert(tests.to_vec(), ());
+                Ok(None)
+            }
+        }
+    }
+
+    fn keep_classes(&mut self, tests: &[F], classes: Vec<F>) -> Result<Vec<TextId>, Error> {
         let mut list = Vec::with_capacity(classes.len());
         for class in classes {
             list.extend(self.language(class)?);
@@ -45,8 +82,8 @@ impl Core {
         Ok(list)
     }
 
-    /// The classes, each split by each test.
-    fn split_classes(&mut self, tests: &[F]) -> Result<Vec<F>, Error> {
+    /// The classes, each split by each test; `None` if they are more than `most`.
+    fn split_classes(&mut self, tests: &[F], most: usize) -> Result<Option<Vec<F>>, Error> {
         let mut classes = vec![TRUE];
         for &test in tests {
             let outside = self.formulas.not(test);
@@ -60,21 +97,23 @@ impl Core {
                 }
             }
             classes = finer;
-            check(classes.len(), tests)?;
+            if classes.len() > most {
+                return Ok(None);
+            }
         }
-        Ok(classes)
+        Ok(Some(classes))
     }
 
-    /// The classes, found by machines that read the same texts; `None` where that takes long.
-    fn read_at_once(&mut self, tests: &[F]) -> Result<Option<Vec<Class>>, Error> {
+    /// The classes, found by machines that read the same texts.
+    fn read_at_once(&mut self, tests: &[F], most: usize) -> Result<Read, Error> {
         if tests.len() < FEW {
-            return Ok(None);
+            return Ok(Read::Unknown);
         }
         let mut machines = Vec::with_capacity(tests.len() + 1);
         let mut start = States::new();
         for (at, &test) in tests.iter().enumerate() {
             let machine = match self.language(test)? {
-                Some(language) if self.is_unbounded(language) => return Ok(None),
+                Some(language) if self.is_unbounded(language) => return Ok(Read::Unknown),
                 Some(language) => Arc::clone(self.text(language)),
                 None => continue,
             };
@@ -94,9 +133,11 @@ impl Core {
         reading.meet(start, texts);
         while let Some((states, texts)) = reading.open.pop() {
             if !reading.read(&states, texts)? {
-                return Ok(None);
+                return Ok(Read::Unknown);
             }
-            check(reading.classes.len(), tests)?;
+            if reading.classes.len() > most {
+                return Ok(Read::Many);
+            }
         }
         let mut classes: Vec<Class> = reading.classes.into_iter().collect();
         // Those that satisfy the first test come first, and so on.
@@ -105,7 +146,7 @@ impl Core {
             let keys: [Vec<bool>; 2] = [is_in(one), is_in(other)];
             keys[0].cmp(&keys[1])
         });
-        Ok(Some(classes))
+        Ok(Read::Classes(classes))
     }
 
     /// Formulas of classes that are all there are.
@@ -124,6 +165,15 @@ impl Core {
         }
         formulas
     }
+}
+
+/// What reading all tests at once found.
+enum Read {
+    Classes(Vec<Class>),
+    /// There are more than were allowed.
+    Many,
+    /// It takes long.
+    Unknown,
 }
 
 /// Machines that read the same texts.
@@ -195,12 +245,10 @@ impl Reading {
     }
 }
 
-fn check(classes: usize, tests: &[F]) -> Result<(), Error> {
+/// Classes of names that one formula may tell apart.
+fn most_classes(tests: &[F]) -> usize {
     let [most, all, each] = MAX_CLASSES;
-    let most = most.min(all + each * tests.len());
-    let (needed, allowed) = (classes as u64, most as u64);
-    let resource = Resource::Terms;
-    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+    most.min(all + each * tests.len())
 }
 
 #[cfg(test)]
@@ -234,8 +282,10 @@ mod tests {
                 core.formulas.atom(Atom::In(regex))
             });
             let tests: Vec<F> = tests.collect();
-            let split = core.split_classes(&tests).unwrap();
-            let read = core.read_at_once(&tests).unwrap().expect(list[0]);
+            let split = core.split_classes(&tests, 400).unwrap().expect(list[0]);
+            let Read::Classes(read) = core.read_at_once(&tests, 400).unwrap() else {
+                panic!("{list:?}")
+            };
             let read = core.formulas_of(&tests, &read);
             assert_eq!(split.len(), read.len(), "{list:?}");
             for (one, other) in split.into_iter().zip(read) {

@@ -54,6 +54,8 @@ pub(crate) struct Answers {
     /// Tentative *no*s, in the order found.
     tentative: Vec<F>,
     classes: Map<Vec<F>, Vec<TextId>>,
+    /// Tests that make many classes.
+    many_classes: Map<Vec<F>, ()>,
     numbers: Map<F, bool>,
     /// Names of a class that are none of some others.
     fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,

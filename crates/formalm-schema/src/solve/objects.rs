@@ -8,7 +8,7 @@ use formalm_automata::Error;
 use super::{PLENTY, Solving};
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::names::{NameId, PLACEHOLDER};
+use crate::names::NameId;
 use crate::node::NodeId;
 
 /// Names made up that are remembered.
@@ -326,7 +326,7 @@ impl Core {
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
         let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
-        let mut taken: Vec<NameId> = taken.copied().filter(|&name| name != PLACEHOLDER).collect();
+        let mut taken: Vec<NameId> = taken.copied().filter(|name| !name.has_no_text()).collect();
         taken.sort_unstable();
         taken.dedup();
         let is_kept = taken.len() <= MAX_TAKEN;
