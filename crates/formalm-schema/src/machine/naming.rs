@@ -127,11 +127,13 @@ impl Grown {
 
     /// Finds the classes of other names that may come.
     fn find_classes(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
-        let all = match self.names_of(id).plain {
-            true => self.core.few_classes(tests)?,
-            false => Some(self.core.classes(tests)?),
+        let all = match self.core.few_classes(tests)? {
+            Some(all) => all,
+            None => match self.fresh_names_of(id)? {
+                Some(viable) => return self.tell_by_tests(id, tests, viable),
+                None => self.core.classes(tests)?,
+            },
         };
-        let Some(all) = all else { return self.tell_by_tests(id, tests) };
         let mut classes = Vec::with_capacity(all.len());
         for &class in &all {
             let name = if tests.is_empty() {
@@ -166,8 +168,7 @@ impl Grown {
     ///
     /// One machine reads the names that may come, and one each test. The set of tests that a name
     /// satisfies is known when it ends, so classes that no name of the text has cost nothing.
-    fn tell_by_tests(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
-        let viable = self.names_with_values(id, tests)?;
+    fn tell_by_tests(&mut self, id: NamingId, tests: &[F], viable: F) -> Result<(), Error> {
         let Some(language) = self.core.language(viable)? else { return Ok(()) };
         let mut machines = Vec::with_capacity(tests.len() + 1);
         machines.push(Some((language, self.core.text(language).start())));
@@ -187,7 +188,7 @@ impl Grown {
     }
 
     /// At least how many names make all that an object owes and a token reads differ.
-    fn names_needed(&self, id: NamingId) -> u64 {
+    pub(super) fn names_needed(&self, id: NamingId) -> u64 {
         let &Naming { owes, gone, .. } = self.names_of(id);
         let owed = self.parts.owes.get(owes.0);
         let atoms = owed.formulas.iter().flat_map(|&id| self.core.atoms(id));

@@ -15,6 +15,7 @@ mod distinct;
 mod fresh;
 mod implicants;
 mod listing;
+mod named;
 mod numbers;
 mod objects;
 mod open;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use formalm_automata::Error;
 
 use super::{PLENTY, Solving};
-use crate::core::Core;
+use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::NodeId;
@@ -25,7 +25,7 @@ const FEW_NAMES: usize = 16;
 
 /// Something that one member at least has to be.
 #[derive(Clone)]
-enum Duty {
+pub(super) enum Duty {
     /// To break one of these rules.
     Member(Arc<[(Which, NodeId)]>),
     /// To have a name that is not in this language.
@@ -34,15 +34,15 @@ enum Duty {
 
 /// A conjunction of statements about the rest of an object.
 #[derive(Default)]
-struct Plan {
-    rules: Vec<Arc<[(Which, NodeId)]>>,
-    names_in: Vec<F>,
-    owed: Vec<NameId>,
+pub(super) struct Plan {
+    pub(super) rules: Vec<Arc<[(Which, NodeId)]>>,
+    pub(super) names_in: Vec<F>,
+    pub(super) owed: Vec<NameId>,
     /// Of each list a name that is left out.
     left_out: Vec<Arc<[NameId]>>,
-    least: u64,
-    most: Option<u64>,
-    duties: Vec<Duty>,
+    pub(super) least: u64,
+    pub(super) most: Option<u64>,
+    pub(super) duties: Vec<Duty>,
     /// Names that are mentioned, sorted.
     mentioned: Vec<NameId>,
     /// What tells apart the names that are not.
@@ -101,7 +101,7 @@ impl Core {
         self.leave_out(&plan, 0, &mut Vec::new(), gone)
     }
 
-    fn plan(&self, literals: &[F], gone: &[NameId]) -> Plan {
+    pub(super) fn plan(&self, literals: &[F], gone: &[NameId]) -> Plan {
         let mut plan = Plan::default();
         for &literal in literals {
             let (atom, positive) = match self.formulas.get(literal) {
@@ -222,22 +222,24 @@ impl Core {
         let Some(duty) = plan.duties.get(at) else { return self.fill(plan, members, unusable) };
         let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
         let mut candidates: Vec<NameId> = members.keys().copied().collect();
-        let mut classes = Vec::new();
         if room {
             candidates.extend(
                 plan.mentioned
                     .iter()
                     .filter(|name| !members.contains_key(name) && !unusable.contains(name)),
             );
-            classes = self.classes(&plan.tests)?;
         }
-        let mut classes = classes.into_iter();
+        let mut classes: Option<std::vec::IntoIter<TextId>> = (!room).then(Default::default);
         candidates.reverse();
         loop {
             // A name that is not mentioned is made up only where no other will do.
             let name = match candidates.pop() {
                 Some(name) => name,
                 None => {
+                    let classes = match &mut classes {
+                        Some(classes) => classes,
+                        None => classes.insert(self.classes(&plan.tests)?.into_iter()),
+                    };
                     let Some(class) = classes.next() else { break };
                     let Some(name) = self.fresh_name(plan, class, members, unusable)? else {
                         continue;
@@ -292,6 +294,12 @@ impl Core {
                 members.insert(name, value);
             }
         }
+        if (members.len() as u64) < plan.least
+            && self.few_classes(&plan.tests)?.is_none()
+            && self.has_plenty_names(plan)?
+        {
+            return Ok(true);
+        }
         for class in self.classes(&plan.tests)? {
             let mut made_up = 0;
             while (members.len() as u64) < plan.least {
@@ -321,7 +329,7 @@ impl Core {
     fn fresh_name(
         &mut self,
         plan: &Plan,
-        class: crate::core::TextId,
+        class: TextId,
         members: &Members,
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
