@@ -44,13 +44,10 @@ impl Expression {
         ascii: bool,
         verbose: bool,
     ) -> PyResult<Expression> {
-        let dialect = match dialect {
-            "python" => Dialect::Python,
-            "ecma" => Dialect::Ecma,
-            other => {
-                let message = format!("there is no dialect {other:?}");
-                return Err(errors::argument(py, &message, Some("use \"python\" or \"ecma\"")));
-            }
+        let Some(dialect) = Dialect::named(dialect) else {
+            let message = format!("there is no dialect {dialect:?}");
+            let hint = "use \"python\", \"ecma\" or \"rust\"";
+            return Err(errors::argument(py, &message, Some(hint)));
         };
         let flags = Flags { ignore_case, multi_line, dot_all, ascii, verbose };
         match py.detach(|| parse(pattern, dialect, flags)) {

@@ -13,7 +13,29 @@ pub(crate) struct Search {
     pub(crate) foreign: bool,
 }
 
-/// The texts in which a pattern is found.
+/// Where a pattern has to match, by the names that Python's `re` has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Anywhere.
+    Search,
+    /// From the start of the text.
+    Match,
+    /// From end to end.
+    FullMatch,
+}
+
+impl Method {
+    pub(crate) fn named(name: &str) -> Option<Method> {
+        match name {
+            "search" => Some(Method::Search),
+            "match" => Some(Method::Match),
+            "fullmatch" => Some(Method::FullMatch),
+            _ => None,
+        }
+    }
+}
+
+/// The texts in which a pattern of JSON Schema is found.
 pub(crate) fn search(source: &str) -> Result<Search, Error> {
     let (pattern, foreign) = match parse(source, Dialect::Ecma, Flags::default()) {
         Ok(pattern) => (pattern, false),
@@ -22,10 +44,33 @@ pub(crate) fn search(source: &str) -> Result<Search, Error> {
             (parse(source, Dialect::Python, flags).map_err(|_| error)?, true)
         }
     };
+    Ok(Search { foreign, ..found_in(pattern) })
+}
+
+/// The texts that a pattern of any dialect matches.
+pub(crate) fn matched(
+    source: &str,
+    dialect: Dialect,
+    flags: Flags,
+    method: Method,
+) -> Result<Search, Error> {
+    let mut pattern = parse(source, dialect, flags)?;
+    match method {
+        Method::Search => {}
+        Method::Match => pattern.root = Node::Concat(vec![Node::TextStart, pattern.root]),
+        Method::FullMatch => {
+            let texts = Some(Expression::pattern(pattern));
+            return Ok(Search { texts, open: false, foreign: false });
+        }
+    }
+    Ok(found_in(pattern))
+}
+
+fn found_in(pattern: Pattern) -> Search {
     let pattern = unanchored(pattern);
     let open = is_open(&pattern.root);
     let texts = (!takes_all(&pattern.root)).then(|| Expression::pattern(pattern));
-    Ok(Search { texts, open, foreign })
+    Search { texts, open, foreign: false }
 }
 
 /// Any number of any characters.

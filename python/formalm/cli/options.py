@@ -57,14 +57,19 @@ class LanguageOptions:
         list[Path] | None,
         typer.Option(help="A file: a grammar in Lark, in GBNF if it ends in .gbnf, or .ebnf."),
     ] = None
-    dialect: Annotated[str, typer.Option(help="Syntax of the patterns: python or ecma.")] = "python"
+    dialect: Annotated[str, typer.Option(help="Syntax of the patterns: python, ecma or rust.")] = (
+        "python"
+    )
 
     def language(self) -> Language | None:
         """The union of what the options name, or None."""
         from formalm.languages import Choice, Literal, Regex
+        from formalm.languages.regex import DIALECTS
 
-        if self.dialect not in ("python", "ecma"):
-            raise ArgumentError(f"--dialect is python or ecma, not {self.dialect!r}")
+        if self.dialect not in DIALECTS:
+            raise ArgumentError(
+                f"--dialect must be one of {', '.join(DIALECTS)}, got {self.dialect!r}"
+            )
         if self.dialect != "python" and not self.regex:
             raise ArgumentError("--dialect is about patterns, and there is no --regex")
         parts: list[Language] = [

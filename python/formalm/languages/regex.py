@@ -1,4 +1,4 @@
-"""Patterns in the syntax of Python's ``re`` or of ECMAScript."""
+"""Patterns in the syntax of Python's ``re``, of ECMAScript or of Rust's ``regex`` crate."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.language import Language
 
 __all__ = ["Regex"]
+
+#: What patterns may be written in.
+DIALECTS = ("python", "ecma", "rust")
 
 _FLAGS = {
     re.IGNORECASE: "ignore_case",
@@ -28,9 +31,10 @@ class Regex(Language):
         The pattern. It is parsed at once, so that mistakes show where they are written.
     flags
         Flags of :mod:`re`: ``I``, ``M``, ``S``, ``A``, ``X``. ``U`` is what a text pattern has
-        anyway.
+        anyway. ``A`` is for ``"python"`` only, ``X`` for ``"python"`` and ``"rust"``.
     dialect
-        ``"python"`` or ``"ecma"``.
+        ``"python"``, ``"ecma"`` (ECMA-262 under the ``u`` flag, as in JSON Schema), or ``"rust"``
+        (the ``regex`` crate, as in Pydantic and ripgrep).
 
     Raises
     ------
@@ -62,8 +66,8 @@ class Regex(Language):
                 span=(error.start, error.end),
                 hint=r"surrogates come from decoding with errors='surrogateescape'",
             ) from None
-        if dialect not in ("python", "ecma"):
-            raise ArgumentError(f"dialect is 'python' or 'ecma', not {dialect!r}")
+        if dialect not in DIALECTS:
+            raise ArgumentError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
         super().__init__(pattern, _checked_flags(flags), dialect)
         self.expression()
 
@@ -79,7 +83,7 @@ class Regex(Language):
 
     @property
     def dialect(self) -> str:
-        """``"python"`` or ``"ecma"``."""
+        """One of `DIALECTS`."""
         return str(self._arguments[2])
 
     def _build(self) -> _core.Expression:

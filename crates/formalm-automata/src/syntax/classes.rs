@@ -19,7 +19,7 @@ pub(super) fn resolve(atom: &Atom, dialect: Dialect, flags: Flags) -> CharSet {
     };
     let class = match dialect {
         _ if !flags.ignore_case => listed(members, dialect, flags),
-        Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy => {
+        Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
             close_over_case(&listed(members, dialect, flags))
         }
         Dialect::Python => {
@@ -88,14 +88,16 @@ fn perl_class(perl: Perl, negated: bool, dialect: Dialect, flags: Flags) -> Char
     let class = match (perl, dialect) {
         (Perl::Word, _) => word(dialect, flags),
         (Perl::Digit, Dialect::Python) if !flags.ascii => unicode_digit().clone(),
-        (Perl::Digit, Dialect::Oniguruma | Dialect::Fancy) => unicode_digit().clone(),
+        (Perl::Digit, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
+            unicode_digit().clone()
+        }
         (Perl::Digit, _) => CharSet::from_ranges([('0', '9')]),
         (Perl::Space, Dialect::Python) if flags.ascii => {
             CharSet::from_ranges([('\t', '\r'), (' ', ' ')])
         }
         (Perl::Space, Dialect::Python) => python_space().clone(),
         (Perl::Space, Dialect::Ecma) => ecma_space().clone(),
-        (Perl::Space, Dialect::Oniguruma | Dialect::Fancy) => known("White_Space"),
+        (Perl::Space, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => known("White_Space"),
     };
     if negated { class.complement() } else { class }
 }
@@ -114,7 +116,9 @@ pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
 /// The characters that end a line.
 pub(super) fn line_terminators(dialect: Dialect) -> CharSet {
     match dialect {
-        Dialect::Python | Dialect::Oniguruma | Dialect::Fancy => CharSet::single('\n'),
+        Dialect::Python | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
+            CharSet::single('\n')
+        }
         Dialect::Ecma => {
             CharSet::from_ranges([('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
         }

@@ -1,9 +1,10 @@
-//! Patterns: text in one of three dialects, parsed into one tree.
+//! Patterns: text in one of several dialects, parsed into one tree.
 //!
-//! The parser is ours because the dialects are not those of any library: `python` is the `re`
+//! The parser is ours where the dialect is not that of a Rust library: `python` is the `re`
 //! module's (CPython 3.11 to 3.13, text patterns), `ecma` is ECMA-262's under the `u` flag, as
-//! JSON Schema asks for. Both describe a *whole* text; searching is up to the caller. `oniguruma`
-//! is for the patterns of pre-tokenizers, where the order of preference counts.
+//! JSON Schema asks for. `rust` is that of the `regex` crate and is read by its parser. All three
+//! describe a *whole* text; searching is up to the caller. `oniguruma` is for the patterns of
+//! pre-tokenizers, where the order of preference counts.
 //!
 //! What no machine over bytes can do (backreferences, conditionals) is refused with its place.
 //! Dialect, flags and case folding are resolved here, so that a tree means the same everywhere.
@@ -25,6 +26,7 @@ mod python;
 mod python_groups;
 mod quantifier;
 mod regions;
+mod rust;
 mod source;
 mod width;
 
@@ -53,9 +55,21 @@ pub enum Dialect {
     /// Oniguruma's, which it agrees with there, and beside it `$` (only the end of the text) and
     /// possessive braces.
     Fancy,
+    /// That of the `regex` crate for text patterns: Unicode classes, class algebra, no look-around.
+    Rust,
 }
 
 impl Dialect {
+    /// Returns the dialect of users' patterns with this name.
+    pub fn named(name: &str) -> Option<Dialect> {
+        match name {
+            "python" => Some(Dialect::Python),
+            "ecma" => Some(Dialect::Ecma),
+            "rust" => Some(Dialect::Rust),
+            _ => None,
+        }
+    }
+
     /// Whether it is one of those that pre-tokenizers are written in.
     fn of_pre_tokenizers(self) -> bool {
         matches!(self, Dialect::Oniguruma | Dialect::Fancy)
@@ -73,7 +87,7 @@ pub struct Flags {
     pub dot_all: bool,
     /// `\w`, `\d`, `\s`, `\b` and case folding know ASCII only (`a`; `python` only).
     pub ascii: bool,
-    /// White space and `#` comments are skipped (`x`; `python` only).
+    /// White space and `#` comments are skipped (`x`; `python` and `rust`).
     pub verbose: bool,
 }
 
@@ -81,5 +95,7 @@ pub struct Flags {
 mod cases;
 #[cfg(test)]
 pub(crate) mod reference;
+#[cfg(test)]
+mod rust_tests;
 #[cfg(test)]
 mod tests;

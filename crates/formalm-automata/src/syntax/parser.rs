@@ -14,7 +14,7 @@ use super::item::{Anchor, Atom, Item};
 use super::lower::Lowering;
 use super::quantifier::counts;
 use super::width::width;
-use super::{Dialect, Flags, ecma, ecma_groups, oniguruma, python, python_groups};
+use super::{Dialect, Flags, ecma, ecma_groups, oniguruma, python, python_groups, rust};
 use crate::charset::CharSet;
 use crate::error::{Error, Resource, Span};
 
@@ -42,6 +42,9 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```
 pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, Error> {
+    if dialect == Dialect::Rust {
+        return rust::parse(pattern, flags);
+    }
     if dialect != Dialect::Python && (flags.ascii || flags.verbose) {
         return Err(Error::Language {
             message: "only the python dialect has an ascii and a verbose flag".to_owned(),
@@ -103,7 +106,7 @@ impl Frame {
     }
 }
 
-/// The state of one parse.
+/// The state of one parse. The dialect is never [`Dialect::Rust`], which has a parser of its own.
 pub(super) struct Parser {
     pub(super) cursor: Cursor,
     pub(super) dialect: Dialect,
@@ -143,7 +146,7 @@ impl Parser {
                     let item = match self.dialect {
                         Dialect::Python => python::escape(self, letter, start)?,
                         Dialect::Ecma => ecma::escape(self, letter, start)?,
-                        Dialect::Oniguruma | Dialect::Fancy => {
+                        Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
                             oniguruma::escape(self, letter, start)?
                         }
                     };
@@ -178,7 +181,7 @@ impl Parser {
             },
             '[' => Item::Atom(match self.dialect {
                 Dialect::Python => python::class(&mut self.cursor, start)?,
-                Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy => ecma::class(self, start)?,
+                _ => ecma::class(self, start)?,
             }),
             '.' => Item::Atom(Atom::Any),
             '$' if self.dialect == Dialect::Fancy => Item::Look(oniguruma::text_end()),
@@ -205,7 +208,7 @@ impl Parser {
         let opened = match self.dialect {
             Dialect::Python => python_groups::open(self, start)?,
             Dialect::Ecma => ecma_groups::open(self, start)?,
-            Dialect::Oniguruma | Dialect::Fancy => oniguruma::open(self, start)?,
+            Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => oniguruma::open(self, start)?,
         };
         let Some((kind, flags)) = opened else { return Ok(()) };
         if self.outer.len() >= MAX_NESTING {
@@ -285,7 +288,7 @@ impl Parser {
         }
         let Merged { front: mut items, rest } = match self.dialect {
             Dialect::Python => merge(alternatives),
-            Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy => {
+            Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
                 Merged { front: Vec::new(), rest: Some(alternatives) }
             }
         };

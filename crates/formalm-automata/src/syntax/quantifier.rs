@@ -40,7 +40,7 @@ fn braces(cursor: &mut Cursor, dialect: Dialect) -> Result<Option<Counts>, Error
             Dialect::Python => comma,
             Dialect::Ecma => false,
             Dialect::Oniguruma => high_digits > 0,
-            Dialect::Fancy => false,
+            Dialect::Fancy | Dialect::Rust => false,
         };
     if !complete || !cursor.eat('}') {
         if dialect == Dialect::Fancy {
@@ -94,7 +94,7 @@ impl Parser {
         // To Oniguruma a plus after braces is a second quantifier, which we do not read.
         let may_be_possessive = match self.dialect {
             Dialect::Python | Dialect::Fancy => true,
-            Dialect::Ecma => false,
+            Dialect::Ecma | Dialect::Rust => false,
             Dialect::Oniguruma => !braces,
         };
         let possessive = !lazy && may_be_possessive && self.cursor.eat('+');
@@ -114,7 +114,7 @@ impl Parser {
             Dialect::Python | Dialect::Oniguruma | Dialect::Fancy => {
                 "put what is already repeated in a group, as in (?:a+)*"
             }
-            Dialect::Ecma => {
+            Dialect::Ecma | Dialect::Rust => {
                 "group as in (?:a+)*; only the python dialect has possessive quantifiers"
             }
         };

@@ -1,6 +1,6 @@
 //! Keyword by keyword: what a schema object asserts.
 
-use formalm_automata::syntax::{Dialect, Pattern};
+use formalm_automata::syntax::{Dialect, Flags, Pattern};
 use formalm_automata::{Error, Expression, Resource};
 use referencing::Draft;
 
@@ -9,7 +9,7 @@ use super::words::Keyword;
 use super::{Place, Reader};
 use crate::formula::Which;
 use crate::node::{Effect, Node, NodeId, Part, RegexId, Rule, Type};
-use crate::pattern;
+use crate::pattern::{self, Method};
 use crate::source::Source;
 
 /// Keywords that are read together.
@@ -20,7 +20,12 @@ const NUMBERS: u64 = bits(&[
     Keyword::ExclusiveMaximum,
     Keyword::MultipleOf,
 ]);
-const TEXTS: u64 = bits(&[Keyword::MinLength, Keyword::MaxLength, Keyword::Pattern]);
+const TEXTS: u64 = bits(&[
+    Keyword::MinLength,
+    Keyword::MaxLength,
+    Keyword::Pattern,
+    Keyword::OtherPattern,
+]);
 const COUNTS: u64 = bits(&[
     Keyword::Required,
     Keyword::MinProperties,
@@ -228,7 +233,58 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         if let Some(source) = fields.text(Keyword::Pattern)? {
             rules.push(Rule::Text(self.pattern(source, at, &["pattern"])?));
         }
+        if let Some(json) = fields.object(Keyword::OtherPattern)? {
+            rules.push(Rule::Text(self.other_pattern(json)?));
+        }
         Ok(())
+    }
+
+    /// A pattern of another dialect: an object of `pattern`, `dialect`, and perhaps `flags` and
+    /// `method`.
+    fn other_pattern(&mut self, json: J) -> Result<RegexId, Fault> {
+        let name = Keyword::OtherPattern.name();
+        let (mut source, mut dialect, mut letters, mut method) = (None, None, "", "search");
+        for (part, value) in json.parts() {
+            let Some(text) = value.text() else {
+                return Err(wrong(&[name, part], format!("{part} must be a string")));
+            };
+            match part {
+                "pattern" => source = Some(text),
+                "dialect" => dialect = Some(text),
+                "flags" => letters = text,
+                "method" => method = text,
+                _ => return Err(wrong(&[name, part], format!("{name} has no part {part}"))),
+            }
+        }
+        let (Some(source), Some(dialect)) = (source, dialect) else {
+            return Err(wrong(&[name], format!("{name} must have a pattern and a dialect")));
+        };
+        let Some(known) = Dialect::named(dialect) else {
+            return Err(wrong(&[name, "dialect"], format!("there is no dialect {dialect:?}")));
+        };
+        let Some(how) = Method::named(method) else {
+            let message = format!("method must be search, match or fullmatch, got {method:?}");
+            return Err(wrong(&[name, "method"], message));
+        };
+        let mut flags = Flags::default();
+        for letter in letters.chars() {
+            *match letter {
+                'i' => &mut flags.ignore_case,
+                'm' => &mut flags.multi_line,
+                's' => &mut flags.dot_all,
+                'a' => &mut flags.ascii,
+                'x' => &mut flags.verbose,
+                _ => {
+                    let message = format!("flags must be letters of imsax, got {letters:?}");
+                    return Err(wrong(&[name, "flags"], message));
+                }
+            } = true;
+        }
+        let key = format!("o{dialect},{flags:?},{method},{source}");
+        self.found_pattern(key, source, &[name, "pattern"], || {
+            pattern::matched(source, known, flags, how)
+        })
+        .map(|found| found.0)
     }
 
     fn pattern(
@@ -237,11 +293,26 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         at: &Place<'r, J>,
         parts: &[&str],
     ) -> Result<RegexId, Fault> {
-        let key = format!("p{source}");
-        if let Some(&id) = self.schema.regex_ids.get(&key) {
-            return Ok(id);
+        let make = || pattern::search(source);
+        let (id, foreign) = self.found_pattern(format!("p{source}"), source, parts, make)?;
+        if foreign {
+            self.note(at, parts, "the pattern is no ECMA-262 and is read as Python's");
         }
-        let found = pattern::search(source).map_err(|error| match error {
+        Ok(id)
+    }
+
+    /// The texts of a pattern, and whether it is of an unexpected dialect when met first.
+    fn found_pattern(
+        &mut self,
+        key: String,
+        source: &str,
+        parts: &[&str],
+        make: impl FnOnce() -> Result<pattern::Search, Error>,
+    ) -> Result<(RegexId, bool), Fault> {
+        if let Some(&id) = self.schema.regex_ids.get(&key) {
+            return Ok((id, false));
+        }
+        let found = make().map_err(|error| match error {
             Error::Language { message, hint, .. } => {
                 let parts = parts.iter().map(|&part| part.to_owned()).collect();
                 let message = format!("{message} in the pattern {source:?}");
@@ -249,10 +320,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             }
             other => Fault::Other(other),
         })?;
-        if found.foreign {
-            self.note(at, parts, "the pattern is no ECMA-262 and is read as Python's");
-        }
-        Ok(match found.texts {
+        let id = match found.texts {
             Some(texts) => {
                 let id = self.schema.regex(key, || texts);
                 if found.open {
@@ -265,7 +333,8 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                 self.schema.regex_ids.insert(key, all);
                 all
             }
-        })
+        };
+        Ok((id, found.foreign))
     }
 
     fn counts(&mut self, fields: &Fields<J>, rules: &mut Vec<Rule>) -> Result<(), Fault> {

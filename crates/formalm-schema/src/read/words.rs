@@ -69,6 +69,8 @@ keywords! {
     MaxLength "maxLength" Says(D4, D20),
     MinLength "minLength" Says(D4, D20),
     Pattern "pattern" Says(D4, D20),
+    // A keyword of our own: `pattern` in another dialect than that of JSON Schema.
+    OtherPattern "x-formalm-pattern" Says(D4, D20),
     Format "format" Says(D4, D20),
     MaxItems "maxItems" Says(D4, D20),
     MinItems "minItems" Says(D4, D20),

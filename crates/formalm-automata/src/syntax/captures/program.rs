@@ -66,6 +66,11 @@ pub(super) struct Loop {
     pub(super) exit: usize,
     /// Whether an iteration may read nothing, so that it must be known where it began.
     pub(super) watched: bool,
+    /// Whether all iterations from the last one that is required on are the same states: those of
+    /// an unbounded repetition of the regex crate.
+    pub(super) shared: bool,
+    /// Whether the first decision to iterate is the same state as the later ones, too.
+    pub(super) merged: bool,
     /// Groups (from 0) that an iteration forgets when it begins.
     pub(super) forgotten: Range<usize>,
     /// The loops that are running at its head, itself included, up to the nearest `Open`.
@@ -75,7 +80,7 @@ pub(super) struct Loop {
 impl Loop {
     /// The highest count that is told from all higher ones.
     pub(super) fn most(&self) -> u32 {
-        self.max.unwrap_or(self.min)
+        self.max.unwrap_or(if self.shared { self.min.max(1) } else { self.min })
     }
 }
 
@@ -169,13 +174,29 @@ impl Program {
         let number = self.loops.len();
         let inside: Arc<[usize]> = loops.iter().copied().chain([number]).collect();
         let forgotten = match self.dialect {
-            Dialect::Python | Dialect::Oniguruma | Dialect::Fancy => 0..0,
+            Dialect::Python | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => 0..0,
             Dialect::Ecma => groups_of(node),
         };
-        let watched = width(node).0 == 0;
+        // The regex crate tells states apart, not iterations, see `Search::choose`.
+        let watched = self.dialect != Dialect::Rust && width(node).0 == 0;
         let loops = Arc::clone(&inside);
         let head = self.ops.len() + 1;
-        self.loops.push(Loop { min, max, lazy, head, exit: 0, watched, forgotten, loops });
+        let shared = self.dialect == Dialect::Rust && max.is_none();
+        // The regex crate reads `x*` as `(x+)?` where `x` may be empty.
+        let merged = shared && min == 0 && width(node).0 > 0;
+        let exit = 0;
+        self.loops.push(Loop {
+            min,
+            max,
+            lazy,
+            head,
+            exit,
+            watched,
+            shared,
+            merged,
+            forgotten,
+            loops,
+        });
         self.ops.extend([Op::Enter(number), Op::Head(number), Op::Iterate(number)]);
         self.add(node, back, &inside);
         self.ops.push(Op::Again(number));

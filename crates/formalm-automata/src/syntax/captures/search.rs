@@ -166,8 +166,15 @@ impl<'a> Search<'a> {
 
     /// Tries `first`, and later `other`, unless both are known to fail.
     fn choose(&mut self, op: usize, first: usize, other: usize, loops: &[usize]) -> Option<usize> {
-        let key = self.loops_state(loops).map(|state| (op as u32, self.at, state));
-        if key.is_some_and(|key| self.failed.contains(&key)) {
+        let mut key = self.loops_state(op, loops).map(|state| (op as u32, self.at, state));
+        if self.program.dialect == Dialect::Rust {
+            // That engine simulates an automaton: of two ways that are in one state at one
+            // position, only the first is followed. The second may be an iteration that read
+            // nothing, while the first is still being tried.
+            if key.take().is_some_and(|key| !self.failed.insert(key)) {
+                return None;
+            }
+        } else if key.is_some_and(|key| self.failed.contains(&key)) {
             return None;
         }
         let (at, trail) = (self.at, self.trail.len());
@@ -175,13 +182,16 @@ impl<'a> Search<'a> {
         Some(first)
     }
 
-    /// Everything of the loops around that what follows can depend on, as one number; none if
+    /// Everything of the loops around `op` that what follows can depend on, as one number; none if
     /// that is too much for a number, and then nothing is remembered.
-    fn loops_state(&self, loops: &[usize]) -> Option<u64> {
+    fn loops_state(&self, op: usize, loops: &[usize]) -> Option<u64> {
         let mut state = 0u64;
         for &number in loops {
             let one = &self.program.loops[number];
-            let (count, began) = (self.registers[self.count(number)], self.began(number));
+            let (mut count, began) = (self.registers[self.count(number)], self.began(number));
+            if one.shared && (one.head != op || one.merged) {
+                count = count.min(one.most() - 1);
+            }
             state = state.checked_mul(u64::from(one.most()) + 1)?.checked_add(count.into())?;
             if one.watched {
                 let is_empty = self.registers[began] == self.at;
