@@ -154,7 +154,19 @@ class ParserError(FormalmError, RuntimeError):
 
 
 class ModelError(FormalmError, ValueError):
-    """A model does not fit its vocabulary, or answers nonsense."""
+    """A model does not fit its vocabulary, or answers nonsense.
+
+    Parameters
+    ----------
+    message, hint
+        As in :class:`FormalmError`.
+    status
+        The HTTP status with which a server refused, if one did.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
 
 
 class SuiteError(_PlacedError):

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from formalm.models.http.exchange import (
+    Address,
+    Deadline,
+    Failed,
+    Malformed,
+    TooLarge,
+    exchange,
+)
 
 __all__ = ["Server"]
 
 TIMEOUT_SECONDS = 5.0
-
-
-class NoRedirects(HTTPRedirectHandler):
-    """A page that is elsewhere was not at the address."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        """Follow nothing."""
+NOT_HEAD = (405, 501)
+"""Statuses of a server that knows the address but does not answer HEAD (RFC 9110, 15.5.6)."""
 
 
 class Server:
     """Whether a server answers a HEAD request for an address with success.
+
+    A server that refuses HEAD as a method is asked again with GET, and only the head of its reply is
+    read. Everything else is *absent*: an address that cannot be requested as it is written, a host
+    that is not there, a reply that is no HTTP or not whole in time, and a redirection, because a page
+    that is elsewhere was not at the address.
 
     That a page is there today does not say that a model was trained on it, nor that it was not if
     the page is gone.
@@ -29,24 +38,71 @@ class Server:
     ----------
     rate
         Most requests a second.
+    pause
+        Waits for so many seconds.
+    timeout_seconds
+        For one address, from looking up the host to the end of the reply's head.
     """
 
-    def __init__(self, rate: float, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        rate: float,
+        pause: Callable[[float], None] = time.sleep,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         self.interval, self.pause = 1.0 / rate, pause
+        self.timeout_seconds = timeout_seconds
         self.last = -self.interval
-        self.opener = build_opener(NoRedirects)
 
     def __call__(self, address: str) -> bool:
         """Whether the address is there today."""
-        if not address.startswith(("http://", "https://")):
+        place = _place(address)
+        if place is None:
             return False
+        status = self._status(place, "HEAD")
+        if status in NOT_HEAD:
+            status = self._status(place, "GET")
+        return status is not None and 200 <= status < 300
+
+    def _status(self, place: Address, method: str) -> int | None:
+        """The status of a reply; None if there is none."""
         wait = self.last + self.interval - time.monotonic()
         if wait > 0:
             self.pause(wait)
         self.last = time.monotonic()
         try:
-            request = Request(address, method="HEAD")  # noqa: S310 - http and https only
-            with self.opener.open(request, timeout=TIMEOUT_SECONDS) as reply:
-                return bool(200 <= reply.status < 300)
-        except (HTTPError, URLError, OSError, ValueError):
-            return False
+            return exchange(place, method, deadline=Deadline(self.timeout_seconds)).status
+        except (TimeoutError, Failed, Malformed, TooLarge):
+            return None
+
+
+def _place(address: str) -> Address | None:
+    """Where a request for an address goes; None if it cannot be requested as it is written."""
+    if not address.isascii() or not address.isprintable() or " " in address:
+        return None
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    secure = parts.scheme == "https"
+    named = bool(host) and parts.username is None and port != 0
+    if parts.scheme not in ("http", "https") or host is None or not named:
+        return None
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Address(host, port or (443 if secure else 80), target, secure, _proxy(parts.scheme, host))
+
+
+def _proxy(scheme: str, host: str) -> tuple[str, int] | None:
+    """The proxy that the environment names, if it is one that speaks plain HTTP."""
+    named = getproxies().get(scheme)
+    if not named or proxy_bypass(host):
+        return None
+    try:
+        parts = urlsplit(named if "//" in named else f"http://{named}")
+        if parts.scheme == "http" and parts.hostname:
+            return parts.hostname, parts.port or 80
+    except ValueError:
+        pass
+    return None

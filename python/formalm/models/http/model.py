@@ -12,6 +12,7 @@ import numpy as np
 from formalm.errors import ArgumentError, ModelError
 from formalm.models.arguments import check_model_arguments
 from formalm.models.base import LogProbs
+from formalm.models.http.documents import Bound, shown
 from formalm.models.http.replies import Names, next_tokens, sequence_logprobs
 from formalm.models.http.transport import Transport
 from formalm.vocabulary import Vocabulary
@@ -55,7 +56,8 @@ class HttpModel:
     batch_size
         Most prompts a request; 1 for servers that take one.
     timeout_seconds, retries, pause_seconds
-        Of an attempt; how often a request that failed is sent again, and the first pause.
+        Of an attempt, from looking up the host to the last byte of the reply; how often a request
+        that failed, but not by the timeout, is sent again; and the first pause.
 
     Raises
     ------
@@ -120,6 +122,7 @@ class HttpModel:
             url, {**sent, **(headers or {})}, timeout_seconds, retries, pause_seconds
         )
         self._shown = top_logprobs
+        self._shown_at_most = min(top_logprobs, len(vocabulary))
         self._by_text = names == "text"
         self._names = Names(vocabulary, by_text=self._by_text)
         # Sampled tokens are not used; neutral rules keep servers from showing changed numbers.
@@ -127,7 +130,7 @@ class HttpModel:
             "max_tokens": 1,
             "temperature": 1.0,
             "top_p": 1.0,
-            "logprobs": min(top_logprobs, len(vocabulary)),
+            "logprobs": self._shown_at_most,
             "return_tokens_as_token_ids": True,
             **({} if model is None else {"model": model}),
             **(options or {}),
@@ -146,7 +149,8 @@ class HttpModel:
         Raises
         ------
         ModelError
-            If the server cannot be reached, refuses, or answers what is no answer.
+            If the server cannot be reached, refuses (``status`` has the HTTP status then), does not
+            answer in time, or answers what is no answer.
         """
         rows = np.full((len(prefixes), len(self.vocabulary)), -np.inf)
         for start in range(0, len(prefixes), self.batch_size):
@@ -210,22 +214,29 @@ class HttpModel:
             )
         listed = [[int(token_id) for token_id in prompt] for prompt in prompts]
         prompt: Any = listed[0] if len(listed) == 1 else listed
-        reply = self.transport.post({"prompt": prompt, **self._fields, **fields})
+        body = {"prompt": prompt, **self._fields, **fields}
+        # A token of each prompt is shown with others, and those of the prompt if it is echoed.
+        positions = sum(map(len, listed)) if body.get("echo") else 0
+        tokens = len(listed) * (self._shown_at_most + 2) + 3 * positions + sum(map(len, listed))
+        reply = self.transport.post(body, Bound(tokens))
         if not isinstance(reply, Mapping) or not isinstance(reply.get("choices"), list):
-            raise ModelError(f"the reply has no choices: {reply!r:.200}")
+            raise ModelError(f"the reply has no choices: {self.transport.cleaned(shown(reply))}")
         choices = reply["choices"]
         if len(choices) != len(prompts):
             raise ModelError(
                 f"the server gave {len(choices)} choices for {len(prompts)} prompts",
                 hint="batch_size=1" if len(prompts) > 1 else None,
             )
-        places = [
-            choice.get("index", place) if isinstance(choice, Mapping) else None
-            for place, choice in enumerate(choices)
-        ]
-        if sorted(places, key=repr) != sorted(range(len(choices)), key=repr):
-            raise ModelError(f"the choices have the indices {places!r:.80}")
-        return [choices[places.index(place)] for place in range(len(choices))]
+        placed: dict[int, Any] = {}
+        for place, choice in enumerate(choices):
+            index = choice.get("index", place) if isinstance(choice, Mapping) else None
+            if type(index) is not int or not 0 <= index < len(choices) or index in placed:
+                raise ModelError(
+                    f"the choices have no indices from 0 to {len(choices) - 1}, each once, but"
+                    f" {shown(index)}"
+                )
+            placed[index] = choice
+        return [placed[place] for place in range(len(choices))]
 
 
 def _check_seconds(**values: object) -> None:

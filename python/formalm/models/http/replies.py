@@ -16,11 +16,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formalm.errors import ModelError
+from formalm.models.http.documents import shown
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["Names", "next_tokens", "sequence_logprobs"]
 
 NAMED = "token_id:"
+ID_DIGITS = 10
+"""Most digits of an id: vocabularies have fewer than 2^32 tokens."""
+SAME_LOGPROB = 1e-2
+"""How far two values of one token may be apart. Servers round, in places to bfloat16."""
 
 
 class Names:
@@ -42,11 +47,15 @@ class Names:
 
     def of_text(self, text: str) -> int | None:
         """The token that a text names; None if none or several do."""
-        if text.startswith(NAMED) and text[len(NAMED) :].isdigit():
-            return self.checked(int(text[len(NAMED) :]))
+        if text.startswith(NAMED):
+            digits = text[len(NAMED) :]
+            if digits.isascii() and digits.isdecimal() and len(digits) <= ID_DIGITS:
+                return self.checked(int(digits))
+            if not self._by_text:  # where texts name tokens, one may begin like this
+                raise ModelError(f"the server names a token {shown(text)}, which is no id")
         if not self._by_text:
             raise ModelError(
-                f"the server names a token by its text, {text!r:.40}, which may be several tokens'",
+                f"the server names a token by its text, {shown(text)}, which may be several tokens'",
                 hint="a server that gives ids; or names='text' if texts are the tokens' bytes",
             )
         if "\ufffd" in text:
@@ -56,14 +65,17 @@ class Names:
     def of_entry(self, entry: Mapping[str, Any]) -> int | None:
         """The token of an entry with ``id``, ``bytes`` or ``token``."""
         token_id = entry.get("id")
-        if type(token_id) is int:
+        if token_id is not None:
+            if type(token_id) is not int:
+                raise ModelError(f"the reply has the id {shown(token_id)}, which is no integer")
             return self.checked(token_id)
         data = entry.get("bytes")
-        if isinstance(data, list) and data:
-            try:
-                return self._by_bytes.get(bytes(data))
-            except (TypeError, ValueError):
-                raise ModelError(f"a reply has bytes {data!r:.80}") from None
+        if data is not None and not isinstance(data, list):
+            raise ModelError(f"the reply has bytes {shown(data)}, which are no list")
+        if data:
+            if not all(type(byte) is int and 0 <= byte < 256 for byte in data):
+                raise ModelError(f"the reply has bytes {shown(data)}, which are none")
+            return self._by_bytes.get(bytes(data))
         return self.of_text(_text(entry.get("token")))
 
     def checked(self, token_id: int) -> int:
@@ -93,8 +105,15 @@ def next_tokens(choice: object, names: Names) -> tuple[dict[int, float], bool]:
         top = _mapping(_first(logprobs.get("top_logprobs"), "top_logprobs"), "top_logprobs")
         pairs = [(names.of_text(_text(name)), value) for name, value in top.items()]
     for token_id, value in pairs:
-        if token_id is not None:
-            found[token_id] = _logprob(value)
+        logprob = _logprob(value)
+        if token_id is None:
+            continue
+        if abs(found.get(token_id, logprob) - logprob) > SAME_LOGPROB:
+            raise ModelError(
+                f"the server gives token {token_id} two log-probabilities, {found[token_id]:.6g}"
+                f" and {logprob:.6g}"
+            )
+        found.setdefault(token_id, logprob)
     return found, any(token_id is None for token_id, _ in pairs)
 
 
@@ -113,22 +132,23 @@ def sequence_logprobs(choice: object, count: int) -> list[float] | None:
 
 
 def _logprob(value: object) -> float:
+    # Integers are small: see `documents`.
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or math.isnan(float(value)) or float(value) > 1e-3:  # type: ignore[arg-type]
-        raise ModelError(f"the server gave {value!r:.40} where a log-probability is wanted")
+    if not number or math.isnan(value) or value > 1e-3:  # type: ignore[arg-type, operator]
+        raise ModelError(f"the server gave {shown(value)} where a log-probability is wanted")
     return min(0.0, float(value))  # type: ignore[arg-type]
 
 
 def _mapping(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         hint = "the server has to give log-probabilities of completions" if value is None else None
-        raise ModelError(f"the reply has no {name}, but {value!r:.60}", hint=hint)
+        raise ModelError(f"the reply has no {name}, but {shown(value)}", hint=hint)
     return value
 
 
 def _list(value: object, name: str) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise ModelError(f"the reply has no list of {name}, but {value!r:.60}")
+        raise ModelError(f"the reply has no list of {name}, but {shown(value)}")
     return value
 
 
@@ -141,5 +161,5 @@ def _first(value: object, name: str) -> object:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ModelError(f"the reply names a token {value!r:.60}")
+        raise ModelError(f"the reply names a token {shown(value)}")
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import random
 import re
@@ -10,31 +9,59 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from formalm.errors import ArgumentError, ModelError
+from formalm.models.http.documents import Bound, parsed
+from formalm.models.http.exchange import (
+    Address,
+    Deadline,
+    Failed,
+    Malformed,
+    Reply,
+    TooLarge,
+    exchange,
+)
 
-__all__ = ["Transport"]
+__all__ = ["Transport", "without_secrets"]
 
-REPLY_BYTES = 256 << 20
-CHUNK_BYTES = 1 << 16
+REFUSAL_BYTES = 64 << 10
+"""Most bytes that are read of a reply which is only quoted."""
 LONGEST_PAUSE_SECONDS = 30.0
 HEADER_NAME = re.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HEADER_VALUE = re.compile("[\t -~]*")
+FRAMING = ("content-length", "transfer-encoding")
+"""Headers that say where a request ends."""
 AGAIN = (408, 429, 500, 502, 503, 504)
+HINTS = {
+    401: "pass api_key or headers; the command line takes the key from FORMALM_API_KEY",
+    403: "the key that was sent (api_key, headers) does not grant this",
+    404: "the address has to be that of completions, such as …/v1/completions, and model the name"
+    " of a model that is served",
+    413: "a smaller batch_size",
+}
+ELSEWHERE = "the address has to be that of completions, such as …/v1/completions"
+LEAST_SECRET = 4
+"""Fewest characters of a value that is kept out of messages: shorter ones are in every text."""
 
 
 class _Again(Exception):  # noqa: N818
     """What went wrong may not go wrong again."""
 
-    def __init__(self, what: str, pause_seconds: float | None = None) -> None:
+    def __init__(
+        self, what: str, pause_seconds: float | None = None, status: int | None = None
+    ) -> None:
         super().__init__(what)
         self.pause_seconds = pause_seconds
+        self.status = status
 
 
-@dataclass
+@dataclass(repr=False)
 class Transport:
     """Requests to one server.
+
+    What may be secret (the values of headers and of the URL's query) is neither in its ``repr`` nor
+    in its errors, even where the server's reply repeats it.
 
     Parameters
     ----------
@@ -44,10 +71,11 @@ class Transport:
     headers
         Added to each request.
     timeout_seconds
-        For one attempt, from connecting to the last byte of the reply.
+        For one attempt, from looking up the host to the last byte of the reply.
     retries
-        How often a request is sent again: after a dropped connection, a timeout, or a status that
-        says to come back (429 and most of 5xx).
+        How often a request is sent again: after a refused or dropped connection, or a status that
+        says to come back (429 and most of 5xx). One that ran into the timeout is not: a server
+        that is too slow for one request would have to work on two.
     pause_seconds
         Before the first of them; twice as long before each one after it, unless the server says
         how long to wait.
@@ -68,18 +96,37 @@ class Transport:
 
     def __post_init__(self) -> None:
         parts = _parts(self.url)
-        self._secure = parts.scheme == "https"
-        self._host, self._port = str(parts.hostname), parts.port
-        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        secure = parts.scheme == "https"
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        # The port of the scheme where none, or an empty one, is written.
+        port = parts.port or (443 if secure else 80)
+        self._address = Address(str(parts.hostname), port, target, secure)
         _check_headers(self.headers)
+        self._shown_url = without_secrets(self.url)
+        self._secrets = _secrets(parts, self.headers)
 
-    def post(self, body: Mapping[str, Any]) -> Any:
+    def __repr__(self) -> str:
+        names = sorted(self.headers)
+        return (
+            f"Transport({self._shown_url!r}, headers={names}, timeout_seconds="
+            f"{self.timeout_seconds:g}, requests={self.requests}, retried={self.retried})"
+        )
+
+    def post(self, body: Mapping[str, Any], bound: Bound | None = None) -> Any:
         """Send a JSON object and read one.
+
+        Parameters
+        ----------
+        body
+            The object.
+        bound
+            How much a reply may have; a larger one is refused before it is read as JSON.
 
         Raises
         ------
         ModelError
-            If the server refuses, answers no JSON, or cannot be reached in all attempts.
+            If the server refuses (``status`` then has the status), answers no JSON or more than
+            ``bound``, does not answer in time, or cannot be reached in all attempts.
         """
         data = json.dumps(body).encode()
         pause = self.pause_seconds
@@ -87,7 +134,7 @@ class Transport:
             self.requests += 1
             self.retried += attempt > 0
             try:
-                return self._once(data)
+                return self._once(data, bound or Bound())
             except _Again as trouble:
                 last = trouble
             if attempt < self.retries:
@@ -96,62 +143,129 @@ class Transport:
                 asked = last.pause_seconds
                 time.sleep(min(LONGEST_PAUSE_SECONDS, wait if asked is None else asked))
                 pause *= 2
-        raise ModelError(
-            f"{self.url} failed {self.retries + 1} times, the last time so: {last}",
-            hint="look at the server, or raise retries or timeout_seconds",
+        times = "once" if not self.retries else f"{self.retries + 1} times, the last time so"
+        raise self._error(
+            f"failed {times}: {last}", "look at the server, or raise retries", last.status
         )
 
-    def _once(self, data: bytes) -> Any:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        deadline = time.monotonic() + self.timeout_seconds
-        connection = kind(self._host, self._port, timeout=self.timeout_seconds)
+    def _once(self, data: bytes, bound: Bound) -> Any:
+        headers = {"Content-Type": "application/json", **self.headers}
+        deadline = Deadline(self.timeout_seconds)
         try:
-            headers = {"Content-Type": "application/json", "Connection": "close", **self.headers}
-            connection.request("POST", self._path, data, headers)
-            socket = connection.sock  # the connection lets go of it when it is to be closed
-            with connection.getresponse() as response:
-                text = _read(socket, response, deadline)
+            reply = exchange(
+                self._address,
+                "POST",
+                deadline=deadline,
+                headers=headers,
+                data=data,
+                max_bytes=max(bound.bytes, REFUSAL_BYTES),
+            )
         except TimeoutError:
-            raise _Again(f"no whole reply in {self.timeout_seconds:g} seconds") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise _Again(f"the connection broke: {type(error).__name__}: {error}") from None
-        finally:
-            connection.close()
-        return self._parsed(response, text)
+            raise self._error(
+                f"gave no whole reply in {self.timeout_seconds:g} seconds",
+                "look at the server, or raise timeout_seconds",
+            ) from None
+        except Failed as trouble:
+            raise _Again(f"the connection broke: {trouble}") from None
+        except Malformed as trouble:
+            raise self._error(f"sent a reply that cannot be read: {trouble}") from None
+        except TooLarge:
+            raise self._error(
+                f"sent a reply of more than {bound.bytes:,} bytes, which is more than was asked for"
+            ) from None
+        return self._parsed(reply, bound)
 
-    def _parsed(self, response: http.client.HTTPResponse, text: bytes) -> Any:
-        if response.status in AGAIN:
-            what = f"status {response.status}: {_shown(text)}"
-            raise _Again(what, _seconds(response.headers.get("Retry-After")))
-        if response.status != 200:
-            raise ModelError(
-                f"{self.url} refused with status {response.status}: {_shown(text)}",
-                hint="the address has to be that of completions, such as …/v1/completions"
-                if response.status in (301, 302, 307, 308, 404, 405)
-                else None,
+    def _parsed(self, reply: Reply, bound: Bound) -> Any:
+        status = reply.status
+        coding = reply.headers.get("content-encoding", "identity").strip().lower()
+        compressed = coding not in ("identity", "")
+        shown = f"a reply in {coding[:40]}" if compressed else self._quoted(reply.body)
+        if status in AGAIN:
+            pause = _seconds(reply.headers.get("retry-after"))
+            raise _Again(f"status {status}: {shown}", pause, status)
+        if status != 200:
+            hint = ELSEWHERE if status in (301, 302, 307, 308, 405) else HINTS.get(status)
+            raise self._error(f"refused with status {status}: {shown}", hint, status)
+        if compressed:
+            raise self._error(
+                f"compressed its reply ({coding[:40]}), though it was asked not to",
+                "let the server, or a proxy before it, send replies as they are",
             )
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError):  # of decoding, and of what is nested too deeply
-            raise ModelError(f"{self.url} answered no JSON: {_shown(text)}") from None
+            return parsed(reply.body, bound)
+        except ValueError as trouble:
+            raise self._error(f"answered no JSON that can be used: {trouble}; {shown}") from None
+
+    def _error(
+        self, what: str, hint: str | None = None, status: int | None = None
+    ) -> ModelError:
+        """An error that names the server and no secret."""
+        return ModelError(f"{self._shown_url} {self.cleaned(what)}", hint=hint, status=status)
+
+    def cleaned(self, text: str) -> str:
+        """The text without the values of headers and of the query."""
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return text
+
+
+    def _quoted(self, text: bytes) -> str:
+        """The beginning of a reply. Secrets go first, so that none is cut or escaped and stays."""
+        shown = self.cleaned(text[:REFUSAL_BYTES].decode(errors="replace")).strip()[:300]
+        return repr(shown) if shown else "an empty reply"
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown: without user, password, query and fragment.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:password@host/v1?api-key=secret")
+    'https://…@host/v1?…'
+    >>> without_secrets("no URL at all")
+    'no URL at all'
+    """
+    front, mark, _ = url.partition("?")
+    front, sharp, _ = front.partition("#")
+    scheme, slashes, rest = front.partition("//")
+    if not slashes:
+        scheme, rest = "", front
+    # Whatever a wrong URL has before an @ may be a password with a slash in it.
+    at = rest.rfind("@")
+    rest = rest if at < 0 else "…" + rest[at:]
+    return f"{scheme}{slashes}{rest}{'#…' if sharp else '?…' if mark else ''}"
+
+
+def _secrets(parts: SplitResult, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Texts that no message may have, the longest first: one may be a part of another."""
+    found = {parts.query, unquote(parts.query)}
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        found |= {value} if value else {name}
+    for value in headers.values():
+        found.add(value)
+        # What follows a scheme, as in "Bearer …", a server may repeat alone.
+        found |= {value.strip().rpartition(" ")[2]}
+    return tuple(sorted((s for s in found if len(s) >= LEAST_SECRET), key=len, reverse=True))
 
 
 def _parts(url: str) -> SplitResult:
     """The parts of an address that can be sent as it is."""
     hint = "such as http://localhost:8000/v1/completions"
+    shown = without_secrets(url)
     if not url.isascii() or not url.isprintable() or " " in url:
         hint = "write other characters as %XX, and a host's as xn--"
-        raise ArgumentError(f"a server's address has no such characters: {url!a}", hint=hint)
+        raise ArgumentError(
+            f"url must be of printable ASCII characters without blanks, got {shown!a}", hint=hint
+        )
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         str(parts.hostname).encode("idna")
     except ValueError as error:  # of ports and brackets, and of what no host is called
-        raise ArgumentError(f"{url!r} is no server's address: {error}", hint=hint) from None
+        why = str(error) if shown == url else "its host or port is none"
+        raise ArgumentError(f"{shown!r} is no server's address: {why}", hint=hint) from None
     if not known:
-        raise ArgumentError(
-            f"a server's address begins with http:// or https://: {url!r}", hint=hint
-        )
+        raise ArgumentError(f"url must begin with http:// or https://, got {shown!r}", hint=hint)
     if parts.username is not None or parts.fragment:
         part = "a user and a password" if parts.username is not None else "what follows #"
         raise ArgumentError(
@@ -171,28 +285,11 @@ def _check_headers(headers: Mapping[Any, Any]) -> None:
                 f"the header {name} has a value that cannot be sent",
                 hint="a text of printable ASCII characters; a key read from a file: .strip() it",
             )
-
-
-def _read(socket: Any, response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The body, under one deadline: a socket's own timeout starts anew with every byte."""
-    parts: list[bytes] = []
-    size = 0
-    while not response.isclosed():
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        socket.settimeout(left)
-        part = response.read1(CHUNK_BYTES)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-        if size > REPLY_BYTES:
-            raise ModelError(f"a reply of more than {REPLY_BYTES:,} bytes is none")
-    wanted = response.headers.get("Content-Length")
-    if wanted is not None and wanted.isdigit() and size < int(wanted):
-        raise http.client.IncompleteRead(b"", int(wanted) - size)
-    return b"".join(parts)
+        if name.lower() in FRAMING:
+            raise ArgumentError(
+                f"headers must not have {name}, which says where the body ends",
+                hint="leave it out: it is sent as it is right",
+            )
 
 
 def _seconds(value: str | None) -> float | None:
@@ -202,8 +299,3 @@ def _seconds(value: str | None) -> float | None:
     except ValueError:
         return None
     return None if seconds is None or not 0 <= seconds < float("inf") else seconds
-
-
-def _shown(text: bytes) -> str:
-    shown = text[:300].decode(errors="replace").strip()
-    return repr(shown) if shown else "an empty reply"
