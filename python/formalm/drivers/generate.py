@@ -143,7 +143,8 @@ def generate(
         *spell* members would have been allowed: :attr:`Generation.byte_mass`.
     max_tokens
         Most tokens of a text, an end token included. None is what the model's context has room
-        for.
+        for; where the model has no context length, what the longest member of a finite language can
+        take.
     stop
         Strings, or a language. The text ends where the first of them *ends*; it is left out of
         ``text`` and stands in ``stop_text``.

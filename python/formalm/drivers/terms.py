@@ -15,12 +15,16 @@ from formalm.drivers.prompts import prefix_token_ids
 from formalm.drivers.result import Reason
 from formalm.drivers.stopping import stop_language
 from formalm.errors import ArgumentError, TokenError
-from formalm.languages import Regex
+from formalm.languages import Language, Regex
 from formalm.models import Session
+from formalm.query.plan import longest_member
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["Terms", "prepare"]
 
+STATE_LIMIT = 20_000
+"""Most states of a language whose longest member is looked for, in place of ``max_tokens``. That of
+10,000 words takes 50 ms."""
 HEAL = 'heal=True gives the prompt\'s last tokens back; tokenization="all" needs none of it'
 
 
@@ -103,7 +107,7 @@ def prepare(
                 hint = error.hint if terms.heal else HEAL
                 raise TokenError(f"{name}: {error.message}", hint=hint) from None
         read = vocabulary if constraint is None else constraint.spelled
-        budget, reason = _budget(session, len(prefix), terms.max_tokens, name)
+        budget, reason = _budget(session, len(prefix), terms, name, language, target)
         plans.append(Plan(read, language, target, stops, steering, prefix, budget, reason, seed))
     if steering is not None and constraint is not None:
         # The least budget is the one that may be too small.
@@ -126,15 +130,30 @@ def _target(
     return kept, Target(matcher, rest.regenerated, byte_matcher, skips)
 
 
-def _budget(session: Session, used: int, max_tokens: int | None, name: str) -> tuple[int, Reason]:
+def _budget(
+    session: Session,
+    used: int,
+    terms: Terms,
+    name: str,
+    language: Language | None,
+    target: Target | None,
+) -> tuple[int, Reason]:
     """Most tokens to draw, and what to say when they are used up."""
-    context = session.model.context_length
+    context, max_tokens = session.model.context_length, terms.max_tokens
     if context is None:
-        if max_tokens is None:
+        if max_tokens is not None:
+            return max_tokens, "length"
+        longest = None if language is None else longest_member(language, state_limit=STATE_LIMIT)
+        if longest is None:
+            lacks = ", and there is no language" if language is None else ""
+            lacks = lacks or ", and the language has no longest member that could be found"
             raise ArgumentError(
-                "nothing bounds the text: the model has no context length", hint="pass max_tokens"
+                f"nothing bounds the text: the model has no context length{lacks}",
+                hint="pass max_tokens",
             )
-        return max_tokens, "length"
+        # Each token has a byte at least, and the last one is the end of sequence.
+        owed = 0 if target is None else len(target.owed)
+        return owed + longest + 1, "length"
     # A prefix of exactly the context length can still be evaluated: it yields one token more.
     room = context - used + 1
     if room < 1:

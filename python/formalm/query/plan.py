@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from formalm.automata import Automaton, TokenAutomaton
 from formalm.constraint import Constraint
-from formalm.errors import LimitError
+from formalm.errors import LanguageError, LimitError
+from formalm.languages import Language
 from formalm.query.prefixes import members
 from formalm.query.query import Query
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Counts", "Plan", "plan"]
+__all__ = ["Counts", "Plan", "longest_member", "plan"]
 
 STATE_LIMIT = 100_000
 EDGE_LIMIT = 5_000_000
@@ -192,6 +193,17 @@ def _beginnings(automaton: Automaton | TokenAutomaton) -> tuple[int, int]:
         beginnings = 1 + sum(count * known[target][0] for target, count in row.items())
         known[state] = beginnings, max((1 + known[target][1] for target in row), default=0)
     return known[automaton.start]
+
+
+def longest_member(language: Language, *, state_limit: int = STATE_LIMIT) -> int | None:
+    """The most bytes that a member has; None if there is no such number, or it takes too long."""
+    try:
+        automaton = language.to_automaton(state_limit=state_limit)
+    except (LimitError, LanguageError):  # the latter of parsers, of which only members are known
+        return None
+    if not automaton.is_finite:
+        return None
+    return 0 if automaton.is_empty else _beginnings(automaton)[1]
 
 
 def _shown(number: int) -> str:

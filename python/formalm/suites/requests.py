@@ -91,7 +91,9 @@ def _place(address: str) -> Address | None:
     if parts.scheme not in ("http", "https") or host is None or not named:
         return None
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Address(host, port or (443 if secure else 80), target, secure, _proxy(parts.scheme, host))
+    return Address(
+        host, port or (443 if secure else 80), target, secure, _proxy(parts.scheme, host)
+    )
 
 
 def _proxy(scheme: str, host: str) -> tuple[str, int] | None:

@@ -69,9 +69,7 @@ def parsed(data: bytes, bound: Bound) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start:,}") from None
     try:
-        return json.loads(
-            text, parse_int=_integer, parse_float=_float, object_pairs_hook=_object
-        )
+        return json.loads(text, parse_int=_integer, parse_float=_float, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except json.JSONDecodeError as error:

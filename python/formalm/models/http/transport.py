@@ -196,9 +196,7 @@ class Transport:
         except ValueError as trouble:
             raise self._error(f"answered no JSON that can be used: {trouble}; {shown}") from None
 
-    def _error(
-        self, what: str, hint: str | None = None, status: int | None = None
-    ) -> ModelError:
+    def _error(self, what: str, hint: str | None = None, status: int | None = None) -> ModelError:
         """An error that names the server and no secret."""
         return ModelError(f"{self._shown_url} {self.cleaned(what)}", hint=hint, status=status)
 
@@ -207,7 +205,6 @@ class Transport:
         for secret in self._secrets:
             text = text.replace(secret, "…")
         return text
-
 
     def _quoted(self, text: bytes) -> str:
         """The beginning of a reply. Secrets go first, so that none is cut or escaped and stays."""
