@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.cli.output import say
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ LENGTHS = 8
 @dataclass(frozen=True)
 class QuestionOptions:
     """What to ask of the automaton; without any of them, a summary."""
+
+    panel: ClassVar[str] = "Question"
 
     count: Annotated[bool, typer.Option("--count", help="How many members there are.")] = False
     members: Annotated[
@@ -180,11 +183,11 @@ def _compare(language: Language, other: Language, asked: str, state_limit: int, 
         found = {"witness": text, **bytes_of, "witness_is_member": within}
         print_json({"relation": relation, "holds": holds, **found})
     elif holds:
-        typer.echo("equivalent" if relation == "equivalence" else "a subset")
+        say("equivalent" if relation == "equivalence" else "a subset")
     else:
         where = "a member, not of the pattern" if within else "of the pattern, not a member"
         what = "not equivalent" if relation == "equivalence" else "not a subset"
-        typer.echo(f"{what}: {witness!r} is {where}")
+        say(f"{what}: {witness!r} is {where}")
     if not holds:
         raise typer.Exit(NOTHING)
 
@@ -199,7 +202,7 @@ def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
         if json:
             print_json({kind: picture})
         else:
-            typer.echo(picture, nl=False)
+            say(picture, end="")
         return
     try:
         output.write_text(picture, encoding="utf-8")
@@ -217,7 +220,7 @@ def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> N
         raise ArgumentError("the language has infinitely many members", hint=hint)
     if asked == "count":
         count = view.automaton.count(**bounds)
-        print_json({"count": count}) if json else typer.echo(count)
+        print_json({"count": count}) if json else say(count)
         return
     members = (
         view.first(question.members or 0, bounds)
@@ -228,7 +231,7 @@ def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> N
         if json:
             print_json({_name(view, member): view.named(member)})
         else:
-            typer.echo(view.line(member))
+            say(view.line(member))
     if asked == "list" and question.members and not members:
         raise typer.Exit(NOTHING)
 
@@ -273,8 +276,8 @@ def _summarise(view: _View, json: bool) -> None:
         "shortest": view.line(first[0]) if first else "none",
     }
     for name, text in lines.items():
-        typer.echo(f"{name:10}  {text}")
+        say(f"{name:10}  {text}")
     for member in first[1:]:
-        typer.echo(f"{'':10}  {view.line(member)}")
+        say(f"{'':10}  {view.line(member)}")
     if count is None or count > len(first):
-        typer.echo(f"{'':10}  …")
+        say(f"{'':10}  …")

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json
-from formalm.cli.outcome import INTERRUPTED, print_json, reported
+from formalm.cli.options import Json, one_of
+from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.output import say
 from formalm.cli.queries import LimitOptions, QueryOptions
 
 __all__ = ["distortion"]
@@ -20,7 +21,8 @@ def distortion(
     work: LimitOptions,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[
-        str | None, typer.Option(help="complete, the default: an end follows; or prefix.")
+        str | None,
+        one_of("complete", "prefix", help="complete, if not given: an end follows."),
     ] = None,
     exact: Annotated[
         bool | None,
@@ -48,9 +50,11 @@ def distortion(
         if json:
             print_json(_described(found))
         else:
-            typer.echo(str(found))
+            say(str(found))
         if found.status == "interrupted":
             raise typer.Exit(INTERRUPTED)
+        if len(found.undecided) == len(found.divergences):
+            raise typer.Exit(NOTHING)
 
 
 def _described(found: Any) -> dict[str, object]:
@@ -69,6 +73,7 @@ def _described(found: Any) -> dict[str, object]:
         "canonical_mass": None if own is None else list(own),
         "texts": list(found.texts),
         "shares": {way: row.tolist() for way, row in found.shares.items()},
+        "undecided": list(found.undecided),
         "notes": list(found.notes),
         "forwards": found.forwards,
         "seed": found.seed,

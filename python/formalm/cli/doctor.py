@@ -8,6 +8,7 @@ import typer
 
 from formalm.cli.options import Json
 from formalm.cli.outcome import ERROR, print_json, reported
+from formalm.cli.output import say
 
 __all__ = ["doctor"]
 
@@ -20,10 +21,8 @@ def doctor(json: Json = False) -> None:
             if json:
                 print_json({"check": name, "ok": good, "text": text})
             else:
-                mark = (
-                    typer.style("ok    ", fg="green") if good else typer.style("failed", fg="red")
-                )
-                typer.echo(f"{mark}  {name:10}  {text}")
+                mark, color = ("ok    ", None) if good else ("failed", "red")
+                say(f"{mark}  {name:10}  {text}", color=color)
         if not all(good for _, good, _ in checks):
             raise typer.Exit(ERROR)
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from formalm.automata.texts import shown_bytes
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, LanguageOptions
+from formalm.cli.options import Json, LanguageOptions, one_of
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.output import is_terminal, remark, say, write_data
 
 if TYPE_CHECKING:
     from formalm.drivers import Generation
@@ -36,7 +38,7 @@ def generate(
         bool, typer.Option("--finish", help="Be a member when max-tokens are used up.")
     ] = False,
     tokenization: Annotated[
-        str, typer.Option(help="all, or canonical: only the tokenizer's own tokens.")
+        str, one_of("all", "canonical", help="Any tokens, or only the tokenizer's own.")
     ] = "all",
     heal: Annotated[
         int | None,
@@ -86,18 +88,25 @@ def _print(texts: list[Generation], json: bool) -> None:
         if json:
             print_json(_described(text))
         else:
-            typer.echo(text.text)
+            write_data(shown_bytes(text.data), keep="\n\t")
 
 
 def _shown(pieces: Any) -> Generation:
     """Print the pieces as they come; an interruption leaves those that came."""
+    written = b""
     try:
         for piece in pieces:
-            typer.echo(piece, nl=False)
+            if is_terminal():
+                say(piece, end="")
+                continue
+            # A piece is text, in which bytes that are no UTF-8 are lost.
+            data = shown_bytes(pieces.data)
+            write_data(data[len(written) :], after="")
+            written = data
     except KeyboardInterrupt:
         pass  # its reason says so
     finally:
-        typer.echo()
+        say()
     result: Generation = pieces.generation
     return result
 
@@ -106,9 +115,8 @@ def _warn(texts: list[Generation], json: bool) -> None:
     cut = [text for text in texts if not text.complete]
     if cut:
         if not json:
-            typer.secho(
-                f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", err=True, fg="yellow"
-            )
+            remark(
+                f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", color="yellow")
         interrupted = any(text.reason == "interrupted" for text in cut)
         raise typer.Exit(INTERRUPTED if interrupted else NOTHING)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from formalm.cli.grammar_report import as_data, as_text
 from formalm.cli.language_files import read_grammar, read_indentation
-from formalm.cli.options import Json, grouped
+from formalm.cli.options import CommandGroup, Json, one_of, register
 from formalm.cli.outcome import print_json, reported
+from formalm.cli.output import say
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["grammar"]
 
-grammar = typer.Typer(help="Look at grammars.", no_args_is_help=True)
+grammar = typer.Typer(cls=CommandGroup, help="Look at grammars.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(help="The text of a grammar.")]
 MaxBytes = Annotated[int, typer.Option(min=0, help="Members of at most so many bytes.")]
@@ -35,14 +36,19 @@ def group() -> None:
 class GrammarOptions:
     """How a file is read."""
 
+    panel: ClassVar[str] = "How the file is read"
+
     syntax: Annotated[
-        str | None, typer.Option(help="lark, gbnf or ebnf; by default what the file's name says.")
+        str | None,
+        one_of("lark", "gbnf", "ebnf", help="The notation; by default what the file's name says."),
     ] = None
-    lexing: Annotated[str | None, typer.Option(help="longest, first or any.")] = None
+    lexing: Annotated[
+        str | None, one_of("longest", "first", "any", help="How text is cut into lexemes.")
+    ] = None
     start: Annotated[str | None, typer.Option(help="The rule to start with.")] = None
     indentation: Annotated[
         str | None,
-        typer.Option(help="python or lark: how lines and levels are told by indentation."),
+        one_of("python", "lark", help="How lines and levels are told by indentation."),
     ] = None
     brackets: Annotated[
         str, typer.Option(help="Pairs of brackets in which lines do not matter; '' for none.")
@@ -71,7 +77,7 @@ def check(
         if json:
             print_json(as_data(read))
         else:
-            typer.echo(as_text(read, rules))
+            say(as_text(read, rules))
 
 
 def diagram(
@@ -92,7 +98,7 @@ def diagram(
         limits = {} if part_limit is None else {"part_limit": part_limit}
         picture = options.read(file).to_svg(rules=rule or None, **limits)
         if output is None:
-            typer.echo(picture, nl=False)
+            say(picture, end="")
             return
         try:
             output.write_text(picture, encoding="utf-8")
@@ -133,7 +139,7 @@ def count(
             print_json({"counts": counts})
             return
         for length, number in enumerate(counts):
-            typer.echo(f"{length:4}  {'without end' if number is None else f'{number:,}'}")
+            say(f"{length:4}  {'without end' if number is None else f'{number:,}'}")
 
 
 def sample(
@@ -169,7 +175,7 @@ def sample(
                 hexed = {"hex": member.hex()} if isinstance(member, bytes) else {}
                 print_json({"text": None if hexed else member, **hexed})
             else:
-                typer.echo(repr(member))
+                say(repr(member))
 
 
 def written_out(read: Grammar, max_bytes: int, state_limit: int) -> Automaton:
@@ -178,4 +184,4 @@ def written_out(read: Grammar, max_bytes: int, state_limit: int) -> Automaton:
 
 
 for command in (check, diagram, count, sample):
-    grammar.command()(grouped(command))
+    register(grammar, command)

@@ -9,6 +9,7 @@ import typer
 from formalm.automata.texts import shown_text
 from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
+from formalm.cli.output import remark, say
 from formalm.errors import ArgumentError, FormalmError, LanguageError, TokenError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _refuse(language: Language, after: str, json: bool) -> None:
     if json:
         print_json({"after": after, "viable": False, "viable_characters": good, "allowed": 0})
     else:
-        typer.secho(str(error), err=True, fg="yellow")
+        remark(str(error), color="yellow")
     raise typer.Exit(NOTHING)
 
 
@@ -105,14 +106,14 @@ def _print(
         )
         return
     state = "in the language" if matcher.is_accepting else "not yet in the language"
-    typer.echo(
+    say(
         f"{matcher.text!r} is {state}; {len(allowed):,} of {len(vocabulary):,} tokens may follow"
     )
     if matcher.forced_bytes():
-        typer.echo(f"forced: {matcher.forced_bytes()!r}")
+        say(f"forced: {matcher.forced_bytes()!r}")
     for token_id, data in tokens:
-        typer.echo(f"{token_id:8d}  {'(end)' if data is None else repr(data)}")
+        say(f"{token_id:8d}  {'(end)' if data is None else repr(data)}")
     if len(allowed) > len(tokens):
-        typer.echo(f"     and {len(allowed) - len(tokens):,} more")
+        say(f"     and {len(allowed) - len(tokens):,} more")
     for explanation in explanations:
-        typer.echo(explanation.text)
+        say(explanation.text)

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json
+from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import INTERRUPTED, flattened, print_json, reported
+from formalm.cli.output import say
 from formalm.cli.queries import LimitOptions, QueryOptions
 
 __all__ = ["mass"]
@@ -20,7 +21,11 @@ def mass(
     work: LimitOptions,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[
-        str | None, typer.Option(help="complete, prefix, contains or never; it has to be said.")
+        str | None,
+        one_of(
+            *("complete", "prefix", "contains", "never"),
+            help="What happens in the output; it has to be said.",
+        ),
     ] = None,
     eps: Annotated[float, typer.Option(help="The width that is enough.")] = 1e-3,
     json: Json = False,
@@ -39,6 +44,6 @@ def mass(
         if json:
             print_json(flattened(found))
         else:
-            typer.echo(str(found))
+            say(str(found))
         if found.status == "interrupted":
             raise typer.Exit(INTERRUPTED)

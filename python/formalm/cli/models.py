@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -24,6 +24,8 @@ SCHEMES = ("http://", "https://")
 @dataclass(frozen=True)
 class ModelOptions:
     """What names a model."""
+
+    panel: ClassVar[str] = "Model"
 
     model: Annotated[
         str,

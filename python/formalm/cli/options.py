@@ -1,22 +1,26 @@
 """Options that several commands share, and what they stand for.
 
 A group of options is a dataclass. A command that takes a group as a parameter is registered through
-:func:`grouped`, which puts the group's options in the parameter's place.
+:func:`register`, which puts the group's options in the parameter's place. The class that declares an
+option names the panel of the help that shows it.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import reduce, wraps
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from formalm.cli.language_files import read_grammar, read_schema
+from formalm.cli.outcome import want_traceback
 from formalm.errors import ArgumentError, ModelError, VocabularyError
 
 if TYPE_CHECKING:
@@ -25,20 +29,86 @@ if TYPE_CHECKING:
     from formalm.vocabulary import Vocabulary
 
 __all__ = [
+    "Command",
+    "CommandGroup",
     "Json",
     "LanguageOptions",
+    "Traceback",
     "VocabularyOptions",
     "chosen_model",
     "grouped",
+    "one_of",
+    "register",
     "tokenizer_vocabulary",
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+REPORTING = "What is printed"
+
+
+def one_of(*values: str, help: str, names: tuple[str, ...] = ()) -> Any:
+    """An option with fixed values: the help and the shell's completion list them.
+
+    Another value is refused by the command, as an error of ours, and as JSON with ``--json``.
+    """
+
+    def completed(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    metavar = f"[{'|'.join(values)}]"
+    return typer.Option(*names, metavar=metavar, autocompletion=completed, help=help)
+
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON, one object a line.", rich_help_panel=REPORTING),
+]
+Traceback = Annotated[
+    bool,
+    typer.Option(
+        "--traceback",
+        help="Print where an error came from that nobody expected.",
+        rich_help_panel=REPORTING,
+    ),
+]
+METAVARS = ((bool, ""), (int, "N"), (float, "NUMBER"), (Path, "FILE"), (str, "TEXT"))
+"""What stands for a value of each type; what is switched on has none."""
+
+
+def _name_value(parameter: Any) -> None:
+    """Let the help show what stands for a value, not the name of its Python type."""
+    if hasattr(parameter, "display_type_rich") and parameter.param_type_name == "argument":
+        parameter.display_type_rich = lambda ctx: ""  # its name is enough
+    elif parameter.metavar is None and getattr(parameter, "is_flag", False):
+        parameter.metavar = ""
+
+
+class Command(TyperCommand):
+    """A command whose help names values in words."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, the option for help among them."""
+        found = super().get_params(ctx)
+        for parameter in found:
+            _name_value(parameter)
+        return found
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands whose help names values in words."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, the option for help among them."""
+        found = super().get_params(ctx)
+        for parameter in found:
+            _name_value(parameter)
+        return found
 
 
 @dataclass(frozen=True)
 class LanguageOptions:
     """What names a language: the union of all that is given."""
+
+    panel: ClassVar[str] = "Language"
 
     regex: Annotated[
         list[str] | None, typer.Option("--regex", "-r", help="A pattern; several are a union.")
@@ -57,7 +127,7 @@ class LanguageOptions:
         list[Path] | None,
         typer.Option(help="A file: a grammar in Lark, in GBNF if it ends in .gbnf, or .ebnf."),
     ] = None
-    dialect: Annotated[str, typer.Option(help="Syntax of the patterns: python, ecma or rust.")] = (
+    dialect: Annotated[str, one_of("python", "ecma", "rust", help="Syntax of the patterns.")] = (
         "python"
     )
 
@@ -93,6 +163,8 @@ class LanguageOptions:
 @dataclass(frozen=True)
 class VocabularyOptions:
     """What names a vocabulary: a model's, or a file's."""
+
+    panel: ClassVar[str] = "Vocabulary"
 
     model: Annotated[
         str | None,
@@ -170,15 +242,20 @@ def chosen_model(name: str) -> LanguageModel:
         raise ModelError(f"cannot read the model: {error}") from None
 
 
+def register(app: typer.Typer, command: Callable[..., None]) -> None:
+    """Add a command whose groups of options are spelled out."""
+    app.command(cls=Command)(grouped(command))
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as Typer is to see it: groups of options spelled out."""
+    """The command as Typer is to see it: groups of options spelled out, and ``--traceback``."""
     groups: dict[str, tuple[type[Any], list[str]]] = {}
     parameters = []
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
         kind = hints[name]
         if not (isinstance(kind, type) and is_dataclass(kind)):
-            parameters.append(parameter.replace(annotation=kind))
+            parameters.append(parameter.replace(annotation=_worded(kind, None)))
             continue
         options = get_type_hints(kind, include_extras=True)
         groups[name] = kind, [field.name for field in fields(kind)]
@@ -187,13 +264,23 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
                 field.name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
                 default=field.default,
-                annotation=options[field.name],
+                annotation=_worded(options[field.name], _panel(kind, field.name)),
             )
             for field in fields(kind)
         ]
+    parameters.append(
+        inspect.Parameter(
+            "traceback",
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=False,
+            annotation=_worded(Traceback, None),
+        )
+    )
 
     @wraps(command)
-    def spelled_out(**values: Any) -> None:
+    def spelled_out(traceback: bool = False, **values: Any) -> None:
+        if traceback:
+            want_traceback(True)
         for name, (kind, names) in groups.items():
             values[name] = kind(**{each: values.pop(each) for each in names})
         command(**values)
@@ -205,3 +292,32 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     spelled_out.__signature__ = signature  # type: ignore[attr-defined]
     spelled_out.__annotations__ = {p.name: p.annotation for p in parameters}
     return spelled_out
+
+
+def _panel(kind: type[Any], name: str) -> str | None:
+    """The panel of the class that declares an option."""
+    for each in kind.__mro__:
+        if name in each.__dict__.get("__annotations__", {}):
+            return getattr(each, "panel", None)
+    return None
+
+
+def _worded(annotation: Any, panel: str | None) -> Any:
+    """The annotation of an option with its panel, and with a word that stands for its value."""
+    kind, *extras = get_args(annotation)
+    found = []
+    for extra in extras:
+        is_option = type(extra).__name__ == "OptionInfo"
+        given = copy(extra)
+        if is_option:
+            given.rich_help_panel = given.rich_help_panel or panel
+            if given.metavar is None:
+                given.metavar = _metavar(kind)
+        found.append(given)
+    return Annotated[(kind, *found)]
+
+
+def _metavar(kind: Any) -> str | None:
+    parts = {kind} | set(get_args(kind))
+    parts |= {inner for part in parts for inner in get_args(part)}
+    return next((word for each, word in METAVARS if each in parts), None)

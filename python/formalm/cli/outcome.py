@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,51 +12,128 @@ from typing import Any
 
 import typer
 
+from formalm.cli.output import print_json, remark
 from formalm.errors import ArgumentError, FormalmError
 
 __all__ = [
+    "CLOSED_PIPE",
     "ERROR",
+    "INTERNAL",
     "INTERRUPTED",
     "NOTHING",
     "USAGE",
+    "abandon_output",
     "checked_bytes",
     "flattened",
     "print_json",
     "reported",
+    "tell_internal",
+    "want_traceback",
 ]
 
 ERROR = 1
 USAGE = 2
 NOTHING = 3
+INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h."""
 INTERRUPTED = 130
+CLOSED_PIPE = 141
+"""What a shell reports of a program that SIGPIPE ended: 128 + 13."""
+
+_traceback_wanted = False
+
+
+def want_traceback(wanted: bool) -> None:
+    """Set whether errors that nobody expected come with a traceback."""
+    global _traceback_wanted  # noqa: PLW0603 - an option of the whole program
+    _traceback_wanted = wanted
 
 
 @contextmanager
 def reported(as_json: bool, *, error_code: int | None = None) -> Iterator[None]:
-    """Turn errors of ours and an interruption into messages and exit codes.
+    """Turn every exception into one message and an exit code.
 
     Parameters
     ----------
     as_json
         Whether errors are printed as JSON.
     error_code
-        Of every error; without it wrong usage and wrong input have codes of their own.
+        Of every error; without it wrong usage, wrong input and errors that nobody expected have
+        codes of their own.
     """
+
+    def ended(code: int) -> typer.Exit:
+        return typer.Exit(code if error_code is None else error_code)
+
     try:
         with _long_numbers():
             yield
     except FormalmError as error:
         usage = isinstance(error, ArgumentError)
-        if as_json:
-            print_json({"error": _described(error)})
-        else:
-            text = str(error).replace("\n  hint: ", "; ") if usage else str(error)
-            typer.secho(f"error: {text}", err=True, fg="red")
-        code = USAGE if usage else ERROR
-        raise typer.Exit(code if error_code is None else error_code) from None
+        text = str(error).replace("\n  hint: ", "; ") if usage else str(error)
+        _tell(text, _described(error), as_json)
+        raise ended(USAGE if usage else ERROR) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        remark("interrupted")
         raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        abandon_output()
+        raise typer.Exit(CLOSED_PIPE) from None
+    except OSError as error:
+        _tell(_of_system(error), {"kind": "OSError", "message": _of_system(error)}, as_json)
+        _print_traceback(error)
+        raise ended(ERROR) from None
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if hasattr(error, "exit_code"):  # Typer's own, of wrong usage
+            raise
+        tell_internal(error, as_json)
+        raise ended(INTERNAL) from None
+
+
+def tell_internal(error: BaseException, as_json: bool = False) -> None:
+    """Say in one line that something happened that nobody expected."""
+    kind, words = type(error).__name__, " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        text = "out of memory"
+    else:
+        text = f"internal error: {kind}: {words[:500]}" if words else f"internal error: {kind}"
+    if not _traceback_wanted:
+        text += "; --traceback shows where"
+    _tell(text, {"kind": kind, "message": text}, as_json)
+    _print_traceback(error)
+
+
+def abandon_output() -> None:
+    """Let nothing that is left in a buffer be tried again at the exit."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+    except OSError:
+        pass
+
+
+def _tell(text: str, described: dict[str, object], as_json: bool) -> None:
+    """Say what is wrong: as JSON if that was asked for and can be written."""
+    if as_json:
+        try:
+            print_json({"error": described})
+            return
+        except OSError:
+            abandon_output()
+    remark(f"error: {text}", color="red")
+
+
+def _of_system(error: OSError) -> str:
+    """What the system says, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _print_traceback(error: BaseException) -> None:
+    if _traceback_wanted:
+        remark("".join(traceback.format_exception(error)).rstrip())
 
 
 @contextmanager
@@ -78,11 +156,6 @@ def checked_bytes(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise ArgumentError(f"{text!a} is not UTF-8") from None
-
-
-def print_json(value: object) -> None:
-    """One value on one line of standard output."""
-    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def flattened(result: Any) -> dict[str, object]:

@@ -8,6 +8,7 @@ import typer
 
 from formalm.cli.options import Json, VocabularyOptions
 from formalm.cli.outcome import print_json, reported
+from formalm.cli.output import say
 from formalm.cli.queries import QueryOptions
 
 __all__ = ["plan"]
@@ -28,7 +29,7 @@ def plan(
         tokens = vocabulary.load() if vocabulary.given else None
         result = explained(asked, tokens, state_limit=state_limit, edge_limit=edge_limit)
         if not json:
-            typer.echo(str(result))
+            say(str(result))
             return
         counts = {
             name: None if found is None else {**vars(found)}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from formalm.cli.options import LanguageOptions
+from formalm.cli.options import LanguageOptions, one_of
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,12 +22,15 @@ FORWARDS = 10_000
 class QueryOptions(LanguageOptions):
     """What names a query: a file, or a language; ``--given`` and the like go with both."""
 
+    panel: ClassVar[str] = "Query"
+
     query: Annotated[
         str | None, typer.Option("--query", "-q", help="A query, as TOML or JSON.")
     ] = None
     given: Annotated[str | None, typer.Option(help="Beginning of members, for granted.")] = None
     tokenization: Annotated[
-        str | None, typer.Option(help="all, the default, canonical or canonical-given.")
+        str | None,
+        one_of("all", "canonical", "canonical-given", help="Which tokens; all if not given."),
     ] = None
 
     def asked(self, work: LimitOptions | None = None, **fields: Any) -> Query:
@@ -55,6 +58,8 @@ class QueryOptions(LanguageOptions):
 @dataclass(frozen=True)
 class LimitOptions:
     """Where work stops, and how much of it goes into a call."""
+
+    panel: ClassVar[str] = "Limits"
 
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a member.")] = None
     forwards: Annotated[

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -18,6 +18,8 @@ __all__ = ["RecordOptions", "writable"]
 @dataclass(frozen=True)
 class RecordOptions:
     """Where everything that is known of the results goes."""
+
+    panel: ClassVar[str] = "Records"
 
     jsonl: Annotated[
         str | None, typer.Option(help="Write records to this file, a JSON object a line.")

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from formalm.automata.texts import shown_bytes
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json
+from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.output import remark, write_data
 from formalm.cli.queries import LimitOptions, QueryOptions
 from formalm.cli.records import RecordOptions
 
@@ -28,10 +30,18 @@ def sample(
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
     target: Annotated[
-        str, typer.Option(help="posterior, local, without_replacement or uniform.")
+        str,
+        one_of(
+            *("posterior", "local", "without_replacement", "uniform"),
+            help="The distribution to draw from.",
+        ),
     ] = "posterior",
     event: Annotated[
-        str | None, typer.Option(help="complete, the default, prefix, contains or never.")
+        str | None,
+        one_of(
+            *("complete", "prefix", "contains", "never"),
+            help="What happens in the output; complete if not given.",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
     json: Json = False,
@@ -55,11 +65,13 @@ def sample(
 
 
 def _show(drawn: Samples, json: bool) -> None:
+    if not json and len(drawn):
+        remark(f"{'logprob':>10}  {'log weight':>10}  text")
     for one in drawn:
         inside = one.log_weight > -math.inf
         if not json:
-            shown = f"{one.logprob:10.4f}  {one.log_weight:10.4f}" if inside else "outside"
-            typer.echo(f"{shown}  {one.text}")
+            shown = f"{one.logprob:10.4f}  {one.log_weight:10.4f}" if inside else "outside".rjust(22)
+            write_data(shown_bytes(one.data), before=f"{shown}  ")
             continue
         print_json(
             {
@@ -82,7 +94,7 @@ def _show(drawn: Samples, json: bool) -> None:
         print_json(facts)
     else:
         by = "" if drawn.truncated_by is None else f" by {drawn.truncated_by}"
-        typer.echo(f"{drawn.status}{by}: {drawn.forwards:,} forwards, seed {drawn.seed}", err=True)
+        remark(f"{drawn.status}{by}: {drawn.forwards:,} forwards, seed {drawn.seed}")
     if drawn.status == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not len(drawn):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json as text_of
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from formalm.cli.language_files import read_schema
-from formalm.cli.options import Json
+from formalm.cli.options import CommandGroup, Json, one_of, register
 from formalm.cli.outcome import NOTHING, print_json, reported
+from formalm.cli.output import say, write_data
 
 if TYPE_CHECKING:
     from formalm.languages import JsonSchema
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["schema"]
 
-schema = typer.Typer(help="Look at JSON Schemas.", no_args_is_help=True)
+schema = typer.Typer(cls=CommandGroup, help="Look at JSON Schemas.", no_args_is_help=True)
 
 #: The draft of schemas that name none.
 NEWEST = "https://json-schema.org/draft/2020-12/schema"
 
 File = Annotated[Path, typer.Argument(help="A JSON Schema; a TypeScript type if it ends in .ts.")]
-Order = Annotated[str, typer.Option(help="Order of members: schema or any.")]
+Order = Annotated[str, one_of("schema", "any", help="Order of members.")]
 Resources = Annotated[
     list[str] | None,
     typer.Option("--resource", help="URI=FILE: a schema that this one refers to; may be repeated."),
@@ -36,7 +36,6 @@ def group() -> None:
     """Look at JSON Schemas."""
 
 
-@schema.command()
 def check(
     file: File, order: Order = "schema", resource: Resources = None, json: Json = False
 ) -> None:
@@ -51,12 +50,11 @@ def check(
         if json:
             print_json(as_data(found))
         else:
-            typer.echo(as_text(found))
+            say(as_text(found))
         if not found.is_exact:
             raise typer.Exit(NOTHING)
 
 
-@schema.command()
 def sample(
     file: File,
     count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
@@ -75,8 +73,15 @@ def sample(
     with reported(json):
         language = read(file, order, resource or [], approximate=approximate)
         for text in language.sample(count, seed=seed, random_bytes=random_bytes):
-            shown = text if isinstance(text, str) else text.decode(errors="replace")
-            typer.echo(text_of.dumps(shown, ensure_ascii=False) if json else shown)
+            if json:
+                shown = text if isinstance(text, str) else text.decode(errors="replace")
+                print_json(shown)
+            else:
+                write_data(text.encode() if isinstance(text, str) else text)
+
+
+for command in (check, sample):
+    register(schema, command)
 
 
 def read(file: Path, order: str, resources: list[str], *, approximate: bool) -> JsonSchema:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json
+from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import INTERRUPTED, print_json, reported
+from formalm.cli.output import remark, write_data
 from formalm.cli.queries import read_query
 from formalm.cli.records import RecordOptions
 from formalm.errors import ArgumentError
@@ -41,10 +42,11 @@ def score(
     ] = None,
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[
-        str | None, typer.Option(help="prefix, the default, or complete: an end follows.")
+        str | None,
+        one_of("prefix", "complete", help="complete: an end follows; prefix if not given."),
     ] = None,
     tokenization: Annotated[
-        str | None, typer.Option(help="all, the default, or canonical.")
+        str | None, one_of("all", "canonical", help="Which tokens count; all if not given.")
     ] = None,
     forwards: Annotated[
         int | None, typer.Option(help=f"Most prefixes evaluated, for each text; {FORWARDS}.")
@@ -72,11 +74,13 @@ def score(
         )
         known = [one for one in scores if not math.isnan(one.logprob)]
         out.write(known)
+        if known and not json:
+            remark(f"{'logprob':>10}  {'of all tokenizations':>23}  text")
         for one in known:
             _show(one, json)
         if any(one.status == "interrupted" for one in scores):
             left = len(scores) - len(known)
-            typer.echo(f"interrupted: {left:,} of {len(scores):,} texts have no score", err=True)
+            remark(f"interrupted: {left:,} of {len(scores):,} texts have no score")
             raise typer.Exit(INTERRUPTED)
 
 
@@ -97,7 +101,8 @@ def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
 def _show(one: Score, json: bool) -> None:
     low, high = one.marginal
     if not json:
-        typer.echo(f"{one.logprob:10.4f}  {low:10.4f} … {high:.4f}  {one.text}")
+        before = f"{one.logprob:10.4f}  {low:10.4f} … {high:<10.4f}  "
+        write_data(one.text.encode(errors="surrogatepass"), before=before)
         return
     print_json(
         {

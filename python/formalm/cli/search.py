@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from formalm.automata.texts import shown_bytes
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json
+from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.output import Progress, remark, write_data
 from formalm.cli.queries import LimitOptions, QueryOptions
 from formalm.cli.records import RecordOptions, writable
 
@@ -33,10 +35,11 @@ def search(
     ] = None,
     top_k: Annotated[int | None, typer.Option(help="Follow only the k best tokens.")] = None,
     duplicates: Annotated[
-        str | None, typer.Option(help="Tokenizations of a text: merge, the default, or show.")
+        str | None, one_of("merge", "show", help="Tokenizations of a text; merge if not given.")
     ] = None,
     event: Annotated[
-        str | None, typer.Option(help="prefix, the default, or complete: an end follows.")
+        str | None,
+        one_of("prefix", "complete", help="complete: an end follows; prefix if not given."),
     ] = None,
     beam: Annotated[
         int | None,
@@ -86,29 +89,31 @@ def search(
 
 def _show(found: Search, json: bool, shown: list[Hit] | None) -> bool:
     """Print hits as they come, counters on standard error meanwhile; whether it was interrupted."""
-    from rich.console import Console
-    from rich.status import Status
-
-    console = Console(stderr=True)
+    progress = Progress()
+    progress.show("searching")
     try:
-        with Status("searching", console=console) as status:
-            while found.status == "running":
-                hit = found.advance()
-                if hit is not None:
-                    _print_hit(hit, json)
-                    if shown is not None:
-                        shown.append(hit)
-                status.update(
-                    f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
-                )
+        while found.status == "running":
+            hit = found.advance()
+            if hit is not None:
+                progress.clear()
+                _print_hit(hit, json)
+                if shown is not None:
+                    shown.append(hit)
+            progress.show(_counters(found))
     except KeyboardInterrupt:
         return True
+    finally:
+        progress.clear()
     return False
+
+
+def _counters(found: Search) -> str:
+    return f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
 
 
 def _print_hit(hit: Hit, json: bool) -> None:
     if not json:
-        typer.echo(f"{hit.rank:5d}  {hit.logprob:10.4f}  {hit.text}")
+        write_data(shown_bytes(hit.data), before=f"{hit.rank:5d}  {hit.logprob:10.4f}  ")
         return
     print_json(
         {
@@ -137,8 +142,7 @@ def _conclude(found: Search, interrupted: bool, json: bool) -> None:
         )
     else:
         by = "" if found.truncated_by is None else f" by {found.truncated_by}"
-        counters = f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
-        typer.echo(f"{status}{by}: {counters}", err=True)
+        remark(f"{status}{by}: {_counters(found)}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if not found.hits:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, grouped
+from formalm.cli.options import CommandGroup, Json, register
 from formalm.cli.outcome import print_json, reported
 from formalm.cli.suite_reports import compare, report
 from formalm.errors import ArgumentError, SuiteError
@@ -28,7 +28,7 @@ HELP = (
     " leave it open, or items have no answer yet), 130 interrupted (what was answered is kept)."
 )
 
-suite = typer.Typer(help=HELP, no_args_is_help=True)
+suite = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True)
 Directory = Annotated[Path, typer.Argument(help="The directory of the run.", show_default=False)]
 File = Annotated[
     str, typer.Argument(help="A suite: a file, or the name of a built-in one.", show_default=False)
@@ -150,7 +150,7 @@ def verdict(directory: Directory, json: Json = False) -> None:
 
 
 for command in (ls, validate, run, resume, verdict, report, compare):
-    suite.command()(grouped(command))
+    register(suite, command)
 
 
 def _read(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.cli.options import Json
+from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import print_json, reported
 
 if TYPE_CHECKING:
@@ -25,7 +25,12 @@ Out = Annotated[
 def report(
     directory: Directory,
     form: Annotated[
-        str, typer.Option("--format", help="html, markdown, junit, lm-eval or parquet.")
+        str,
+        one_of(
+            *("html", "markdown", "junit", "lm-eval", "parquet"),
+            names=("--format",),
+            help="The form of the report.",
+        ),
     ] = "html",
     out: Out = None,
     json: Json = False,
@@ -46,7 +51,7 @@ def report(
 def compare(
     first: Annotated[Path, typer.Argument(help="A run.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="A run of the same suite.", show_default=False)],
-    form: Annotated[str, typer.Option("--format", help="html or markdown.")] = "markdown",
+    form: Annotated[str, one_of("html", "markdown", names=("--format",), help="The form.")] = "markdown",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file; printed if none.")
     ] = None,

@@ -11,6 +11,7 @@ import typer
 from formalm.cli.automaton import shown_tokens
 from formalm.cli.options import Json, VocabularyOptions
 from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
+from formalm.cli.output import say
 from formalm.errors import ArgumentError, VocabularyError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _print(vocabulary: Vocabulary, token_ids: list[int], json: bool) -> None:
         if json:
             print_json({"id": token_id, **_spelled(data)})
         else:
-            typer.echo(f"{token_id:8d}  {'(special)' if data is None else repr(data)}")
+            say(f"{token_id:8d}  {'(special)' if data is None else repr(data)}")
 
 
 def _spelled(data: bytes | None) -> dict[str, str | None]:
@@ -102,7 +103,7 @@ def _all(vocabulary: Vocabulary, text: str, wanted: int, json: bool) -> None:
     if json:
         print_json({"count": count, "own": own})
     else:
-        typer.echo(f"{_sequences(count)} {text!r}")
+        say(f"{_sequences(count)} {text!r}")
     for token_ids in map(list, islice(found, wanted)):
         if json:
             print_json(
@@ -110,7 +111,7 @@ def _all(vocabulary: Vocabulary, text: str, wanted: int, json: bool) -> None:
             )
         else:
             mark = "  (the tokenizer's own)" if token_ids == own else ""
-            typer.echo(shown_tokens(token_ids, vocabulary) + mark)
+            say(shown_tokens(token_ids, vocabulary) + mark)
     if not count:
         raise typer.Exit(NOTHING)
 
@@ -144,15 +145,15 @@ def _canonical(
         print_json({**judged, "canonical": shown, "error": why, "count": count})
     else:
         if token_ids is not None:
-            typer.echo(shown_tokens(token_ids, vocabulary))
+            say(shown_tokens(token_ids, vocabulary))
         if error is not None:
-            typer.echo(f"not canonical from token {error.index} on: {error.reason}")
-        typer.echo(f"canonical: {_named(shown, vocabulary)}")
+            say(f"not canonical from token {error.index} on: {error.reason}")
+        say(f"canonical: {_named(shown, vocabulary)}")
         if count is not None:
-            typer.echo(f"{_sequences(count)} {spelled.decode(errors='replace')!r}")
+            say(f"{_sequences(count)} {spelled.decode(errors='replace')!r}")
     differs = text is not None and spelled != text.encode()
     if differs and not json:
-        typer.echo(f"spells {spelled.decode(errors='replace')!r}, not {text!r}")
+        say(f"spells {spelled.decode(errors='replace')!r}, not {text!r}")
     if error is not None or expected is None or differs:
         raise typer.Exit(NOTHING)
 
@@ -184,10 +185,10 @@ def _judge(vocabulary: Vocabulary, token_ids: list[int], text: str | None, json:
             {"token_ids": token_ids, "text": spelled, "spells": holds, "is_own_encoding": own}
         )
     else:
-        typer.echo(shown_tokens(token_ids, vocabulary))
-        typer.echo(_verdict(spelled, text, special))
+        say(shown_tokens(token_ids, vocabulary))
+        say(_verdict(spelled, text, special))
         if own is not None:
-            typer.echo(f"the tokenizer's own encoding: {'yes' if own else 'no'}")
+            say(f"the tokenizer's own encoding: {'yes' if own else 'no'}")
     if not holds:
         raise typer.Exit(NOTHING)
 

@@ -105,13 +105,31 @@ class Distortion:
         place = self.texts.index(text)
         return {way: float(shares[place]) for way, shares in self.shares.items()}
 
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The ways whose total variation may still be anything between 0 and 1."""
+        return tuple(
+            way
+            for way, found in self.divergences.items()
+            if found.total_variation[0] <= 0 and found.total_variation[1] >= 1
+        )
+
     def __str__(self) -> str:
         lines = ["exact" if self.exact else "estimated, over token sequences"]
         if self.status == "interrupted":
             lines = ["interrupted, over token sequences"]
         for way, found in self.divergences.items():
             kl = "" if found.kl is None else f", KL {_shown(found.kl)}"
-            lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}")
+            left = " (not decided)" if way in self.undecided else ""
+            lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}{left}")
+        if self.undecided:
+            lines.append(
+                "not decided: the intervals above hold every value. Go on with more draws, higher"
+                " limits for an exact answer, or a prompt or a language that the model gives more"
+                f" probability than {self.mass[1]:.3g}"
+                if not self.exact
+                else "not decided: the model gives the members no probability to compare"
+            )
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 

@@ -74,6 +74,7 @@ class Stream:
         self._sample = sample
         language = sample.draft.plan.language
         self._parts = None if language is None else language.parts()
+        self._yielded = 0
         self._pieces = self._produce(session)
 
     def __iter__(self) -> Iterator[str]:
@@ -86,6 +87,11 @@ class Stream:
     def generation(self) -> Generation:
         """The text so far, or the whole of it once the iterator is exhausted."""
         return self._sample.draft.generation()
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the pieces so far; what begins a character that is not whole is among them."""
+        return bytes(self._sample.draft.data[: self._yielded])
 
     @property
     def partial(self) -> object:
@@ -118,11 +124,12 @@ class Stream:
         for _ in advance(session, [self._sample], 1):
             safe = max(shown, draft.safe_length)
             piece = decoder.decode(shown_bytes(bytes(draft.data[shown:safe])))
-            shown = safe
+            shown = self._yielded = safe
             if piece:
                 self._read(piece)
                 yield piece
         rest = decoder.decode(shown_bytes(bytes(draft.data[shown:])), True)
+        self._yielded = len(draft.data)
         if rest:
             self._read(rest)
             yield rest
