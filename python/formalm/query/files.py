@@ -37,8 +37,12 @@ PLAIN = {
 NUMBER = (int, float)
 
 
-def query_data(query: Query) -> dict[str, Any]:
-    """See :meth:`formalm.Query.to_data`."""
+def query_data(query: Query, *, language: object = None) -> dict[str, Any]:
+    """See :meth:`formalm.Query.to_data`.
+
+    ``language``, if given, is written in place of the query's own: the caller's description of a
+    language that has no form as data. It is not read again.
+    """
     if query.keep is not None:
         raise ArgumentError(
             "a query with a Python function in keep cannot be written down",
@@ -58,7 +62,9 @@ def query_data(query: Query) -> dict[str, Any]:
         if value != type(value)():
             data[name] = _changed(value)
     for name in LANGUAGES:
-        if getattr(query, name) is not None:
+        if name == "language" and language is not None:
+            data[name] = language
+        elif getattr(query, name) is not None:
             data[name] = to_data(getattr(query, name))
     if query.edits is not None:
         data["edits"] = _edits_data(query.edits)

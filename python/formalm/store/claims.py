@@ -6,10 +6,11 @@ was computed twice is kept once.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from formalm.errors import SuiteError
@@ -17,6 +18,7 @@ from formalm.errors import SuiteError
 __all__ = ["Claims"]
 
 PLACES = 1 << 30
+HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)
 
 
 class Claims:
@@ -34,6 +36,7 @@ class Claims:
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
@@ -51,15 +54,34 @@ class Claims:
         ----------
         key
             Hexadecimal digits.
+
+        Raises
+        ------
+        SuiteError
+            If the file system cannot lock. Two processes would then ask the same item, and one that
+            took a failure for another's claim would wait for it forever.
         """
         # Two items can share a place; then one waits for the other, and nothing worse.
         place = int(key[:12], 16) % PLACES
-        mine = _lock(self._file, place)
+        try:
+            mine = _lock(self._file, place)
+        except OSError as error:
+            raise SuiteError(
+                f"cannot lock {str(self.path)!r}: {error.strerror or error}",
+                hint="take a directory whose file system has locks, such as one of a local disk",
+            ) from None
         try:
             yield mine
         finally:
             if mine:
-                _unlock(self._file, place)
+                # The lock ends with the process anyway; an answer that is kept must not be lost.
+                with suppress(OSError):
+                    _unlock(self._file, place)
+
+
+def _is_held(error: OSError) -> bool:
+    """Whether a lock failed because another process has it, and not because there are no locks."""
+    return error.errno in HELD
 
 
 if sys.platform == "win32":
@@ -69,7 +91,9 @@ if sys.platform == "win32":
         os.lseek(file, place, os.SEEK_SET)
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
+        except OSError as error:
+            if not _is_held(error):
+                raise
             return False
         return True
 
@@ -83,7 +107,9 @@ else:
     def _lock(file: int, place: int) -> bool:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-        except OSError:
+        except OSError as error:
+            if not _is_held(error):
+                raise
             return False
         return True
 

@@ -3,16 +3,21 @@
 An entry is there whole or not at all, whatever becomes of the process: SQLite writes a rollback
 journal first and waits for the disk. The older of SQLite's two ways to do that is taken, since the
 newer one needs memory shared by all processes, which network file systems lack.
+
+Each entry has a digest of what it says, so that one changed afterwards is refused. Files made
+before entries had one are read and added to as they are.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +28,7 @@ __all__ = ["Entry", "Journal"]
 
 LABEL = 0x666D6C6A  # "fmlj", where SQLite keeps what kind of file one is
 VERSION = 1
+ANEW = "begin anew in another directory"
 PATIENCE_SECONDS = 60.0
 TABLES = """
 CREATE TABLE entries (
@@ -30,6 +36,7 @@ CREATE TABLE entries (
     key TEXT NOT NULL UNIQUE,
     answer TEXT NOT NULL,
     seconds REAL NOT NULL,
+    digest TEXT,
     finished TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 );
 CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
@@ -74,7 +81,9 @@ class Journal:
     Parameters
     ----------
     path
-        The file; it is made if there is none.
+        The file.
+    create
+        Make it if there is none, or make an empty file one; otherwise both are errors.
 
     Raises
     ------
@@ -93,8 +102,12 @@ class Journal:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path, self.create = path, create
+        if not create and not path.exists():
+            raise SuiteError(
+                f"there is no journal {str(path)!r}, so its answers are lost", hint=ANEW
+            )
         self._opened = self._open()
         self._process = os.getpid()
         try:
@@ -131,18 +144,21 @@ class Journal:
 
     def answer(self, key: str) -> dict[str, Any] | None:
         """The answer to a question; None if there is none."""
+        entry = self.entry(key)
+        return None if entry is None else entry.answer
+
+    def entry(self, key: str) -> Entry | None:
+        """The entry of a question; None if there is none."""
         with self._reported():
-            row = self._file.execute("SELECT answer FROM entries WHERE key = ?", (key,)).fetchone()
-            return None if row is None else self._read(row[0])
+            row = self._file.execute(f"{self._select} WHERE key = ?", (key,)).fetchone()
+        return None if row is None else self._read(*row)
 
     def entries(self) -> Iterator[Entry]:
         """All entries in the order of their arrival."""
         with self._reported():
-            rows = self._file.execute(
-                "SELECT number, key, answer, seconds, finished FROM entries ORDER BY number"
-            ).fetchall()
-            for number, key, answer, seconds, finished in rows:
-                yield Entry(number, key, self._read(answer), seconds, finished)
+            rows = self._file.execute(f"{self._select} ORDER BY number").fetchall()
+        for row in rows:
+            yield self._read(*row)
 
     def add(self, key: str, answer: dict[str, Any], seconds: float) -> bool:
         """Keep an answer, unless there is one; whether it was kept.
@@ -150,10 +166,14 @@ class Journal:
         When it returns, the answer is on the disk.
         """
         text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
+        values: dict[str, Any] = {"key": key, "answer": text, "seconds": float(seconds)}
+        if self._has_digests:
+            values["digest"] = _digest(**values)
+        columns, places = ", ".join(values), ", ".join("?" for _ in values)
         with self._reported():
             done = self._file.execute(
-                "INSERT OR IGNORE INTO entries (key, answer, seconds) VALUES (?, ?, ?)",
-                (key, text, seconds),
+                f"INSERT OR IGNORE INTO entries ({columns}) VALUES ({places})",  # noqa: S608
+                tuple(values.values()),
             )
         return done.rowcount == 1
 
@@ -179,6 +199,10 @@ class Journal:
     def _prepare(self) -> None:
         """Make the tables, or check that the file is one of ours."""
         if self._is_new():
+            if not self.create:
+                raise SuiteError(
+                    f"the journal {str(self.path)!r} is empty, so its answers are lost", hint=ANEW
+                )
             self._file.execute("BEGIN IMMEDIATE")  # of two processes at once, one makes them
             if self._is_new():
                 for statement in _statements(TABLES):
@@ -194,23 +218,45 @@ class Journal:
             raise SuiteError(
                 f"{str(self.path)!r} has version {version} of its format, readable is {VERSION}"
             )
+        columns = self._file.execute("SELECT name FROM pragma_table_info('entries')").fetchall()
+        self._has_digests = ("digest",) in columns
+        digest = "digest" if self._has_digests else "NULL"
+        # The types are read too: SQLite keeps what a hand puts into a column, whatever its type.
+        self._select = (
+            "SELECT number, key, answer, seconds, finished,"  # noqa: S608 - no input in it
+            f" {digest} FROM entries"
+        )
 
     def _is_new(self) -> bool:
         (label,) = self._file.execute("PRAGMA application_id").fetchone()
         (tables,) = self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return bool((label, tables) == (0, 0))
 
-    def _read(self, text: str) -> dict[str, Any]:
+    def damaged(self, number: object, what: str) -> SuiteError:
+        """Return the error that says what is wrong with an entry."""
+        return SuiteError(
+            f"the journal {str(self.path)!r} is damaged: in entry {number!r:.20}, {what}", hint=ANEW
+        )
+
+    def _read(self, *row: object) -> Entry:
+        number, key, text, seconds, finished, digest = row
+        if not isinstance(number, int) or not isinstance(key, str):
+            raise self.damaged(number, f"the key is {key!r:.60}")
+        if not isinstance(text, str):
+            raise self.damaged(number, f"the answer is {text!r:.60}")
+        if not isinstance(seconds, float) or not 0 <= seconds < math.inf:
+            raise self.damaged(number, f"the seconds are {seconds!r:.60}")
+        if not isinstance(finished, str):
+            raise self.damaged(number, f"the time of its end is {finished!r:.60}")
         try:
             answer = json.loads(text)
-        except ValueError as error:
-            answer = error
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(number, f"the answer is no JSON ({error}): {text!r:.60}") from None
         if not isinstance(answer, dict):
-            raise SuiteError(
-                f"the journal {str(self.path)!r} is damaged: an answer is {text!r:.60}",
-                hint="begin anew in another directory",
-            )
-        return answer
+            raise self.damaged(number, f"the answer is {text!r:.60}")
+        if self._has_digests and digest != _digest(key, text, seconds):
+            raise self.damaged(number, "something was changed after it was written")
+        return Entry(number, key, answer, seconds, finished)
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -222,6 +268,11 @@ class Journal:
             if "full" in str(error):
                 hint = "make room and resume: what was finished is kept"
             raise SuiteError(f"the journal {str(self.path)!r}: {error}", hint=hint) from None
+
+
+def _digest(key: str, answer: str, seconds: float) -> str:
+    """The digest of what an entry says."""
+    return sha256("\0".join((key, repr(seconds), answer)).encode(errors="replace")).hexdigest()
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -20,18 +20,9 @@ from formalm.suites.free import free, judged_text
 from formalm.suites.items import Item
 from formalm.suites.scored import scored
 
-__all__ = ["Answer", "answer_of", "is_answer", "table_of"]
+__all__ = ["Answer", "answer_of", "table_of"]
 
 Answer = dict[str, Any]
-COMMON = ("status", "truncated_by", "work")
-FIELDS = {
-    "mass": ("low", "high"),
-    "table": ("groups", "cells", "error", "undecided"),
-    "search": ("hits", "bound"),
-    "distortion": ("exact", "mass", "variation", "draws"),
-    "score": ("scores", "hits", "exhausted", "drawn", "members"),
-    "free": ("texts",),
-}
 WORKED = ("forwards", "calls", "tokens_computed", "cache_hits", "expansions")
 
 
@@ -86,12 +77,6 @@ def answer_of(
     if item.question.ask == "mass":
         return _bounded(mass(model, item.query, **options))
     return _tabled(mass_table(model, item.query, item.open, **options))
-
-
-def is_answer(item: Item, answer: Answer) -> bool:
-    """Whether a file still has all that the answer to an item had."""
-    ask = item.question.ask
-    return answer.get("ask") == ask and all(name in answer for name in (*FIELDS[ask], *COMMON))
 
 
 def _bounded(found: Mass) -> Answer:

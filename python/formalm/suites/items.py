@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from formalm.errors import LimitError
-from formalm.languages import Literal, to_data
+from formalm.languages import to_data
 from formalm.query.files import FORMAT, VERSION, query_data, read_query
 from formalm.query.query import Query
 from formalm.suites.parts import Question
@@ -45,6 +45,8 @@ class Item:
         The template.
     schemas
         The texts of the JSON Schemas of its open slots.
+    patterns
+        The patterns of its other open slots, where there are schemas.
     """
 
     question: Question
@@ -57,13 +59,18 @@ class Item:
     row: Mapping[str, str] = field(default_factory=dict)
     written: Template = field(default=Template("", ""), repr=False)
     schemas: tuple[str, ...] = field(default=(), repr=False)
+    patterns: tuple[str, ...] = field(default=(), repr=False)
 
     def asked_data(self) -> dict[str, Any]:
-        """The query as data; a language with schemas in it by its template and their texts."""
+        """The query as data; a language with schemas in it by all that it is made of."""
         if not self.schemas:
             return query_data(self.query)
-        data = query_data(replace(self.query, language=Literal("")))
-        return {**data, "language": [self.written.text, *self.schemas]}
+        fixed = {name: self.row[name] for name in self.written.slots if name in self.row}
+        fixed |= self.values
+        made: list[object] = [self.written.text, *self.schemas]
+        if fixed or self.patterns:
+            made.append({"filled": fixed, "patterns": list(self.patterns)})
+        return query_data(self.query, language=made)
 
     @property
     def where(self) -> dict[str, str]:
@@ -131,13 +138,16 @@ def item_of(
     if question.given and start and (names or says):
         data["given"] = {"kind": "literal", "text": start}
     pairs = tuple(values.items())
-    schemas = tuple(schema for name in names if (schema := slots[name].schema) is not None)
-    # A schema has no form as data; the other fields are read in front of any language.
+    opened = [filled[name] for name in names]
+    schemas = tuple(slot.schema for slot in opened if slot.schema is not None)
+    patterns = tuple(slot.group for slot in opened if slot.schema is None) if schemas else ()
+    # A schema has no form as data; the other fields are read before a language that fits them.
     data["language"] = {"kind": "literal", "text": start} if schemas else to_data(language)
     query = read_query(data)
     if schemas:
         query = replace(query, language=language)
-    return Item(question, template.name, pairs, names, query, start, label, row, template, schemas)
+    asked = (question, template.name, pairs, names, query, start, label, row, template)
+    return Item(*asked, schemas, patterns)
 
 
 def _up_to(name: str, template: Template, fixed: Mapping[str, str]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 from formalm import __version__
 from formalm.drivers.files import write_whole
-from formalm.errors import SuiteError
+from formalm.errors import ArgumentError, FormalmError, SuiteError
+from formalm.languages.table import Table
 from formalm.models.fingerprints import digest_of
 from formalm.suites.items import Item
 from formalm.suites.reading import read_text
@@ -55,8 +58,15 @@ class Manifest:
             "versions": self.versions,
         }
 
-    def write(self, directory: Path) -> None:
+    def write(self, directory: Path, *, before: Callable[[], None] = lambda: None) -> None:
         """Write it, or check that what is there is the same.
+
+        Parameters
+        ----------
+        directory
+            Where.
+        before
+            Called before it is written, if there is none.
 
         Raises
         ------
@@ -67,6 +77,7 @@ class Manifest:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if not (directory / FILE).exists():
+                before()
                 text = json.dumps(mine, indent=2) + "\n"
                 write_whole(directory / FILE, lambda file: file.write(text.encode()), first=True)
         except OSError as error:
@@ -96,19 +107,43 @@ class Manifest:
         text = read_text(path)
         try:
             data = json.loads(text)
-            if data["format"] != FORMAT or data["version"] != VERSION:
-                label = f"{data['format']!r:.60}, version {data['version']!r:.20}"
-                raise SuiteError(f"{str(path)!r} is {label}, not {FORMAT!r}, {VERSION}")
-            return cls(
-                Suite.from_toml(data["suite"]),
-                dict(data["model"]),
-                int(data["batch_size"]),
-                dict(data["versions"]),
-            )
-        except SuiteError:
-            raise
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SuiteError(f"{str(path)!r} is damaged: {error!r}") from None
+        except JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise SuiteError(f"{str(path)!r} is damaged at {where}: {error.msg}") from None
+        except (ValueError, RecursionError) as error:
+            raise SuiteError(f"{str(path)!r} is damaged: {error}") from None
+        try:
+            return cls._read(Table(data, "run"), path)
+        except ArgumentError as error:
+            raise SuiteError(f"{str(path)!r} is damaged: {error.message}") from None
+
+    @classmethod
+    def _read(cls, table: Table, path: Path) -> Manifest:
+        label, version = table.take("format", str), table.take("version", int)
+        if (label, version) != (FORMAT, VERSION):
+            found = f"{label!r:.60}, version {version!r:.20}"
+            raise SuiteError(f"{str(path)!r} is {found}, not {FORMAT!r}, {VERSION}")
+        text = table.take("suite", str)
+        try:
+            suite = Suite.from_toml(text)
+        except FormalmError as error:
+            raise SuiteError(f"the suite in {str(path)!r}: {error}") from None
+        model, batch_size versions = table.take("batch_size", int), table.take("versions", dict)
+        table.close()
+        described = Table(model, "run.model")
+        described.take("kind", str)
+        described.take("identity", (str, type(None)))
+        described.take("weights", (str, type(None)))
+        if not 1 <= batch_size < 2**63:
+            raise ArgumentError(f"run.batch_size is an integer from 1, not {batch_size!r:.60}")
+        for name, value in versions.items():
+            if not isinstance(value, str):
+                raise ArgumentError(f"run.versions.{name} is str, not {value!r:.60}")
+        try:
+            suite = Suite.from_toml(text)
+        except FormalmError as error:
+            raise SuiteError(f"the suite in {str(path)!r}: {error}") from None
+        return cls(suite, model, batch_size, versions)
 
 
 def described(suite: Suite, model: dict[str, Any], batch_size: int) -> Manifest:

@@ -13,12 +13,12 @@ from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
 from formalm.store import Journal
-from formalm.suites.answers import Answer, is_answer
+from formalm.suites.answers import Answer
 from formalm.suites.items import Item
 from formalm.suites.manifest import Manifest, described, key_of
 from formalm.suites.suite import Suite
 from formalm.suites.verdicts import Evaluation, evaluate
-from formalm.suites.working import Step, Worker, chosen_items, work_on
+from formalm.suites.working import Step, Worker, checked, chosen_items, work_on
 
 __all__ = ["Run", "run_suite"]
 
@@ -54,13 +54,7 @@ class Run:
         self.manifest = Manifest.read(self.directory)
         self.items = self.manifest.suite.items()
         self.keys = [key_of(item, self.manifest) for item in self.items]
-        journal = self.directory / JOURNAL
-        if not journal.exists():
-            raise SuiteError(
-                f"{str(self.directory)!r} has no {JOURNAL}, so its answers are lost",
-                hint="run the suite again, in this directory or another",
-            )
-        self.journal = Journal(journal)
+        self.journal = Journal(self.directory / JOURNAL, create=False)
 
     @classmethod
     def begin(
@@ -94,9 +88,9 @@ class Run:
         """
         if type(batch_size) is not int or batch_size < 1:
             raise ArgumentError(f"batch_size is an integer from 1, not {batch_size!r}")
-        description = model_description(model, identity)
-        described(suite, description, batch_size).write(Path(directory))
-        Journal(Path(directory) / JOURNAL).close()
+        manifest = described(suite, model_description(model, identity), batch_size)
+        # The journal is there before the run is: a run without one has lost its answers.
+        manifest.write(Path(directory), before=lambda: Journal(Path(directory) / JOURNAL).close())
         return cls(directory)
 
     def __enter__(self) -> Run:  # noqa: PYI034 - typing.Self came with 3.11
@@ -117,17 +111,13 @@ class Run:
     @property
     def answered(self) -> list[tuple[Item, Answer]]:
         """The items that have an answer, with it, in the order of the suite."""
-        answers = {entry.key: entry.answer for entry in self.journal.entries()}
+        entries = {entry.key: entry for entry in self.journal.entries()}
         pairs = zip(self.items, self.keys, strict=True)
-        found = [(item, answers[key]) for item, key in pairs if key in answers]
-        for item, answer in found:
-            if not is_answer(item, answer):
-                raise SuiteError(
-                    f"the journal of {str(self.directory)!r} is damaged: the answer for"
-                    f" {item.where} of {item.question.name!r} is none",
-                    hint="begin anew in another directory",
-                )
-        return found
+        return [
+            (item, checked(self.journal, item, entries[key]))
+            for item, key in pairs
+            if key in entries
+        ]
 
     @property
     def is_complete(self) -> bool:
@@ -274,8 +264,8 @@ def run_suite(
 
 
 def _untimed(answer: Answer) -> Answer:
-    """An answer without what another run would measure otherwise."""
-    if "hits" not in answer:
+    """An answer without what another run would measure otherwise: seconds of a search's hits."""
+    if answer["ask"] != "search":
         return answer
     hits = [
         {key: value for key, value in hit.items() if key != "seconds"} for hit in answer["hits"]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from string import Formatter
+from typing import NamedTuple
 
 from formalm.errors import ArgumentError
 from formalm.languages import JsonSchema, Language, Literal, Regex
@@ -134,20 +135,31 @@ def resolved(slot: Slot, slots: Mapping[str, Slot], row: Mapping[str, str]) -> S
     return replace(slot, texts=texts)
 
 
-def language_of(
-    template: Template, slots: Mapping[str, Slot], fixed: Mapping[str, str]
-) -> tuple[Language, str, tuple[str, ...]]:
-    """The language of a template with some slots filled.
+class Filled(NamedTuple):
+    """A template with some slots filled.
 
-    Returns
-    -------
+    Attributes
+    ----------
     language
-        Open slots are groups of their name.
+        The language.
     start
         The text before the first open slot, without the space at its end: that belongs to the
         token that follows.
     open
         The names of the open slots.
+    """
+
+    language: Language
+    start: str
+    open: tuple[str, ...] = ()
+
+
+def language_of(
+    template: Template, slots: Mapping[str, Slot], fixed: Mapping[str, str]
+) -> Filled:
+    """The language of a template with some slots filled.
+
+    Open slots are groups of their name.
     """
     pattern, start, names = "", "", []
     parts: list[Language] = []
@@ -166,9 +178,9 @@ def language_of(
         if not names:
             start += text
     if not names:
-        return Literal(start), start, ()
+        return Filled(Literal(start), start)
     parts = [part for part in [*parts, Regex(pattern)] if part != Regex("")]
     language = parts[0]
     for part in parts[1:]:
         language = language + part
-    return language, start.rstrip(), tuple(names)
+    return Filled(language, start.rstrip(), tuple(names))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
-from formalm.store import Claims, Journal
+from formalm.store import Claims, Entry, Journal
+from formalm.suites.answer_checks import answer_problem
 from formalm.suites.answers import Answer, answer_of
 from formalm.suites.items import Item
 from formalm.suites.oracles import judge_of
@@ -18,7 +19,7 @@ from formalm.suites.oracles import judge_of
 if TYPE_CHECKING:
     from formalm.suites.run import Run
 
-__all__ = ["Step", "Worker", "chosen_items", "work_on"]
+__all__ = ["Step", "Worker", "checked", "chosen_items", "work_on"]
 
 PAUSE_SECONDS = 0.05
 
@@ -114,15 +115,15 @@ class Worker:
 
     def _answer(self, number: int) -> tuple[str, Answer]:
         key, run = self.run.keys[number], self.run
-        known = run.journal.answer(key)
+        item = run.items[number]
+        known = run.journal.entry(key)
         if known is not None:
-            return "other", known
-        kept = None if self.cache is None else self.cache.answer(key)
-        if kept is not None:
+            return "other", checked(run.journal, item, known)
+        if self.cache is not None and (entry := self.cache.entry(key)) is not None:
+            kept = checked(self.cache, item, entry)
             run.journal.add(key, kept, 0.0)
             return "cache", kept
         began = time.monotonic()
-        item = run.items[number]
         judge = None if item.question.oracle is None else self.judges[item.question.oracle]
         answer = answer_of(self.model, item, batch_size=run.manifest.batch_size, judge=judge)
         seconds = time.monotonic() - began
@@ -131,6 +132,23 @@ class Worker:
         if self.cache is not None:
             self.cache.add(key, answer, seconds)
         return "model", answer
+
+
+def checked(journal: Journal, item: Item, entry: Entry) -> Answer:
+    """The answer of an entry.
+
+    Raises
+    ------
+    SuiteError
+        If it cannot be an answer to the item.
+    """
+    problem = answer_problem(item, entry.answer)
+    if problem is not None:
+        where = " ".join(f"{name}={text!r:.40}" for name, text in item.where.items())
+        raise journal.damaged(
+            entry.number, f"the answer for {where} of {item.question.name!r}: {problem}"
+        )
+    return entry.answer
 
 
 def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
