@@ -37,6 +37,20 @@ Identity = Annotated[
     str | None, typer.Option(help="A name for a model that cannot be told from others.")
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Ask at most so many items.")]
+PerSlot = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Ask only about the first so many texts of each slot, and rows. The rest stays open.",
+    ),
+]
+MaxDraws = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Most draws of an item, where the suite wants more; what depends on them stays open.",
+    ),
+]
 Shard = Annotated[str | None, typer.Option(help="i/n: every n-th item, from the i-th on.")]
 Cache = Annotated[
     Path | None, typer.Option(help="A file of answers for many runs, made if there is none.")
@@ -109,6 +123,8 @@ def run(
     stop_words: StopWords = None,
     limit: Limit = None,
     shard: Shard = None,
+    items_per_slot: PerSlot = None,
+    max_draws: MaxDraws = None,
     cache: Cache = None,
     allow_http: AllowHttp = False,
     json: Json = False,
@@ -116,10 +132,20 @@ def run(
     """Ask a model a suite, and say what holds. A directory with the same run is gone on with."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
+        from formalm.suites.packages import check_packages
 
-        asked, source = _read(file, slot, rows, stop_words), model.load()
-        begun = Run.begin(directory, asked, source, identity=identity, batch_size=batch_size)
-        _work(begun, source, identity, limit, shard, cache, allow_http, json)
+        asked, parted = _read(file, slot, rows, stop_words), _parsed(shard)
+        check_packages(asked)
+        source = model.load()
+        begun = Run.begin(
+            directory,
+            asked,
+            source,
+            identity=identity,
+            batch_size=batch_size,
+            max_draws=max_draws,
+        )
+        _work(begun, source, identity, limit, parted, items_per_slot, cache, allow_http, json)
 
 
 def resume(
@@ -128,6 +154,7 @@ def resume(
     identity: Identity = None,
     limit: Limit = None,
     shard: Shard = None,
+    items_per_slot: PerSlot = None,
     cache: Cache = None,
     allow_http: AllowHttp = False,
     json: Json = False,
@@ -136,8 +163,9 @@ def resume(
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
 
-        begun = Run(directory)
-        _work(begun, model.load(), identity, limit, shard, cache, allow_http, json)
+        parted, begun = _parsed(shard), Run(directory)
+        source = model.load()
+        _work(begun, source, identity, limit, parted, items_per_slot, cache, allow_http, json)
 
 
 def verdict(directory: Directory, json: Json = False) -> None:
@@ -189,7 +217,8 @@ def _work(
     model: Any,
     identity: str | None,
     limit: int | None,
-    shard: str | None,
+    shard: tuple[int, int],
+    items_per_slot: int | None,
     cache: Path | None,
     allow_http: bool,
     json: bool,
@@ -199,10 +228,12 @@ def _work(
             model,
             identity=identity,
             limit=limit,
-            shard=_parsed(shard),
+            shard=shard,
+            items_per_slot=items_per_slot,
             cache=cache,
             allow_http=allow_http,
             progress=_told,
+            waiting=_waiting,
         )
         begun.write_results()
         _conclude(begun, json)
@@ -230,15 +261,22 @@ def _told(step: Step) -> None:
     typer.echo(line, err=True)
 
 
+def _waiting(count: int) -> None:
+    items = "item that another process is" if count == 1 else "items that other processes are"
+    typer.echo(f"waiting for {count:,} {items} at", err=True)
+
+
 def _conclude(found: Run, json: bool) -> None:
     """Print numbers and verdicts, and end with their exit code."""
     evaluation = found.evaluate()
     verdict = evaluation.verdict
-    if verdict == "pass" and not found.is_complete:
+    if verdict == "pass" and not found.is_whole:
         verdict = "inconclusive"  # nothing is demanded, and not everything was asked
     if json:
         for row in _rows(evaluation):
             print_json(row)
+        extent = {"answered": len(found.answered), "items": len(found.items)}
+        print_json({**extent, "max_draws": found.manifest.max_draws})
         print_json({"verdict": verdict})
     else:
         for one in evaluation.differences:
@@ -249,7 +287,9 @@ def _conclude(found: Run, json: bool) -> None:
             name = outcome.assertion.metric or outcome.assertion.comparison
             typer.echo(f"{outcome.verdict}: {name}: {outcome.why}")
         answered, total = len(found.answered), len(found.items)
-        typer.echo(f"{verdict}: {found.manifest.suite.name}, {answered}/{total} items")
+        draws = found.manifest.max_draws
+        capped = "" if draws is None else f", at most {draws:,} draws an item"
+        typer.echo(f"{verdict}: {found.manifest.suite.name}, {answered}/{total} items{capped}")
     if VERDICTS[verdict]:
         raise typer.Exit(VERDICTS[verdict])
 

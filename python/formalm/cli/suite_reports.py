@@ -78,7 +78,9 @@ def compare(
                 p = None if tested is None else tested.p_value
                 apart = [row.apart for row in rows]
                 counts = {said: apart.count(said) for said in ("higher", "lower", "open", "equal")}
-                print_json({"metric": name, "rows": len(rows), "p_value": p, **counts})
+                within = max(row.tolerance for row in rows)
+                row = {"metric": name, "rows": len(rows), "p_value": p, **counts}
+                print_json({**row, "tolerance": within})
         elif out is None:
             typer.echo(forms[form](found), nl=False)
         if out is not None:

@@ -11,14 +11,17 @@ from formalm.errors import SuiteError
 from formalm.reports.contents import Contents, contents_of
 from formalm.reports.page import document, table
 from formalm.reports.plots import Dot, intervals
+from formalm.reports.tolerance import Place, allowed, tied_bounds, tolerance_of
 from formalm.reports.words import interval, number, p_value, place
 from formalm.stats import Quantity, holm, mcnemar, sign_flips
 from formalm.suites import Measurement, Metric, Run
 from formalm.suites.judging import is_right
+from formalm.suites.rounding import LOG_TOLERANCE
 
 __all__ = ["Row", "RunComparison", "Tested", "compare_runs"]
 
 LEAST_PAIRS = 5
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,17 @@ class Row:
     first, second
         The number in each.
     apart
-        ``"higher"`` or ``"lower"``: the second is, for all that the intervals allow; ``"open"`` if
-        they overlap; ``"equal"`` if both are exact and the same.
+        ``"higher"`` or ``"lower"``: the second is, for all that the intervals and rounding allow;
+        ``"equal"`` if both intervals lie within what rounding explains; ``"open"`` otherwise.
+    tolerance
+        How far rounding may carry the two numbers apart.
     """
 
     where: dict[str, str]
     first: Quantity
     second: Quantity
     apart: str
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,12 +79,30 @@ class RunComparison:
         Numbers that both have, by metric.
     tests
         Paired tests, by metric, where there are enough pairs.
+    log_tolerance
+        How far rounding may carry a log-probability, in nats: the larger one of the two runs.
     """
 
     first: Contents
     second: Contents
     rows: dict[str, tuple[Row, ...]]
     tests: dict[str, Tested]
+    log_tolerance: float = LOG_TOLERANCE
+
+    @property
+    def rounding(self) -> str:
+        """What the comparison makes of rounding, in words."""
+        said = (
+            f"Rounding may carry a log-probability by {self.log_tolerance:g} nats: numbers that are"
+            " no further apart than this explains are equal."
+        )
+        sizes = [one.manifest.batch_size for one in (self.first, self.second)]
+        if sizes[0] != sizes[1]:
+            said += (
+                f" The batch sizes are {sizes[0]:,} and {sizes[1]:,}, so the same work finds other"
+                " texts: counts of valid texts and yields that differ are open."
+            )
+        return said
 
     def to_html(self, *, plots: bool = True) -> str:
         """One page, with plots unless told otherwise; those need matplotlib."""
@@ -90,7 +114,7 @@ class RunComparison:
         suite = self.first.suite
         blocks = [
             f"<header><p class=name>{escape(suite.name)}</p><h1>{escape(suite.title)}</h1>"
-            f"<div class=pair>{heads}</div></header>\n"
+            f"<div class=pair>{heads}</div><p class=how>{escape(self.rounding)}</p></header>\n"
         ]
         for name, rows in self.rows.items():
             several = len({row.where.get("template") for row in rows}) > 1
@@ -115,6 +139,7 @@ class RunComparison:
         lines = [f"# {suite.name}: two runs", ""]
         lines += [f"- first: {self.first.directory}, {self.first.verdict}"]
         lines += [f"- second: {self.second.directory}, {self.second.verdict}", ""]
+        lines += [self.rounding, ""]
         for name, rows in self.rows.items():
             lines += [f"## {name}", "", self._said(name), ""]
             lines += ["| of | first | second | the second is |", "| --- | --- | --- | --- |"]
@@ -160,38 +185,75 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
             f"{str(first.directory)!r} and {str(second.directory)!r} are runs of different suites",
             hint="run both with the same file",
         )
+    draws = [run.manifest.max_draws for run in (first, second)]
+    if draws[0] != draws[1]:
+        said = ["as many as the suite wants" if one is None else f"{one:,}" for one in draws]
+        raise SuiteError(
+            f"{str(first.directory)!r} and {str(second.directory)!r} have other draws an item:"
+            f" {said[0]}, and {said[1]}",
+            hint="run both with the same --max-draws",
+        )
     one, other = contents_of(first), contents_of(second)
+    tolerance = max(run.manifest.log_tolerance for run in (first, second))
     rows: dict[str, tuple[Row, ...]] = {}
     tests = {}
     for name, metric in suite.metrics.items():
-        found = _paired(name, one.evaluation.measurements, other.evaluation.measurements)
+        found = _paired(metric, first, second, one, other, tolerance)
         if not found:
             continue
         rows[name] = tuple(found)
         tested = _tested(metric, found, first, second)
         if tested is not None:
             tests[name] = tested
-    return RunComparison(one, other, rows, tests)
+    return RunComparison(one, other, rows, tests, tolerance)
 
 
-def _paired(name: str, firsts: Sequence[Measurement], seconds: Sequence[Measurement]) -> list[Row]:
-    there = {tuple(one.where.items()): one for one in seconds if one.metric == name}
+def _paired(
+    metric: Metric, first: Run, second: Run, one: Contents, other: Contents, log_tolerance: float
+) -> list[Row]:
+    """The numbers that both runs have of a metric."""
+    there = _by_place(metric, other.evaluation.measurements)
+    ties = [tied_bounds(metric, run, log_tolerance) for run in (first, second)]
+    drawn = one.suite.queries[metric.query].ask == "free"
     rows = []
-    for one in firsts:
-        other = there.get(tuple(one.where.items()))
-        if one.metric == name and other is not None:
-            said = _apart(one.quantity, other.quantity)
-            rows.append(Row(one.where, one.quantity, other.quantity, said))
+    for place_of, mine in _by_place(metric, one.evaluation.measurements).items():
+        if place_of not in there:
+            continue
+        quantities = [mine.quantity, there[place_of].quantity]
+        tolerance = tolerance_of(metric.kind, *quantities, log_tolerance)
+        ends = [
+            _widened(quantity, tied.get(place_of))
+            for quantity, tied in zip(quantities, ties, strict=True)
+        ]
+        said = _apart(*quantities, *ends, tolerance)
+        if said in ("higher", "lower") and not allowed(
+            metric.kind, first, second, *quantities, drawn=drawn
+        ):
+            said = "open"
+        rows.append(Row(mine.where, *quantities, said, tolerance))
     return rows
 
 
-def _apart(first: Quantity, second: Quantity) -> str:
-    if second.low > first.high:
+def _by_place(metric: Metric, found: Sequence[Measurement]) -> dict[Place, Measurement]:
+    return {tuple(one.where.items()): one for one in found if one.metric == metric.name}
+
+
+def _widened(quantity: Quantity, tied: Ends | None) -> Ends:
+    """The ends of a number, and of what it is if texts as probable change places."""
+    if tied is None:
+        return quantity.low, quantity.high
+    return min(quantity.low, tied[0]), max(quantity.high, tied[1])
+
+
+def _apart(first: Quantity, second: Quantity, one: Ends, other: Ends, tolerance: float) -> str:
+    if other[0] > one[1] + tolerance:
         return "higher"
-    if second.high < first.low:
+    if other[1] < one[0] - tolerance:
         return "lower"
-    exact = first.low == first.high == second.low == second.high
-    return "equal" if exact else "open"
+    proven = all(each.coverage in ("exact", "certified") for each in (first, second))
+    low, high = min(first.low, second.low), max(first.high, second.high)
+    # Of two infinite ends the difference is none, but they are the same.
+    return "equal" if proven and (low == high or high - low <= tolerance) else "open"
 
 
 def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested | None:
@@ -233,8 +295,8 @@ def largest_mcnemar(pairs: Sequence[tuple[bool | None, bool | None]]) -> float:
 
 def _flipped(rows: Sequence[Row]) -> float | None:
     """The largest p-value that the bounds allow; None where they have no end."""
-    lows = [row.second.low - row.first.high for row in rows]
-    highs = [row.second.high - row.first.low for row in rows]
+    lows = [row.second.low - row.first.high - row.tolerance for row in rows]
+    highs = [row.second.high - row.first.low + row.tolerance for row in rows]
     if not all(map(math.isfinite, [*lows, *highs])):
         return None
     above = sign_flips(lows, alternative="greater").p_value

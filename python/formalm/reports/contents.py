@@ -111,6 +111,13 @@ class Contents:
         return self.manifest.suite
 
     @property
+    def extent(self) -> str:
+        """How much of the suite was asked."""
+        items = f"{self.answered:,} of {self.total:,} items"
+        draws = self.manifest.max_draws
+        return items if draws is None else f"{items}, at most {draws:,} draws an item"
+
+    @property
     def differences(self) -> dict[str, tuple[Difference, ...]]:
         """What comparisons found, by comparison."""
         return {
@@ -139,7 +146,7 @@ def contents_of(run: Run) -> Contents:
     """
     answered, evaluation = run.answered, run.evaluate()
     verdict = evaluation.verdict
-    if verdict == "pass" and len(answered) < len(run.items):
+    if verdict == "pass" and not run.is_whole:
         verdict = "inconclusive"  # nothing is demanded, and not everything was asked
     suite = run.manifest.suite
     parts = tuple(

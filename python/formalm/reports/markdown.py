@@ -16,7 +16,7 @@ def to_markdown(contents: Contents) -> str:
     lines = [f"# {suite.name}: {contents.verdict}", "", _plain(suite.title), ""]
     if suite.warning:
         lines += [f"> {_plain(suite.warning)}", ""]
-    lines += [f"{contents.answered:,} of {contents.total:,} items, {contents.seconds:.0f} s", ""]
+    lines += [f"{contents.extent}, {contents.seconds:.0f} s", ""]
     rows = [
         [
             outcome.verdict,

@@ -75,7 +75,7 @@ def _banner(contents: Contents) -> str:
     suite, model = contents.suite, contents.manifest.model
     weights = model["identity"] or f"weights {str(model['weights'])[:12]}"
     facts = [
-        f"{contents.answered:,} of {contents.total:,} items",
+        contents.extent,
         f"{model['kind']}, {weights}",
         f"{contents.seconds:.0f} s",
     ]

@@ -17,6 +17,7 @@ from formalm.languages.table import Table
 from formalm.models.fingerprints import digest_of
 from formalm.suites.items import Item
 from formalm.suites.reading import read_text
+from formalm.suites.rounding import LOG_TOLERANCE
 from formalm.suites.suite import Suite
 
 __all__ = ["FORMAT", "VERSION", "Manifest", "described", "key_of"]
@@ -40,16 +41,23 @@ class Manifest:
         Most prefixes a call of the model: sums are rounded otherwise in other batches.
     versions
         Of formalm and of what it computes with.
+    max_draws
+        Most draws of an item, where the suite wants more; None keeps to the suite.
+    log_tolerance
+        How far rounding may carry a log-probability, see
+        :func:`~formalm.suites.rounding.log_tolerance_of`.
     """
 
     suite: Suite
     model: dict[str, Any]
     batch_size: int
     versions: dict[str, str]
+    max_draws: int | None = None
+    log_tolerance: float = LOG_TOLERANCE
 
     def data(self) -> dict[str, Any]:
         """What ``run.json`` has."""
-        return {
+        data = {
             "format": FORMAT,
             "version": VERSION,
             "suite": self.suite.to_toml(),
@@ -57,6 +65,22 @@ class Manifest:
             "batch_size": self.batch_size,
             "versions": self.versions,
         }
+        if self.max_draws is not None:
+            data["max_draws"] = self.max_draws
+        if self.log_tolerance != LOG_TOLERANCE:
+            data["log_tolerance"] = self.log_tolerance
+        return data
+
+    @property
+    def asked(self) -> Suite:
+        """The suite with its draws capped."""
+        if self.max_draws is None:
+            return self.suite
+        queries = {
+            name: replace(question, draws=min(question.draws, self.max_draws))
+            for name, question in self.suite.queries.items()
+        }
+        return replace(self.suite, queries=queries)
 
     def write(self, directory: Path, *, before: Callable[[], None] = lambda: None) -> None:
         """Write it, or check that what is there is the same.
@@ -87,7 +111,7 @@ class Manifest:
     def check(self, there: Manifest, directory: Path) -> None:
         """Refuse to go on with a run of something else."""
         mine, theirs = self.data(), there.data()
-        differ = [name for name in mine if mine[name] != theirs[name]]
+        differ = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
         if differ:
             raise SuiteError(
                 f"{str(directory)!r} holds a run with another {' and another '.join(differ)}",
@@ -128,7 +152,10 @@ class Manifest:
             suite = Suite.from_toml(text)
         except FormalmError as error:
             raise SuiteError(f"the suite in {str(path)!r}: {error}") from None
-        model, batch_size versions = table.take("batch_size", int), table.take("versions", dict)
+        model, batch_size = table.take("model", dict), table.take("batch_size", int)
+        versions = table.take("versions", dict)
+        max_draws = table.take("max_draws", int, None)
+        tolerance = float(table.take("log_tolerance", (int, float), LOG_TOLERANCE))
         table.close()
         described = Table(model, "run.model")
         described.take("kind", str)
@@ -139,14 +166,21 @@ class Manifest:
         for name, value in versions.items():
             if not isinstance(value, str):
                 raise ArgumentError(f"run.versions.{name} is str, not {value!r:.60}")
-        try:
-            suite = Suite.from_toml(text)
-        except FormalmError as error:
-            raise SuiteError(f"the suite in {str(path)!r}: {error}") from None
-        return cls(suite, model, batch_size, versions)
+        if max_draws is not None and not 1 <= max_draws < 2**63:
+            raise ArgumentError(f"run.max_draws is an integer from 1, not {max_draws!r:.60}")
+        if not 0 <= tolerance <= 1:
+            raise ArgumentError(f"run.log_tolerance is from 0 to 1, not {tolerance!r}")
+        return cls(suite, model, batch_size, versions, max_draws, tolerance)
 
 
-def described(suite: Suite, model: dict[str, Any], batch_size: int) -> Manifest:
+def described(
+    suite: Suite,
+    model: dict[str, Any],
+    batch_size: int,
+    *,
+    max_draws: int | None = None,
+    log_tolerance: float = LOG_TOLERANCE,
+) -> Manifest:
     """The manifest of a run that begins here and now."""
     import numpy as np
 
@@ -159,9 +193,8 @@ def described(suite: Suite, model: dict[str, Any], batch_size: int) -> Manifest:
     }
     rows = {name: replace(one, file=None, last_word=None) for name, one in suite.rows.items()}
     oracles = {name: one.fixed() for name, one in suite.oracles.items()}
-    return Manifest(
-        replace(suite, slots=slots, rows=rows, oracles=oracles), model, batch_size, versions
-    )
+    fixed = replace(suite, slots=slots, rows=rows, oracles=oracles)
+    return Manifest(fixed, model, batch_size, versions, max_draws, log_tolerance)
 
 
 def key_of(item: Item, manifest: Manifest) -> str:

@@ -16,6 +16,8 @@ from formalm.store import Journal
 from formalm.suites.answers import Answer
 from formalm.suites.items import Item
 from formalm.suites.manifest import Manifest, described, key_of
+from formalm.suites.packages import check_packages
+from formalm.suites.rounding import log_tolerance_of
 from formalm.suites.suite import Suite
 from formalm.suites.verdicts import Evaluation, evaluate
 from formalm.suites.working import Step, Worker, checked, chosen_items, work_on
@@ -52,7 +54,7 @@ class Run:
     def __init__(self, directory: str | PathLike[str]) -> None:
         self.directory = Path(directory)
         self.manifest = Manifest.read(self.directory)
-        self.items = self.manifest.suite.items()
+        self.items = self.manifest.asked.items()
         self.keys = [key_of(item, self.manifest) for item in self.items]
         self.journal = Journal(self.directory / JOURNAL, create=False)
 
@@ -65,6 +67,7 @@ class Run:
         *,
         identity: str | None = None,
         batch_size: int = 16,
+        max_draws: int | None = None,
     ) -> Run:
         """Begin a run, or open it if it was begun.
 
@@ -78,17 +81,30 @@ class Run:
             A name for a model that cannot be told from others: a function, or one on a server.
         batch_size
             Most prefixes a call of the model.
+        max_draws
+            Most draws of an item, where the suite wants more. It is recorded: such a run is not the
+            whole, and what is demanded of drawn numbers stays inconclusive.
 
         Raises
         ------
         SuiteError
             If there is a run of something else.
         ArgumentError
-            If the model needs an identity.
+            If the model needs an identity, or a package is missing that the suite's numbers need.
         """
-        if type(batch_size) is not int or batch_size < 1:
-            raise ArgumentError(f"batch_size is an integer from 1, not {batch_size!r}")
-        manifest = described(suite, model_description(model, identity), batch_size)
+        for name, value in (("batch_size", batch_size), ("max_draws", max_draws)):
+            if value is not None and (type(value) is not int or value < 1):
+                raise ArgumentError(f"{name} is an integer from 1, not {value!r}")
+        if batch_size is None:
+            raise ArgumentError("batch_size is an integer from 1, not None")
+        check_packages(suite)
+        manifest = described(
+            suite,
+            model_description(model, identity),
+            batch_size,
+            max_draws=max_draws,
+            log_tolerance=log_tolerance_of(model),
+        )
         # The journal is there before the run is: a run without one has lost its answers.
         manifest.write(Path(directory), before=lambda: Journal(Path(directory) / JOURNAL).close())
         return cls(directory)
@@ -124,6 +140,11 @@ class Run:
         """Whether every item has an answer."""
         return len(self.answered) == len(self.items)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every item has an answer, with as many draws as the suite wants."""
+        return self.is_complete and self.manifest.asked == self.manifest.suite
+
     def work(
         self,
         model: LanguageModel,
@@ -131,9 +152,11 @@ class Run:
         identity: str | None = None,
         limit: int | None = None,
         shard: tuple[int, int] = (1, 1),
+        items_per_slot: int | None = None,
         cache: str | PathLike[str] | None = None,
         allow_http: bool = False,
         progress: Callable[[Step], None] | None = None,
+        waiting: Callable[[int], None] | None = None,
     ) -> None:
         """Ask what has no answer yet.
 
@@ -149,6 +172,9 @@ class Run:
             Ask at most so many items.
         shard
             ``(i, n)``: only every n-th item, from the i-th on.
+        items_per_slot
+            Only items of the first so many texts of each slot, and of the first so many rows. The
+            others stay unanswered, so the run is never taken for the whole.
         cache
             A file of answers for many runs, with keys of all that matters: a model with one other
             weight finds nothing in it.
@@ -156,6 +182,8 @@ class Run:
             Whether oracles may ask servers; nothing else opens a connection.
         progress
             Called after each item.
+        waiting
+            Called with their number when only items are left that other processes are at.
 
         Raises
         ------
@@ -164,13 +192,19 @@ class Run:
             kept.
         """
         now = described(
-            self.manifest.suite, model_description(model, identity), self.manifest.batch_size
+            self.manifest.suite,
+            model_description(model, identity),
+            self.manifest.batch_size,
+            max_draws=self.manifest.max_draws,
+            log_tolerance=log_tolerance_of(model),
         )
         now.check(self.manifest, self.directory)
-        pending = chosen_items(self, limit, shard)
+        check_packages(self.manifest.suite)
+        pending = chosen_items(self, limit, shard, items_per_slot)
         kept = None if cache is None else Journal(Path(cache))
         try:
-            work_on(self, Worker(self, model, kept, progress, allow_http), pending)
+            worker = Worker(self, model, kept, progress, allow_http, waiting)
+            work_on(self, worker, pending)
         finally:
             if kept is not None:
                 kept.close()
@@ -199,7 +233,7 @@ class Run:
 
     def evaluate(self) -> Evaluation:
         """What follows from the answers so far."""
-        return evaluate(self.manifest.suite, self.answered)
+        return evaluate(self.manifest.asked, self.answered, whole=self.manifest.suite)
 
     def write_results(self) -> Path:
         """Write the answers as lines of JSON, in the order of the suite; timings are not in it.
@@ -229,8 +263,10 @@ def run_suite(
     *,
     identity: str | None = None,
     batch_size: int = 16,
+    max_draws: int | None = None,
     limit: int | None = None,
     shard: tuple[int, int] = (1, 1),
+    items_per_slot: int | None = None,
     cache: str | PathLike[str] | None = None,
     allow_http: bool = False,
     progress: Callable[[Step], None] | None = None,
@@ -239,9 +275,9 @@ def run_suite(
 
     Parameters
     ----------
-    suite, model, directory, identity, batch_size
+    suite, model, directory, identity, batch_size, max_draws
         As in :meth:`Run.begin`.
-    limit, shard, cache, allow_http, progress
+    limit, shard, items_per_slot, cache, allow_http, progress
         As in :meth:`Run.work`.
 
     Raises
@@ -249,12 +285,15 @@ def run_suite(
     SuiteError, ArgumentError
         As there.
     """
-    run = Run.begin(directory, suite, model, identity=identity, batch_size=batch_size)
+    run = Run.begin(
+        directory, suite, model, identity=identity, batch_size=batch_size, max_draws=max_draws
+    )
     run.work(
         model,
         identity=identity,
         limit=limit,
         shard=shard,
+        items_per_slot=items_per_slot,
         cache=cache,
         allow_http=allow_http,
         progress=progress,

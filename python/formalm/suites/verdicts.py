@@ -65,7 +65,7 @@ class Evaluation:
         return "inconclusive" if "inconclusive" in verdicts else "pass"
 
 
-def evaluate(suite: Suite, answered: Answered) -> Evaluation:
+def evaluate(suite: Suite, answered: Answered, *, whole: Suite | None = None) -> Evaluation:
     """Compute metrics, comparisons and assertions of a suite from answers.
 
     Parameters
@@ -75,7 +75,15 @@ def evaluate(suite: Suite, answered: Answered) -> Evaluation:
     answered
         Its items with their answers. If some are missing, assertions that pass so far are
         inconclusive, and those that fail where the missing ones could change it.
+    whole
+        The suite that this one is a smaller form of, with fewer draws. What is demanded of numbers
+        that were drawn less often than it wants is inconclusive.
     """
+    fewer = {
+        name: (question.draws, whole.queries[name].draws)
+        for name, question in suite.queries.items()
+        if whole is not None and question.draws < whole.queries[name].draws
+    }
     numbers = {name: measured(suite, metric, answered) for name, metric in suite.metrics.items()}
     differences = {
         name: paired(suite, comparison, answered)
@@ -95,6 +103,9 @@ def evaluate(suite: Suite, answered: Answered) -> Evaluation:
             verdict == "fail" and _asked_by(suite, assertion) & waiting
         ):
             verdict, why = "inconclusive", f"{missing:,} items have no answer yet"
+        for name in sorted(_queries_of(suite, assertion) & set(fewer)):
+            drawn, wanted = fewer[name]
+            verdict, why = "inconclusive", f"{drawn:,} draws, and the suite wants {wanted:,}"
         outcomes.append(Outcome(assertion, verdict, why))
     return Evaluation(
         tuple(one for listed in numbers.values() for one in listed),
@@ -112,9 +123,15 @@ def _waiting(suite: Suite, answered: Answered) -> set[str]:
 
 def _asked_by(suite: Suite, assertion: Assertion) -> set[str]:
     """The queries whose answers together make the numbers of an assertion; none if one does."""
+    if assertion.metric is not None and suite.metrics[assertion.metric].kind not in TOGETHER:
+        return set()
+    return _queries_of(suite, assertion)
+
+
+def _queries_of(suite: Suite, assertion: Assertion) -> set[str]:
+    """The queries whose answers the numbers of an assertion come from."""
     if assertion.metric is not None:
-        metric = suite.metrics[assertion.metric]
-        return {metric.query} if metric.kind in TOGETHER else set()
+        return {suite.metrics[assertion.metric].query}
     comparison = suite.comparisons[str(assertion.comparison)]
     names = [comparison.metric, *([] if comparison.other is None else [comparison.other])]
     return {suite.metrics[name].query for name in names}

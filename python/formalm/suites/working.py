@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from formalm.errors import ArgumentError
@@ -79,6 +80,7 @@ class Worker:
         cache: Journal | None,
         progress: Callable[[Step], None] | None,
         allow_http: bool = False,
+        waiting: Callable[[int], None] | None = None,
     ) -> None:
         oracles = run.manifest.suite.oracles
         self.judges = {
@@ -87,6 +89,7 @@ class Worker:
             if name is not None
         }
         self.run, self.model, self.cache, self.progress = run, model, cache, progress
+        self.waiting = waiting
         self.started = time.monotonic()
         self.done = len(run.answered)
         self.asked, self.asking_seconds = 0, 0.0
@@ -164,25 +167,44 @@ def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
                     else:
                         later.append(number)
             if len(later) == len(pending):
+                if worker.waiting is not None:
+                    worker.waiting(len(later))
+                    worker.waiting = None  # once
                 time.sleep(PAUSE_SECONDS)  # others are at all of them
             pending = later
     finally:
         claims.close()
 
 
-def chosen_items(run: Run, limit: int | None, shard: tuple[int, int]) -> list[int]:
+def chosen_items(
+    run: Run, limit: int | None, shard: tuple[int, int], items_per_slot: int | None
+) -> list[int]:
     """The numbers of the items to answer, each question once."""
     given: object = shard
     numbers = isinstance(given, tuple) and [type(one) for one in given] == [int, int]
     if not numbers or not 1 <= shard[0] <= shard[1]:
         raise ArgumentError(f"shard is (i, n) with i from 1 to n, not {given!r:.60}")
     index, count = shard
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise ArgumentError(f"limit is an integer from 1, not {limit!r}")
+    for name, value in (("limit", limit), ("items_per_slot", items_per_slot)):
+        if value is not None and (type(value) is not int or value < 1):
+            raise ArgumentError(f"{name} is an integer from 1, not {value!r}")
     seen = {entry.key for entry in run.journal.entries()}
     chosen = []
     for number in range(index - 1, len(run.items), count):
-        if run.keys[number] not in seen:
+        if run.keys[number] not in seen and _is_among_first(run, number, items_per_slot):
             seen.add(run.keys[number])
             chosen.append(number)
     return chosen[:limit]
+
+
+def _is_among_first(run: Run, number: int, count: int | None) -> bool:
+    """Whether an item has only the first ``count`` texts of each slot and rows."""
+    if count is None:
+        return True
+    item, suite = run.items[number], run.manifest.suite
+    if any(text not in (suite.slots[name].texts or ())[:count] for name, text in item.values):
+        return False
+    if item.question.rows is None:
+        return True
+    rows = suite.rows[item.question.rows].labelled()
+    return item.label in [label for label, _ in islice(rows, count)]

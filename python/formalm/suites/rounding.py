@@ -1,0 +1,34 @@
+"""How far rounding carries what a model computes, so that comparisons can allow for it.
+
+Sums of floating-point numbers depend on their order, and matrix products choose the order by the
+size of the batch. One model asked the same question in batches of 4 and of 16 answers with slightly
+different probabilities, although nothing about it differs.
+"""
+
+from __future__ import annotations
+
+from formalm.models import LanguageModel
+
+__all__ = ["LOG_TOLERANCE", "log_tolerance_of"]
+
+LOG_TOLERANCE = 1e-4
+"""Largest difference, in nats, of log-probabilities of one text that rounding explains for a model that
+computes in single precision. Texts of canary differ by up to 1e-6 between batch sizes."""
+SERVED = 0.1
+"""The same of a model on a server, which is taken for one in half precision: nobody says."""
+
+
+def log_tolerance_of(model: LanguageModel) -> float:
+    """Return how far rounding may carry a log-probability of a text, in nats.
+
+    A transformers model has the tolerance of its precision, with which its own answers in batches
+    of different sizes are checked when it is loaded.
+    """
+    kind = type(model).__module__
+    if kind.startswith("formalm.models.http"):
+        return SERVED
+    if kind.startswith("formalm.models.transformers"):
+        from formalm.models.transformers.check import TOLERANCES
+
+        return TOLERANCES.get(model.model.dtype.itemsize, SERVED)  # type: ignore[attr-defined]
+    return LOG_TOLERANCE
