@@ -56,6 +56,7 @@ def assert_mass(
     Traceback (most recent call last):
     AssertionError: the mass of Choice(['a', 'b']) is 0.1875 ... and should be < 0.1
     """
+    __tracebackhide__ = True
     asked = asked_query(query)
     chosen: Event = event or asked.event or "complete"
 
@@ -95,6 +96,7 @@ def assert_rank(
     ArgumentError
         If the text is no member.
     """
+    __tracebackhide__ = True
     asked = asked_query(query)
     if not asked.asked.matches(text):
         raise ArgumentError(f"{text!r:.60} is no member, and has no rank")
@@ -171,6 +173,7 @@ def assert_never(
     Inconclusive
         If it cannot be told within the limits.
     """
+    __tracebackhide__ = True
     asked = replace(asked_query(language), event="contains")
     if max_tokens is not None:
         asked = replace(asked, max_tokens=max_tokens)
@@ -210,6 +213,7 @@ def assert_conforms(
     Inconclusive
         If so many outputs cannot tell.
     """
+    __tracebackhide__ = True
     from formalm.stats import clopper_pearson
 
     wanted = as_language(language)

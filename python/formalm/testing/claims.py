@@ -61,22 +61,27 @@ class Claim:
             claims.append(self)
 
     def __lt__(self, line: float) -> bool:
+        __tracebackhide__ = True
         line = _line(line)
         return self._told(f"< {line:g}", lambda low, high: _said(high < line, low >= line))
 
     def __le__(self, line: float) -> bool:
+        __tracebackhide__ = True
         line = _line(line)
         return self._told(f"<= {line:g}", lambda low, high: _said(high <= line, low > line))
 
     def __gt__(self, line: float) -> bool:
+        __tracebackhide__ = True
         line = _line(line)
         return self._told(f"> {line:g}", lambda low, high: _said(low > line, high <= line))
 
     def __ge__(self, line: float) -> bool:
+        __tracebackhide__ = True
         line = _line(line)
         return self._told(f">= {line:g}", lambda low, high: _said(low >= line, high < line))
 
     def __eq__(self, line: object) -> bool:
+        __tracebackhide__ = True
         value = _line(line)
         return self._told(
             f"== {value:g}",
@@ -84,14 +89,17 @@ class Claim:
         )
 
     def __ne__(self, line: object) -> bool:
+        __tracebackhide__ = True
         raise ArgumentError("a claim is compared by <, <=, >, >= or ==: a bound says != of nothing")
 
     def __bool__(self) -> bool:
+        __tracebackhide__ = True
         raise ArgumentError(
             f"{self.name} is compared with nothing", hint="assert_mass(query) < 1e-4"
         )
 
     def _told(self, wanted: str, judge: Callable[[float, float], bool | None]) -> bool:
+        __tracebackhide__ = True
         claims = OPEN.get()
         if claims is not None:
             claims[:] = [one for one in claims if one is not self]
@@ -115,6 +123,7 @@ class Claim:
 
 def _line(value: object) -> float:
     """What a claim is compared with."""
+    __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise ArgumentError(f"a claim is compared with a number, not {value!r:.60}")
     return float(value)

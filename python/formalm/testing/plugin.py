@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 import pytest
 
+from formalm.errors import FormalmError
 from formalm.testing.assertions import (
     assert_conforms,
     assert_mass,
@@ -66,11 +68,40 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Mark what was inconclusive."""
+    """Mark what was inconclusive, and end a traceback where a test called us."""
+    whole = ("fulltrace", "usepdb")
+    if call.excinfo is not None and not any(item.config.getoption(one, False) for one in whole):
+        _end_outside(call.excinfo)
     report = yield
     if call.excinfo is not None and call.excinfo.errisinstance(Inconclusive):
         report.formalm_inconclusive = True
     return report
+
+
+def _end_outside(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Cut our own frames from the end of an error that is meant for the author of a test.
+
+    pytest rebuilds what it shows from the chain of the traceback, so the chain itself is cut.
+    """
+    if not excinfo.errisinstance((AssertionError, Inconclusive, FormalmError)):
+        return
+    entries: list[TracebackType] = []
+    entry = excinfo.value.__traceback__
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    kept = len(entries)
+    while kept and _is_ours(entries[kept - 1]):
+        kept -= 1
+    if 0 < kept < len(entries):
+        entries[kept - 1].tb_next = None
+        excinfo.traceback = type(excinfo.traceback)(entries[0])
+
+
+def _is_ours(entry: TracebackType) -> bool:
+    """Whether a frame is of this package; methods that dataclasses write have no file."""
+    name = str(entry.tb_frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] == "formalm"
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
