@@ -70,7 +70,9 @@ class Ended:
     def check(self) -> Ended:
         """Fail the test, with the process's output, unless it ended with exit code 0."""
         assert not self.timed_out, f"no end after {self.seconds:.1f} s\n{self.stderr[-2000:]}"
-        assert self.code == 0, f"exit code {self.code}\n{self.stdout[-1000:]}\n{self.stderr[-4000:]}"
+        assert self.code == 0, (
+            f"exit code {self.code}\n{self.stdout[-1000:]}\n{self.stderr[-4000:]}"
+        )
         return self
 
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::completions::Completions;
 use crate::core::{Core, Reading};
-use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
+use crate::indentation::{Columns, FIRST, Rules, nearest_column, widths};
 use crate::layout::{Layout, OUT_OF_SIGHT, Parts, is_closed};
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
@@ -136,7 +136,7 @@ impl Core {
         let Parts { mut stacks, depth, levels } = layout.parts(place);
         let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
         let most = layout.levels as usize;
-        let read = is_column(column).then_some(column);
+        let read = nearest_column(column);
         if !is_closed(depth) {
             stacks = self.stacks.shift(stacks, newline)?;
         }

@@ -48,10 +48,31 @@ pub(crate) const PLAIN: u32 = u32::MAX;
 pub(crate) const NONE: u32 = u32::MAX - 1;
 /// Behind something that is no blank.
 pub(crate) const OFF: u32 = u32::MAX - 2;
-/// Too wide.
-const WIDE: u32 = u32::MAX - 3;
 /// Where lines begin.
 pub(crate) const FIRST: u32 = 0;
+
+/// In place of a width: more than [`WIDEST`], and as much as fits below a [`Join`].
+const WIDE: u32 = 0x1fff;
+/// The bits of a column that hold its widths. Those above hold a [`Join`].
+const WIDTHS: u32 = (1 << JOIN) - 1;
+const JOIN: u32 = 29;
+
+/// A backslash in the indentation of a line, as Python reads it: the next line goes on with this
+/// one, and the column of the first backslash that has blanks before it is that of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum Join {
+    /// There is none, or only such without blanks before them.
+    Open = 0,
+    /// The backslash was read, and a line break has to follow.
+    Pending = 1,
+    /// A carriage return followed it. A line feed belongs to the same line break.
+    Return = 2,
+    /// The line break was read. The text cannot end here.
+    Joined = 3,
+    /// Blanks were read behind it, and do not count.
+    Fixed = 4,
+}
 
 /// Counts columns. A column is a pair: as counted, and with tabs of one blank.
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +82,79 @@ pub(crate) struct Columns {
     pub(crate) widest: u32,
 }
 
-/// Whether a column is one, and not something else that is known instead.
+fn is_counted(column: u32) -> bool {
+    column >> JOIN <= Join::Fixed as u32
+}
+
+fn join(column: u32) -> Join {
+    match column >> JOIN {
+        1 => Join::Pending,
+        2 => Join::Return,
+        3 => Join::Joined,
+        4 => Join::Fixed,
+        _ => Join::Open,
+    }
+}
+
+fn joined(column: u32, join: Join) -> u32 {
+    column & WIDTHS | (join as u32) << JOIN
+}
+
+/// Returns `true` if a column is one, and not something else that is known instead.
 pub(crate) fn is_column(column: u32) -> bool {
-    column < WIDE
+    is_counted(column) && join(column) != Join::Pending && widths(column).0 != WIDE
 }
 
 /// A column as counted, and with tabs of one blank.
 pub(crate) fn widths(column: u32) -> (u32, u32) {
-    (column >> 16, column & 0xffff)
+    ((column & WIDTHS) >> 16, column & 0xffff)
+}
+
+/// The column of a line that is fewest bytes away, if one was counted.
+pub(crate) fn nearest_column(column: u32) -> Option<u32> {
+    let nearest = is_counted(column).then_some(column & WIDTHS);
+    nearest.filter(|&column| is_column(column))
+}
+
+/// Returns `true` if blanks lead on from a column, which a backslash did not fix.
+pub(crate) fn is_free(column: u32) -> bool {
+    join(column) == Join::Open || column & WIDTHS == FIRST && join(column) == Join::Joined
+}
+
+/// Returns `true` if a line break at a column only joins the line with the next one.
+pub(crate) fn joins_next(column: u32) -> bool {
+    is_counted(column) && matches!(join(column), Join::Pending | Join::Return)
+}
+
+/// Returns `true` if the text may end at a column: not directly behind a line that is joined.
+pub(crate) fn may_end_at(column: u32) -> bool {
+    !is_counted(column) || matches!(join(column), Join::Open | Join::Fixed)
 }
 
 impl Columns {
     /// Bytes that change columns; others do so alike.
-    pub(crate) const BYTES: [u8; 5] = *b" \t\n\x0c\r";
+    pub(crate) const BYTES: [u8; 6] = *b" \t\n\x0c\r\\";
 
     /// The column after a byte.
     pub(crate) fn step(&self, column: u32, byte: u8) -> u32 {
+        if self.rules == Rules::Python && is_counted(column) {
+            match (byte, join(column)) {
+                (b'\\', Join::Pending) => return OFF,
+                (b'\\', _) => return joined(column, Join::Pending),
+                (b'\r', Join::Pending) => return joined(column, Join::Return),
+                (b'\n', Join::Pending) => return joined(column, Join::Joined),
+                // CPython appends a line break to a text that ends with these two.
+                (b'\n', Join::Return) if column & WIDTHS == FIRST => return FIRST,
+                (b'\n', Join::Return) => return joined(column, Join::Fixed),
+                (b' ' | b'\t' | 0xc, Join::Return | Join::Joined | Join::Fixed)
+                    if column & WIDTHS != FIRST =>
+                {
+                    return joined(column, Join::Fixed);
+                }
+                (_, Join::Pending) => return OFF,
+                _ => {}
+            }
+        }
         let blanks = match (byte, self.rules) {
             (b'\n', _) | (b'\r' | 0xc, Rules::Python) => return self.reset(column, byte),
             (b' ', _) => (1, 1),
@@ -86,12 +164,12 @@ impl Columns {
             (_, Rules::Python) if column == NONE => return NONE,
             (_, Rules::Python) => return OFF,
         };
-        if !is_column(column) {
+        if !is_counted(column) || widths(column).0 == WIDE {
             return column;
         }
         let (wide, narrow) = widths(column);
         match wide + blanks.0 {
-            wide if wide > self.widest => WIDE,
+            wide if wide > self.widest => WIDE << 16,
             wide => wide << 16 | (narrow + blanks.1),
         }
     }

@@ -8,7 +8,7 @@ use formalm_automata::{BEYOND, Error};
 
 use crate::core::{Core, Reading};
 use crate::grammar::Grammar;
-use crate::indentation::{Columns, FIRST, Rules, is_column, widths};
+use crate::indentation::{Columns, FIRST, NONE, PLAIN, Rules, is_column, may_end_at, widths};
 use crate::lists::NOTHING;
 use crate::places::{Places, Spot};
 use crate::tables::members;
@@ -16,6 +16,9 @@ use crate::tables::members;
 /// In place of the depth: no line is under way, as before the first one, and as Python has it behind
 /// the end of each. Another end of a line is none then.
 const CLOSED: u32 = u32::MAX;
+
+/// The same where a backslash joined the line before with this one: the text cannot end.
+const JOINED: u32 = u32::MAX - 1;
 
 /// In place of the column of a level that is out of sight.
 pub(crate) const OUT_OF_SIGHT: u32 = u32::MAX;
@@ -113,13 +116,16 @@ impl Layout {
     /// The number of a line that begins at a column, if it is one.
     pub(crate) fn line(&self, column: u32) -> Option<u32> {
         let (wide, narrow) = widths(column);
-        is_column(column).then(|| self.first + wide * (self.columns.widest + 1) + narrow)
+        let (widest, joined) = (self.columns.widest, u32::from(!may_end_at(column)));
+        is_column(column).then(|| self.first + 2 * (wide * (widest + 1) + narrow) + joined)
     }
 
-    /// The column of the number of a line.
-    fn column(&self, number: u32) -> Option<(u32, u32)> {
+    /// The column of the number of a line, and whether it is joined to the one before.
+    fn column(&self, number: u32) -> Option<((u32, u32), bool)> {
         let at = number.checked_sub(self.first)?;
-        Some((at / (self.columns.widest + 1), at % (self.columns.widest + 1)))
+        let (wide, narrow) =
+            (at / 2 / (self.columns.widest + 1), at / 2 % (self.columns.widest + 1));
+        Some(((wide, narrow), at % 2 == 1))
     }
 
     pub(crate) fn parts(&self, place: u32) -> Parts {
@@ -140,7 +146,7 @@ impl Layout {
         }
         let (before, behind) = (self.parts(before), self.parts(behind));
         let (old, new) = (before.levels.len(), behind.levels.len());
-        let mut told = if before.depth == CLOSED { Vec::new() } else { vec![self.newline] };
+        let mut told = if is_closed(before.depth) { Vec::new() } else { vec![self.newline] };
         told.extend(std::iter::repeat_n(self.indent, new.saturating_sub(old)));
         told.extend(std::iter::repeat_n(self.dedent, old.saturating_sub(new)));
         Some(told)
@@ -176,7 +182,7 @@ impl Layout {
     }
 
     fn is_in_brackets(&self, place: u32) -> bool {
-        !matches!(self.places.get(place).depth, 0 | CLOSED)
+        !matches!(self.places.get(place).depth, 0 | CLOSED | JOINED)
     }
 
     /// Whether there is room for all levels that completing a place may take.
@@ -242,8 +248,8 @@ impl Core {
     /// The place after a terminal, where there are levels of indentation.
     pub(crate) fn after_in_layout(&mut self, place: u32, terminal: u32) -> Result<u32, Error> {
         let Some(layout) = &self.layout else { return Ok(NOTHING) };
-        if let Some(column) = layout.column(terminal) {
-            return self.new_line(place, column);
+        if let Some((column, joined)) = layout.column(terminal) {
+            return self.new_line(place, column, joined);
         }
         let mut spot = layout.places.get(place);
         let (newline, bracket) = (layout.newline, layout.bracket(terminal));
@@ -251,7 +257,7 @@ impl Core {
             return Ok(place);
         }
         spot.stacks = self.stacks.shift(spot.stacks, self.shifted(terminal))?;
-        let depth = if spot.depth == CLOSED { 0 } else { i64::from(spot.depth) };
+        let depth = if is_closed(spot.depth) { 0 } else { i64::from(spot.depth) };
         match u32::try_from(depth + bracket) {
             Ok(depth) => spot.depth = depth,
             Err(_) => return Ok(NOTHING),
@@ -260,12 +266,17 @@ impl Core {
     }
 
     /// The place where a line begins at a column.
-    fn new_line(&mut self, place: u32, (wide, narrow): (u32, u32)) -> Result<u32, Error> {
+    fn new_line(
+        &mut self,
+        place: u32,
+        (wide, narrow): (u32, u32),
+        joined: bool,
+    ) -> Result<u32, Error> {
         let Some(layout) = &self.layout else { return Ok(NOTHING) };
         let Parts { mut stacks, depth, mut levels } = layout.parts(place);
         let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
         let most = layout.levels as usize;
-        if depth != CLOSED {
+        if !is_closed(depth) {
             stacks = self.stacks.shift(stacks, newline)?;
         }
         let top = |levels: &[u32]| match levels.last() {
@@ -288,7 +299,8 @@ impl Core {
             return Ok(NOTHING);
         }
         let Some(layout) = &mut self.layout else { return Ok(NOTHING) };
-        let next = layout.place(&Parts { stacks, depth: layout.depth_of_lines(), levels });
+        let depth = if joined { JOINED } else { layout.depth_of_lines() };
+        let next = layout.place(&Parts { stacks, depth, levels });
         // A level that begins or ends here is told by another column.
         let allowed = self.stacks.allowed(stacks)?;
         let set = self.stacks.tables.sets.get(allowed);
@@ -302,6 +314,9 @@ impl Core {
         let Some(layout) = &self.layout else { return self.stacks.is_accepting(place) };
         let Parts { stacks, depth, levels } = layout.parts(place);
         let (newline, open_line) = (layout.newline, layout.is_python() && depth == 0);
+        if depth == JOINED {
+            return Ok(false);
+        }
         if self.ends_behind(stacks, levels.len())? {
             return Ok(true);
         }
@@ -316,7 +331,7 @@ impl Core {
         let (newline, dedent) = (layout.newline, layout.dedent);
         let mut told = vec![dedent; levels.len() - 1];
         let is_closed = reading.is_between() && self.ends_behind(stacks, levels.len())?;
-        if !is_closed && depth != CLOSED {
+        if !is_closed && !crate::layout::is_closed(depth) {
             told.insert(0, newline);
         }
         Ok(told)
@@ -337,7 +352,7 @@ impl Core {
         }
         let Parts { stacks, depth, levels } = layout.parts(reading.place);
         let newline = layout.newline;
-        let stacks = if depth == CLOSED { stacks } else { self.stacks.shift(stacks, newline)? };
+        let stacks = if is_closed(depth) { stacks } else { self.stacks.shift(stacks, newline)? };
         self.ends_behind(stacks, levels.len())
     }
 
@@ -380,12 +395,17 @@ impl Core {
     }
 }
 
-/// Whether no line is under way.
+/// Returns `true` if no line is under way at a depth of brackets.
 pub(crate) fn is_closed(depth: u32) -> bool {
-    depth == CLOSED
+    depth == CLOSED || depth == JOINED
 }
 
-/// Whether a thread with this column has read the end of a line.
+/// Returns `true` if the line at a depth of brackets is joined to the one before.
+pub(crate) fn is_joined(depth: u32) -> bool {
+    depth == JOINED
+}
+
+/// Returns `true` if a thread with this column has read the end of a line, and the text may end.
 fn is_line(column: u32) -> bool {
-    column != crate::indentation::PLAIN && column != crate::indentation::NONE
+    column != PLAIN && column != NONE && may_end_at(column)
 }

@@ -11,7 +11,7 @@ use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::Core;
-use crate::indentation::{Columns, FIRST, NONE, is_column};
+use crate::indentation::{Columns, FIRST, NONE, is_column, joins_next};
 use crate::layout::Layout;
 use crate::lexer::DEAD;
 use crate::lists::NOTHING;
@@ -298,14 +298,13 @@ impl Core {
         // Only whether there is a column counts.
         let columns = Columns { widest: 0, ..columns };
         let step = |column: u32, byte: u8| match columns.step(column, byte) {
-            NONE => NONE,
             column if is_column(column) || column == columns.step(FIRST, b' ') => FIRST,
-            off => off,
+            other => other,
         };
         let start = (self.lexer.start(std::iter::once(newline)), NONE);
         let mut nodes = vec![start];
         let mut numbers: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([(start, 0)]);
-        let mut steps: Vec<(usize, u8, usize, bool)> = Vec::new();
+        let mut steps: Vec<Step> = Vec::new();
         let mut at = 0;
         while at < nodes.len() && nodes.len() < STATES {
             let (set, column) = nodes[at];
@@ -323,12 +322,14 @@ impl Core {
             }
             at += 1;
         }
-        if at < nodes.len() || !goes_on_everywhere(&steps, nodes.len()) {
+        // A line break behind a backslash begins no line.
+        let begins = |step: &Step| step.1 == b'\n' && !joins_next(nodes[step.0].1);
+        if at < nodes.len() || !goes_on_everywhere(&steps, nodes.len(), begins) {
             return Ok(None);
         }
         let mut left = NOTHING;
-        for &(_, _, to, matches) in &steps {
-            if matches && is_column(nodes[to].1) {
+        for &(from, _, to, matches) in &steps {
+            if (matches || joins_next(nodes[from].1)) && is_column(nodes[to].1) {
                 left = self.union_of(left, nodes[to].0);
             }
         }
@@ -336,13 +337,16 @@ impl Core {
     }
 }
 
+/// A step from a state by a byte to a state, with whether it matches.
+type Step = (usize, u8, usize, bool);
+
 /// Whether line breaks can be read from everywhere, and behind each the same blanks in any number,
-/// all of which match: steps from a state by a byte to a state, with whether they match.
-fn goes_on_everywhere(steps: &[(usize, u8, usize, bool)], states: usize) -> bool {
+/// all of which match. `is_break` tells which steps begin a line.
+fn goes_on_everywhere(steps: &[Step], states: usize, is_break: impl Fn(&Step) -> bool) -> bool {
     let mut begins = vec![false; states];
     let mut stack: Vec<usize> =
-        steps.iter().filter(|step| step.1 == b'\n').map(|step| step.2).collect();
-    if steps.iter().any(|step| step.1 == b'\n' && !step.3) {
+        steps.iter().filter(|step| is_break(step)).map(|step| step.2).collect();
+    if steps.iter().any(|step| is_break(step) && !step.3) {
         return false;
     }
     let mut blanks: Option<Vec<u8>> = None;
@@ -366,8 +370,8 @@ fn goes_on_everywhere(steps: &[(usize, u8, usize, bool)], states: usize) -> bool
     let mut changed = true;
     while changed {
         changed = false;
-        for &(from, byte, to, _) in steps {
-            if !comes[from] && (byte == b'\n' || comes[to]) {
+        for step @ &(from, _, to, _) in steps {
+            if !comes[from] && (is_break(step) || comes[to]) {
                 (comes[from], changed) = (true, true);
             }
         }

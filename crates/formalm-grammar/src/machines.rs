@@ -127,16 +127,29 @@ pub(crate) fn terminals(grammar: &Grammar) -> Result<(Readers, Vec<bool>), Error
             None => false,
         };
         if empty && (ahead || grammar.lexing != Lexing::Any) {
+            let ignored = grammar.ignored.contains(&readers.len());
             return Err(Error::Language {
                 message: format!("the terminal {} matches the empty text", one.name),
                 span: one.span,
-                hint: Some("make its use optional instead: (A)? in a rule".to_owned()),
+                hint: Some(nullable_hint(ahead, ignored).to_owned()),
             });
         }
         nullable.push(empty);
         readers.push(reader);
     }
     Ok((readers, nullable))
+}
+
+/// Advice on a terminal that matches the empty text. What looks ahead is read nowhere so.
+fn nullable_hint(ahead: bool, ignored: bool) -> &'static str {
+    match (ahead, ignored) {
+        (true, _) => "make its use optional instead: (A)? in a rule",
+        (_, true) => {
+            "what is ignored may be absent anyway: let it match one character or more, as in \
+             /[ ]+/; lexing=\"any\" reads it as it is"
+        }
+        _ => "make its use optional instead: (A)? in a rule; lexing=\"any\" reads it as it is",
+    }
 }
 
 /// Terminals of which no lexeme comes to the parser.

@@ -8,7 +8,7 @@
 use formalm_automata::Error;
 
 use crate::core::{Core, Reading};
-use crate::indentation::{NONE, PLAIN, is_column, widths};
+use crate::indentation::{NONE, PLAIN, is_column, is_free, joins_next, widths};
 use crate::layout::Layout;
 use crate::lexer::Kind;
 use crate::lists::NOTHING;
@@ -189,11 +189,17 @@ impl Core {
     fn spell_line(&self, spelling: &mut Spelling) {
         let goal = widths(spelling.levels.last().copied().unwrap_or(0));
         match spelling.line.take() {
-            Some(column) if is_column(column) && is_before(widths(column), goal) => {
+            Some(column) if is_column(column) && !is_free(column) && widths(column) == goal => {}
+            Some(column)
+                if is_column(column) && is_free(column) && is_before(widths(column), goal) =>
+            {
                 let more = (goal.0 - widths(column).0) as usize;
                 spelling.text.extend(std::iter::repeat_n(b' ', more));
             }
-            _ => {
+            column => {
+                if column.is_some_and(joins_next) {
+                    spelling.text.push(b'\n');
+                }
                 let tab = self.lexer.columns.map_or(1, |columns| columns.tab);
                 spelling.text.push(b'\n');
                 spelling.text.extend(blanks(goal, tab));

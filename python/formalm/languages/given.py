@@ -40,8 +40,9 @@ def hashable(language: Language) -> Language:
 
 
 def is_terminal(name: str) -> bool:
-    """Whether a name is that of a terminal: in capitals."""
-    return name.lstrip("_")[:1].isupper()
+    """Return whether a name is that of a terminal: in capitals, perhaps after its module's name."""
+    name = name.lstrip("_")
+    return name[:1].isupper() or name.rpartition("__")[2][:1].isupper()
 
 
 def inlined(text: str) -> list[tuple[str, _core.Automaton]]:

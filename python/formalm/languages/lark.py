@@ -6,6 +6,7 @@ from typing import Any
 
 from formalm.errors import ArgumentError
 from formalm.languages.indentation import Indentation
+from formalm.languages.lark_resolved import refers_to_files, resolved_text
 
 __all__ = ["description"]
 
@@ -49,6 +50,8 @@ def description(parser: Any, lexing: str | None) -> tuple[str, str, str, Indenta
             f"lexemes as Lark's lexer {options.lexer!r} reads them are not known",
             hint='make the parser with parser="lalr", or choose lexing=',
         )
+    if refers_to_files(text) and getattr(parser, "grammar", None) is not None:
+        text = resolved_text(parser)
     text += _trees(options)
     return text, lexing, str(options.start[0]), _indentation(parser, options.postlex)
 

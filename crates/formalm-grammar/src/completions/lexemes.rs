@@ -20,6 +20,8 @@ pub(super) enum Line {
     Shallower,
     /// In front of one, whose levels are told.
     Begun,
+    /// The same where a backslash joined the line before with it: the text cannot end here.
+    Joined,
     /// The text is over: its levels end.
     Over,
 }

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::lexemes::{Between, Exit, Lexemes, Line, Within};
 use crate::core::Core;
 use crate::grammar::Lexing;
-use crate::layout::is_closed;
+use crate::layout::{is_closed, is_joined};
 use crate::lists::NOTHING;
 use crate::rests::NEVER;
 
@@ -131,7 +131,11 @@ impl Spelling {
                     }
                     let (skipped, read) = core.is_read(terminal, from.between.line);
                     if skipped {
-                        let behind = Between { line: from.between.line, ..behind };
+                        let line = match from.between.line {
+                            Line::Joined => Line::Begun,
+                            line => line,
+                        };
+                        let behind = Between { line, ..behind };
                         self.begin((from.context, behind), bytes, &mut reached, core);
                     }
                     if read {
@@ -155,7 +159,7 @@ impl Spelling {
         reached: &mut Reached,
         core: &mut Core,
     ) {
-        if self.may_end(between, core) {
+        if between.line != Line::Joined && self.may_end(between, core) {
             reached.end = reached.end.min(bytes);
         }
         let place = (core.scans.number(context, between.forbidden), between.at);
@@ -232,7 +236,7 @@ impl Line {
     fn levels(self, begins: bool) -> &'static [Line] {
         match (self, begins) {
             (Line::Ended, true) => &[Line::Begun],
-            (_, true) => &[],
+            (_, true) | (Line::Joined, false) => &[],
             (Line::Ended | Line::Shallower, false) => &[Line::Shallower, Line::Over],
             (_, false) => &[Line::Over],
         }
@@ -264,6 +268,7 @@ impl Core {
     /// The same of a place between lexemes.
     pub(super) fn line_of(&self, place: u32) -> Line {
         match &self.layout {
+            Some(layout) if is_joined(layout.parts(place).depth) => Line::Joined,
             Some(layout) if is_closed(layout.parts(place).depth) => Line::Begun,
             _ => Line::Open,
         }

@@ -9,6 +9,7 @@ use formalm_automata::{Error, Span};
 use super::attributes::Attributes;
 use super::lark::{Reader, is_name};
 use super::leaves::Leaf;
+use super::statements::THROUGH_LARK;
 use super::{TerminalSource, Tree};
 
 /// `(name, length, pattern)`: the length is that of the pattern that Lark writes, since its lexers
@@ -98,7 +99,8 @@ impl Reader {
 
     fn no_module(&self, start: usize, module: &str) -> Error {
         let message = format!("{module} cannot be imported: only terminals of common can");
-        self.scanner.refuse(start, &message, Some("write the definitions into this grammar"))
+        let hint = format!("write the definitions into this grammar, or {THROUGH_LARK}");
+        self.scanner.refuse(start, &message, Some(&hint))
     }
 
     fn imported(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {

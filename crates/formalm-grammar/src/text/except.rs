@@ -11,7 +11,7 @@ use super::edges::{is_lazy, looks_beyond};
 use super::leaves::{Leaf, language};
 use super::order::{Kind, Ranked};
 use super::shape::Shape;
-use super::trees::written;
+use super::trees::{substituted, written};
 use crate::grammar::Terminal;
 use crate::limits::check;
 
@@ -102,7 +102,7 @@ impl Build<'_> {
         };
         match tree {
             Tree::Leaf(leaf) => self.alone(leaf),
-            Tree::Name(name, _, place) => {
+            Tree::Name(name, arguments, place) => {
                 let name = name.as_str();
                 if let Some(&given) = self.given.get(name) {
                     return Ok(given.clone());
@@ -116,7 +116,16 @@ impl Build<'_> {
                             format!("{name} is a rule, and terminals are made of terminals");
                         Err(self.refuse(*place, &message, None))
                     }
-                    Some(source) => self.regular(&source.body, depth - 1, *place),
+                    Some(source) if source.parameters.len() != arguments.len() => {
+                        Err(self.wrong_arguments(source, arguments.len(), *place))
+                    }
+                    Some(source) if arguments.is_empty() => {
+                        self.regular(&source.body, depth - 1, *place)
+                    }
+                    Some(source) => {
+                        let body = substituted(&source.body, source, arguments);
+                        self.regular(&body, depth - 1, *place)
+                    }
                     None => Err(self.refuse(*place, &format!("{name} is not defined"), None)),
                 }
             }

@@ -5,7 +5,7 @@ use formalm_automata::{CharSet, Error};
 
 use super::attributes::Attributes;
 use super::leaves::Leaf;
-use super::repeats::{Counts, repeated};
+use super::repeats::{Counts, braces, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, Tree};
 use crate::shown::Shown;
@@ -67,24 +67,9 @@ fn within(scanner: &mut Scanner) {
     skip(scanner, scanner.is_nested());
 }
 
-/// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`.
+/// Reads a count in braces.
 fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
-    if !scanner.eat("{") {
-        return Ok(None);
-    }
-    within(scanner);
-    let min = if scanner.peek() == Some(',') { 0 } else { scanner.count()? };
-    within(scanner);
-    let max = if scanner.eat(",") {
-        within(scanner);
-        let digit = scanner.peek().is_some_and(|one| one.is_ascii_digit());
-        if digit { Some(scanner.count()?) } else { None }
-    } else {
-        Some(min)
-    };
-    within(scanner);
-    scanner.expect("}", "at the end of a count")?;
-    Ok(Some((min, max)))
+    braces(scanner, within)
 }
 
 impl Reader {

@@ -2,7 +2,7 @@
 
 use formalm_automata::Error;
 
-use super::repeats::{Counts, repeated};
+use super::repeats::{Counts, braces, repeated};
 use super::scanner::Scanner;
 use super::{RuleSource, Source, TerminalSource, Tree};
 use crate::grammar::Note;
@@ -46,9 +46,12 @@ pub(super) struct Reader {
     aliases: Vec<Option<String>>,
 }
 
-/// Whether a name is that of a terminal: its letters are upper case.
+/// Returns `true` if a name is that of a terminal: its letters are upper case. Lark puts the name
+/// of a module and `__` in front of what it imports, in small letters.
 pub(super) fn is_terminal(name: &str) -> bool {
-    name.trim_start_matches('_').starts_with(|one: char| one.is_ascii_uppercase())
+    let name = name.trim_start_matches('_');
+    let own = name.rsplit("__").next().unwrap_or(name);
+    [name, own].iter().any(|one| one.starts_with(|one: char| one.is_ascii_uppercase()))
 }
 
 pub(super) fn is_name(one: char) -> bool {
@@ -87,8 +90,33 @@ fn eat_behind_blanks(scanner: &mut Scanner, text: &str) -> bool {
     is_there
 }
 
-/// Reads `~2` or `~2..3`.
+/// Skips blanks, comments and ends of lines.
+fn anywhere(scanner: &mut Scanner) {
+    within(scanner);
+    while scanner.peek() == Some('\n') {
+        scanner.at += 1;
+        within(scanner);
+    }
+}
+
+/// Returns `true` if the next part in braces is a count, as llguidance writes them, and not the
+/// arguments of a template: `{2`, `{,`.
+fn is_count_next(scanner: &mut Scanner) -> bool {
+    let before = scanner.at;
+    let mut is_count = eat_behind_blanks(scanner, "{");
+    if is_count {
+        anywhere(scanner);
+        is_count = scanner.peek().is_some_and(|one| one.is_ascii_digit() || one == ',');
+    }
+    scanner.at = before;
+    is_count
+}
+
+/// Reads `~2`, `~2..3`, or a count in braces.
 fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
+    if scanner.peek() == Some('{') {
+        return braces(scanner, anywhere);
+    }
     let before = scanner.at;
     if !scanner.eat("~") {
         return Ok(None);
@@ -114,14 +142,13 @@ impl Reader {
 
     /// Skips lines too.
     pub(super) fn lines(&mut self) {
-        self.blanks();
-        while self.scanner.peek() == Some('\n') {
-            self.scanner.at += 1;
-            self.blanks();
-        }
+        anywhere(&mut self.scanner);
     }
 
     pub(super) fn name(&mut self) -> Result<String, Error> {
+        if self.scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
+            return Err(self.scanner.unexpected("a name, which begins with a letter or _"));
+        }
         let name = self.scanner.take_while(is_name);
         if name.is_empty() { Err(self.scanner.unexpected("a name")) } else { Ok(name) }
     }
@@ -131,6 +158,7 @@ impl Reader {
         // How trees are shaped does not change the language.
         let signs = self.scanner.take_while(|one| one == '?' || one == '!');
         let name = self.name()?;
+        self.check_signs(start, &signs, &name)?;
         let span = self.scanner.span(start);
         let parameters = self.parameters()?;
         let mut priority = 0;
@@ -142,9 +170,8 @@ impl Reader {
         self.blanks();
         self.scanner.expect(":", "after the name")?;
         let body = self.choice()?;
-        if is_terminal(&name) && self.aliases.iter().any(Option::is_some) {
-            let message = format!("the terminal {name} has an alias");
-            return Err(self.scanner.refuse(start, &message, Some("only rules have them")));
+        if is_terminal(&name) {
+            self.no_aliases(start, &format!("the terminal {name}"))?;
         }
         if !is_terminal(&name) {
             if priority != 0 {
@@ -172,6 +199,29 @@ impl Reader {
             return Err(self.scanner.refuse(start, "a terminal cannot be a template", None));
         }
         Ok(())
+    }
+
+    /// Refuses signs that Lark does not read in front of a name.
+    fn check_signs(&self, start: usize, signs: &str, name: &str) -> Result<(), Error> {
+        let twice = signs.chars().any(|one| signs.matches(one).count() > 1);
+        let (message, hint) = if twice {
+            (format!("{signs} repeats a sign"), "write ? or ! once, or both")
+        } else if !signs.is_empty() && is_terminal(name) {
+            let message = format!("{signs} shapes trees of rules, and {name} is a terminal");
+            (message, "leave it out, or give the rule a name in small letters")
+        } else {
+            return Ok(());
+        };
+        Err(self.scanner.refuse(start, &message, Some(hint)))
+    }
+
+    /// Refuses aliases in what was read last, where no tree could show them.
+    pub(super) fn no_aliases(&self, start: usize, what: &str) -> Result<(), Error> {
+        if self.aliases.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let message = format!("{what} has an alias");
+        Err(self.scanner.refuse(start, &message, Some("only rules have them")))
     }
 
     fn parameters(&mut self) -> Result<Vec<String>, Error> {
@@ -304,6 +354,15 @@ impl Reader {
                 let one = self.atom()?;
                 self.scanner.leave();
                 let one = repeated(&mut self.scanner, one, within, counted)?;
+                if matches!(one, Tree::Repeat(..)) {
+                    self.source.notes.push(Note {
+                        message:
+                            "~ excludes the part with its repetition, ~(A+); llguidance reads \
+                                  ~A+ as (~A)+: put in the brackets that are meant"
+                                .to_owned(),
+                        span: Some(self.scanner.span(start)),
+                    });
+                }
                 Ok(Tree::Outside(Box::new(one), self.scanner.span(start)))
             }
             Some(one) if is_name(one) => self.reference(),
@@ -325,7 +384,7 @@ impl Reader {
         let start = self.scanner.at;
         let name = self.name()?;
         let mut arguments = Vec::new();
-        if eat_behind_blanks(&mut self.scanner, "{") {
+        if !is_count_next(&mut self.scanner) && eat_behind_blanks(&mut self.scanner, "{") {
             self.scanner.enter()?;
             loop {
                 arguments.push(self.choice()?);

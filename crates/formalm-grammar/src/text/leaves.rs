@@ -65,7 +65,8 @@ impl Leaf {
                 Error::Language { message, span, hint } => {
                     let at = begins + span.map_or(0, |span| span.start);
                     let end = begins + span.map_or(1, |span| span.end);
-                    let refused = scanner.refuse(at, &message, hint.as_deref());
+                    let hint = grammar_hint(&message, pattern).or(hint.as_deref());
+                    let refused = scanner.refuse(at, &message, hint);
                     match refused {
                         Error::Language { message, hint, .. } => {
                             Error::at(message, Span { start: at, end }, hint.as_deref())
@@ -123,6 +124,19 @@ impl Leaf {
             span,
         }
     }
+}
+
+/// Advice that fits patterns of grammars where that of the dialect does not: they have no other one.
+fn grammar_hint(message: &str, pattern: &str) -> Option<&'static str> {
+    if message.starts_with(r"\p") || message.starts_with(r"\P") {
+        return Some(
+            r#"patterns here are those of Python's re, without \p: list the characters, or declare a terminal and give it: %declare WORD and languages={"WORD": Regex(r"\p{L}+", dialect="ecma")}"#,
+        );
+    }
+    let named = message.starts_with("(?<") && pattern.contains("(?<");
+    named.then_some(
+        "nothing in a grammar refers to groups: write (?:…), or (?P<name>…) as Python does",
+    )
 }
 
 /// The key of a pattern whose escapes are read, with the letters of its flags.

@@ -45,9 +45,8 @@ impl Reader {
                 Some(one) => text.push(one),
             }
         }
-        let ignore_case =
-            self.scanner.peek() == Some('i') && !self.scanner.peek_at(1).is_some_and(is_name);
-        self.scanner.at += usize::from(ignore_case);
+        // Lark reads the flag wherever the letter follows, even where a longer name begins.
+        let ignore_case = self.scanner.eat("i");
         Ok((text, ignore_case))
     }
 

@@ -2,6 +2,7 @@
 //! right-hand sides of a grammar stay what they are.
 
 use super::build::{Build, written_out};
+use super::trees::called;
 use super::{RuleSource, Tree};
 use crate::grammar::{Node, Rule};
 use crate::shown::{Kind, Shown};
@@ -59,14 +60,20 @@ impl Build<'_> {
         let keeps = rule.shown.keeps_all || self.source.keeps_all;
         match tree {
             Tree::Leaf(leaf) => u32::from(keeps || !leaf.literal),
-            Tree::Name(name, ..) => match rule.parameters.iter().position(|one| one == name) {
-                Some(at) => self.size(&given[at], written_out(rule), &[]),
-                None => {
-                    let name = name.as_str();
-                    let terminal = self.defined.contains_key(name) || self.given.contains_key(name);
-                    u32::from(!name.starts_with('_') || (terminal && keeps))
+            Tree::Name(name, arguments, _) => {
+                match rule.parameters.iter().position(|one| one == name) {
+                    Some(at) if !arguments.is_empty() => {
+                        u32::from(!called(&given[at]).starts_with('_'))
+                    }
+                    Some(at) => self.size(&given[at], written_out(rule), &[]),
+                    None => {
+                        let name = name.as_str();
+                        let terminal =
+                            self.defined.contains_key(name) || self.given.contains_key(name);
+                        u32::from(!name.starts_with('_') || (terminal && keeps))
+                    }
                 }
-            },
+            }
             Tree::Sequence(list) => {
                 let sizes: Vec<u32> = all(list);
                 sizes.into_iter().fold(0, u32::saturating_add)

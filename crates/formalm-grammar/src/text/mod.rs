@@ -15,8 +15,10 @@ mod leaves;
 mod levels;
 mod literals;
 mod marks;
+mod mistaken;
 mod options;
 mod order;
+mod references;
 mod regular;
 mod repeats;
 mod replaced;
@@ -88,12 +90,17 @@ pub fn parse_shaped(text: &str, options: &Options) -> Result<Shaped, Error> {
 
 fn read(text: &str, options: &Options, shaped: bool) -> Result<(Grammar, Vec<Shown>), Error> {
     options.check()?;
-    let source = match options.syntax {
-        Syntax::Lark => lark::read(text)?,
-        Syntax::Gbnf => gbnf::read(text)?,
-        Syntax::Ebnf => ebnf::read(text)?,
-    };
+    let source = read_source(text, options.syntax)
+        .map_err(|error| mistaken::with_syntax_hint(error, text, options.syntax))?;
     build::grammar(text, source, options, shaped)
+}
+
+fn read_source(text: &str, syntax: Syntax) -> Result<Source, Error> {
+    match syntax {
+        Syntax::Lark => lark::read(text),
+        Syntax::Gbnf => gbnf::read(text),
+        Syntax::Ebnf => ebnf::read(text),
+    }
 }
 
 /// A right-hand side as written.

@@ -9,6 +9,29 @@ use crate::limits::check;
 /// From so many to so many times; `None` is without end.
 pub(super) type Counts = (u32, Option<u32>);
 
+/// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`, with `blanks` between its parts.
+pub(super) fn braces(
+    scanner: &mut Scanner,
+    blanks: impl Fn(&mut Scanner),
+) -> Result<Option<Counts>, Error> {
+    if !scanner.eat("{") {
+        return Ok(None);
+    }
+    blanks(scanner);
+    let min = if scanner.peek() == Some(',') { 0 } else { scanner.count()? };
+    blanks(scanner);
+    let max = if scanner.eat(",") {
+        blanks(scanner);
+        let digit = scanner.peek().is_some_and(|one| one.is_ascii_digit());
+        if digit { Some(scanner.count()?) } else { None }
+    } else {
+        Some(min)
+    };
+    blanks(scanner);
+    scanner.expect("}", "at the end of a count")?;
+    Ok(Some((min, max)))
+}
+
 /// Reads `*`, `+`, `?` and whatever else a syntax counts with, as often as they follow.
 ///
 /// `counted` is asked where none of the three stands, with the place in front of the blanks.

@@ -4,6 +4,10 @@ use formalm_automata::Error;
 
 use super::lark::{Reader, is_name};
 
+/// How texts that refer to other files are read.
+pub(super) const THROUGH_LARK: &str = "let Lark put its files together: \
+    Grammar.from_lark(lark.Lark.open(path, parser=\"lalr\"))";
+
 impl Reader {
     /// Reads how trees are: options that Lark has for all of a grammar.
     fn trees(&mut self) -> Result<(), Error> {
@@ -37,15 +41,20 @@ impl Reader {
             }
             "ignore" => {
                 let tree = self.choice()?;
+                self.no_aliases(start, "what is ignored")?;
                 self.source.ignored.push((tree, self.scanner.span(start)));
                 Ok(())
             }
             "whole" => {
                 let tree = self.choice()?;
+                self.no_aliases(start, "what is whole")?;
                 self.source.whole.push((tree, self.scanner.span(start)));
                 Ok(())
             }
             "declare" => {
+                if matches!(self.scanner.peek(), None | Some('\n' | '\r')) {
+                    return Err(self.scanner.unexpected("a name behind %declare"));
+                }
                 while self.scanner.peek().is_some_and(is_name) {
                     let start = self.scanner.at;
                     let name = self.name()?;
@@ -66,9 +75,9 @@ impl Reader {
             }
             "trees" => self.trees(),
             "override" | "extend" => {
-                let hint = Some("write the definition as it is meant");
+                let hint = format!("write the definition as it is meant, or {THROUGH_LARK}");
                 let message = format!("%{name} changes what was imported: not supported");
-                Err(self.scanner.refuse(start, &message, hint))
+                Err(self.scanner.refuse(start, &message, Some(&hint)))
             }
             "llguidance" => {
                 let hint = Some("leave the line out: the constraint here has no such options");

@@ -17,7 +17,8 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
         Tree::Leaf(_) => tree.clone(),
         Tree::Name(name, arguments, span) => {
             match rule.parameters.iter().position(|one| one == name) {
-                Some(at) => given[at].clone(),
+                Some(at) if arguments.is_empty() => given[at].clone(),
+                Some(at) => Tree::Name(called(&given[at]), all(arguments), *span),
                 None => Tree::Name(name.clone(), all(arguments), *span),
             }
         }
@@ -33,6 +34,15 @@ pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tre
         }
         Tree::Both(list, span) => Tree::Both(all(list), *span),
         Tree::Outside(one, span) => Tree::Outside(Box::new(substituted(one, rule, given)), *span),
+    }
+}
+
+/// The name of the template that an argument stands for where it has arguments of its own. Anything
+/// else is written out, which is no name.
+pub(super) fn called(argument: &Tree) -> String {
+    match only(argument) {
+        Tree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
+        other => written(other),
     }
 }
 
@@ -61,6 +71,7 @@ pub(super) fn weight(tree: &Tree, rule: &RuleSource, given: &[u64]) -> u64 {
         Tree::Leaf(_) => 1,
         Tree::Name(name, arguments, _) => {
             let parameter = rule.parameters.iter().position(|one| one == name);
+            let parameter = parameter.filter(|_| arguments.is_empty());
             parameter.map_or_else(|| all(arguments), |at| given[at])
         }
         Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => all(list),

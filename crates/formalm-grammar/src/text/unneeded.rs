@@ -80,7 +80,7 @@ impl Build<'_> {
         }
     }
 
-    /// Refuses terminals and templates that are not needed where no grammar could need them.
+    /// Refuses terminals that are not needed where no grammar could need them.
     pub(super) fn check_unneeded(&self, needed: &FxHashSet<&str>) -> Result<(), Error> {
         let source = self.source;
         for one in source.terminals.iter().filter(|one| !needed.contains(one.name.as_str())) {
@@ -90,49 +90,7 @@ impl Build<'_> {
                 self.pattern(&one.body, DEPTH, one.span)?;
             }
         }
-        let templates = source.rules.iter().filter(|one| !one.parameters.is_empty());
-        for one in templates.filter(|one| !needed.contains(one.name.as_str())) {
-            self.check_names(&one.body, &one.parameters)?;
-        }
         Ok(())
-    }
-
-    /// Refuses names in a template that nothing has, and arguments in another number than taken.
-    fn check_names(&self, tree: &Tree, parameters: &[String]) -> Result<(), Error> {
-        let mut open = vec![tree];
-        while let Some(tree) = open.pop() {
-            match tree {
-                Tree::Leaf(_) => {}
-                Tree::Name(name, arguments, place) => {
-                    let (given, refuse) = (arguments.len(), |why: &str| {
-                        Err(self.refuse(*place, &format!("{name} {why}"), None))
-                    });
-                    match self.templates.get(name.as_str()).map(|one| one.parameters.len()) {
-                        _ if parameters.contains(name) => {}
-                        Some(takes) if takes != given => {
-                            return refuse(&format!("takes {takes} arguments, not {given}"));
-                        }
-                        None if !self.is_terminal_or_language(name) => {
-                            return refuse("is not defined");
-                        }
-                        _ => {}
-                    }
-                    open.extend(arguments);
-                }
-                Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
-                    open.extend(list);
-                }
-                Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => open.push(one),
-                Tree::Except(first, second, _) => open.extend([&**first, &**second]),
-            }
-        }
-        Ok(())
-    }
-
-    fn is_terminal_or_language(&self, name: &str) -> bool {
-        self.has_terminal(name)
-            || self.is_embedded(name)
-            || self.source.declared.iter().any(|one| one.0 == *name)
     }
 
     /// A name as the text has it where it is defined or declared.

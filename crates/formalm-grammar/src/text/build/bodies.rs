@@ -4,7 +4,7 @@ use formalm_automata::{Error, Resource, Span};
 
 use super::super::attributes::Attributes;
 use super::super::lark::is_terminal;
-use super::super::trees::{keep_texts, substituted, weight};
+use super::super::trees::{called, keep_texts, substituted, weight};
 use super::super::{RuleSource, Tree};
 use super::Build;
 use crate::grammar::Node;
@@ -28,7 +28,16 @@ impl Build<'_> {
                 self.lexeme(at, leaf.literal && !rule.shown.keeps_all)
             }
             Tree::Name(name, arguments, span) => {
-                if let Some(at) = rule.parameters.iter().position(|one| one == name) {
+                let parameter = rule.parameters.iter().position(|one| one == name);
+                if let Some(at) = parameter.filter(|_| !arguments.is_empty()) {
+                    let name = called(&given[at]);
+                    if !self.templates.contains_key(name.as_str()) {
+                        return Err(self.no_template(&name, *span));
+                    }
+                    let list = self.arguments(arguments, rule, given)?;
+                    return Ok(Node::Rule(self.rule(&name, list, *span)?));
+                }
+                if let Some(at) = parameter {
                     self.write_out(weight(&given[at], &PLAIN, &[]))?;
                     return self.body(&given[at], written_out(rule), &[]);
                 }

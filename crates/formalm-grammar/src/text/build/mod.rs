@@ -105,6 +105,7 @@ pub(super) fn grammar(
     build.names(&options.languages)?;
     build.unnamed = build.names_of_unnamed();
     build.embedded_names(&options.embedded)?;
+    build.check_references()?;
     build.find_algebra();
     build.take_up_levels()?;
     let nowhere = Span { start: 0, end: 0 };
@@ -140,6 +141,9 @@ pub(super) fn grammar(
     }
     let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
     let whole = build.all_whole()?;
+    if lexing == Lexing::Any {
+        build.note_priorities();
+    }
     if lexing == Lexing::Any && !ignored.is_empty() {
         let message = "lexemes are read in any way: nothing has to stand between them, so that \
                        words may touch where blanks are ignored";

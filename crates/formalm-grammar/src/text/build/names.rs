@@ -95,9 +95,7 @@ impl Build<'_> {
             return Err(self.refuse(span, &message, None));
         };
         if source.parameters.len() != arguments.len() {
-            let (takes, given) = (source.parameters.len(), arguments.len());
-            let message = format!("{name} takes {takes} arguments, not {given}");
-            return Err(self.refuse(span, &message, None));
+            return Err(self.wrong_arguments(source, arguments.len(), span));
         }
         let written: Vec<String> = arguments.iter().map(written).collect();
         let name = match written.len() {

@@ -107,6 +107,17 @@ impl<'a> Build<'a> {
         Ok(self.terminals.len() - 1)
     }
 
+    /// Notes priorities, which choose among lexemes, where all lexemes are read.
+    pub(super) fn note_priorities(&mut self) {
+        for one in self.source.terminals.iter().filter(|one| one.priority != 0) {
+            let message = format!(
+                "the priority of {} chooses nothing: lexemes are read in any way",
+                one.name
+            );
+            self.notes.push(Note { message, span: Some(one.span) });
+        }
+    }
+
     /// The number of a language of any kind, if a name is that of one.
     pub(super) fn embedded(&mut self, name: &str, span: Span) -> Option<usize> {
         let embedded = Some((*self.embedded.get(name)?).clone());
