@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from functools import lru_cache
+from itertools import product
 from random import Random
 
 import pytest
@@ -46,6 +47,18 @@ def verdict(statement: str) -> bool | None:
     except sqlite3.Warning:
         return None
     return True
+
+
+@pytest.mark.parametrize(
+    "alphabet",
+    ["0|x|X|F|g|_|é|1", "0|1|.|e|E|+|a|_", "0x|1|.|e|a| |-|f", "0x1|x|'|1|AND|or| |as|limit 1"],
+)
+def test_all_short_texts_like_numbers_are_read_as_sqlite_does(alphabet: str) -> None:
+    for count in range(1, 5):
+        for parts in product(alphabet.split("|"), repeat=count):
+            statement = "EXPLAIN SELECT " + "".join(parts)
+            read = verdict(statement)
+            assert read is None or SQL.matches(statement) == read, statement
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
