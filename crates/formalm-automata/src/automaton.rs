@@ -12,6 +12,7 @@ use crate::chunks::Chunks;
 use crate::derive::Work;
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
+use crate::interrupt;
 use crate::machine::Machine;
 use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, TermId, Terms};
@@ -326,7 +327,9 @@ impl Core {
     /// The derivative of a term that depends on nothing around it.
     pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
         self.terms.derivation.begin(self.work.steps);
-        let derived = self.terms.derive(term, byte, &[], &mut self.work);
+        // Recognizers within may have machines of their own, and this one's lock is held.
+        let work = || self.terms.derive(term, byte, &[], &mut self.work);
+        let derived = interrupt::without_asking(work);
         derived.map_err(|error| self.work.spent(error))
     }
 }

@@ -22,6 +22,7 @@ mod facts;
 pub mod fork;
 mod grouping;
 mod in_text;
+pub mod interrupt;
 mod lexemes;
 mod liveness;
 mod loops;

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::automaton::{Automaton, BARREN, Core, LIVE, StateId, check};
 use crate::error::{Error, Resource};
+use crate::interrupt;
 use crate::table::DEAD;
 use crate::term::{Term, TermId, Terms};
 
@@ -16,6 +17,10 @@ const MAX_SEEN: u64 = 6_000;
 /// States after which a search that goes deep looks for those that miss the least, if it is known
 /// that something is missing.
 const DEEP: usize = 128;
+
+/// Successors that a search looks at before it asks whether it is still wanted: milliseconds, and a
+/// tenth of a second where terms are huge.
+const POLLED: usize = 1 << 10;
 
 /// How deep a guess looks into a term.
 const DEPTH: usize = 8;
@@ -80,8 +85,8 @@ impl Automaton {
     /// Where there is no end of states they come first at once, as depth alone would not end, and
     /// not more than some are looked at.
     pub(crate) fn decide(&self, root: u32) -> Result<bool, Error> {
-        let core = &mut self.lock();
-        if let Some(live) = self.decided(core, root) {
+        let mut lock = self.lock();
+        if let Some(live) = self.decided(&lock, root) {
             return Ok(live);
         }
         let mut open = match self.endless {
@@ -90,7 +95,16 @@ impl Automaton {
         };
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut looked_at = 0;
         while let Some((state, at)) = open.next(self.classes.len()) {
+            looked_at += 1;
+            if looked_at % POLLED == 0 && interrupt::is_asked() {
+                // States keep their numbers whatever others add meanwhile.
+                drop(lock);
+                interrupt::ask()?;
+                lock = self.lock();
+            }
+            let core = &mut *lock;
             let next = self.fill_locked(core, state, at)?;
             let flags = self.flags.get(next as usize);
             if next == DEAD || flags & BARREN != 0 {

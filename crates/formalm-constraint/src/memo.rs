@@ -92,7 +92,7 @@ impl Memo {
         let slots = self.chunks.get(chunk)?;
         let slots = if grow {
             let count = FIRST << chunk;
- slots.get_or_init(count, || std::iter::repeat_with(Slot::empty).take(count).collect())
+            slots.get_or_init(count, || std::iter::repeat_with(Slot::empty).take(count).collect())
         } else {
             slots.get()?
         };

@@ -1,9 +1,8 @@
 //! Tokens read in the order of their bytes: what one has in common with the one before is not read
 //! again.
 
-
-use formalm_automata::{Error, SetOnce};
 use formalm_automata::spelling::Escapes;
+use formalm_automata::{Error, SetOnce};
 use formalm_vocabulary::Vocabulary;
 
 /// Tokens of no more characters are not listed: they are most of them.

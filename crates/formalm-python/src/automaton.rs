@@ -16,7 +16,7 @@ use crate::grammar::{Grammar, placed};
 use crate::language::Expression;
 use crate::machine::AnyMachine;
 use crate::parser::Parser;
-use crate::patient::{aside, patient};
+use crate::patient::{aside, interruptible, patient, patient_with};
 use crate::schema::{JsonSchema, Remark, remarks};
 
 /// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
@@ -84,8 +84,8 @@ impl Automaton {
                 let bytes = limits.bytes.max(limits.states.saturating_mul(1 << 10));
                 limits.bytes = memory_limit_bytes.unwrap_or(bytes);
                 let language = &expression.get().language;
-                let made = py.detach(|| Lazy::new(language, limits));
-                made.map(|machine| AnyMachine::Regular(Arc::new(machine)))
+                let made = interruptible(py, |_| Lazy::new(language, limits))?;
+                Ok(made).map(|machine| AnyMachine::Regular(Arc::new(machine)))
             }
             Described::Grammar(grammar) => {
                 let mut limits = grammar_limits(state_limit);
@@ -128,8 +128,8 @@ impl Automaton {
         let made = match &language {
             Described::Expression(expression) => {
                 let language = &expression.get().language;
-                let made = py.detach(|| Lazy::of(language, limits(state_limit)));
-                made.map(|machine| machine.map(|one| AnyMachine::Regular(Arc::new(one))))
+                let made = interruptible(py, |_| Lazy::of(language, limits(state_limit)))?;
+                Ok(made).map(|machine| machine.map(|one| AnyMachine::Regular(Arc::new(one))))
             }
             Described::Grammar(grammar) => {
                 let grammar = &grammar.get().inner;
@@ -275,7 +275,7 @@ impl Automaton {
         if self.machine.is_text() {
             return Ok(true);
         }
-        patient(py, |poll| {
+        patient_with(py, &[&self.machine], |poll| {
             exact_only(&*self.machine, "lengths in characters", "use unit=\"bytes\"")?;
             is_text(&*self.machine, pair_limit, poll)
         })
@@ -295,7 +295,8 @@ impl Automaton {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (left, right) = (left.map(|one| &*one.machine), right.map(|one| &*one.machine));
         let (relation, unit) = (relation(inclusion), unit(characters));
-        let found = patient(py, |poll| {
+        let machines: Vec<&AnyMachine> = left.into_iter().chain(right).collect();
+        let found = patient_with(py, &machines, |poll| {
             let hint = "compare what it says of single texts: matches(text)";
             for machine in [left, right].into_iter().flatten() {
                 exact_only(machine, "which members two languages share", hint)?;
@@ -310,7 +311,7 @@ impl Automaton {
             Ok(state) => self.machine.is_accepting(state),
             Err(_) => Ok(false),
         };
-        patient(py, |poll| match read(poll) {
+        patient_with(py, &[&self.machine], |poll| match read(poll) {
             // Whether its beginnings lead to a member was not found out, which need not matter.
             Err(limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. }) => {
                 self.machine.is_member(text)?.ok_or(limit)
@@ -324,7 +325,7 @@ impl Automaton {
     }
 
     fn viable_length(&self, py: Python<'_>, text: &[u8]) -> PyResult<usize> {
-        let read = patient(py, |poll| walked(&self.machine, text, poll))?;
+        let read = patient_with(py, &[&self.machine], |poll| walked(&self.machine, text, poll))?;
         Ok(read.err().unwrap_or(text.len()))
     }
 
@@ -335,7 +336,7 @@ impl Automaton {
         prefix: Option<&[u8]>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let prefix = prefix.unwrap_or_default();
-        let read = patient(py, |poll| walked(&self.machine, prefix, poll))?;
+        let read = patient_with(py, &[&self.machine], |poll| walked(&self.machine, prefix, poll))?;
         let Ok(state) = read else { return Ok(None) };
         let machine = Arc::clone(&self.machine);
         let rest = match machine.is_exact() {
@@ -353,7 +354,9 @@ impl Automaton {
         seed: u64,
         random_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let drawn = patient(py, |poll| random_member(&*self.machine, seed, random_bytes, poll))?;
+        let drawn = patient_with(py, &[&self.machine], |poll| {
+            random_member(&*self.machine, seed, random_bytes, poll)
+        })?;
         Ok(PyBytes::new(py, &drawn))
     }
 

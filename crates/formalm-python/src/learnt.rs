@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::{Error, SetOnce};
 use formalm_automata::explicit::{Graph, Measured, Poll, Span, Table, Tally};
+use formalm_automata::{Error, SetOnce};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 

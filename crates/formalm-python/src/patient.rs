@@ -3,11 +3,12 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use formalm_automata::Error;
 use formalm_automata::explicit::Poll;
+use formalm_automata::{Error, interrupt};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::machine::AnyMachine;
 
 /// Does `work` without the interpreter lock; whenever it polls, pending signals are handled, and
 /// what a handler raises ends the work and is raised.
@@ -32,6 +33,38 @@ pub(crate) fn patiently<T: Send>(
         work(&mut Poll::new(&mut ask))
     });
     raised.map_or(Ok(done), Err)
+}
+
+/// The same of work with machines. A machine that is a part of no other one asks on its own too, in
+/// the midst of a step that takes long.
+pub(crate) fn patient_with<T: Send>(
+    py: Python<'_>,
+    machines: &[&AnyMachine],
+    work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    if !machines.iter().all(|one| matches!(one, AnyMachine::Regular(_))) {
+        return patient(py, work);
+    }
+    interruptible(py, work)
+}
+
+/// The same of work with machines that nobody else knows yet.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let done = patient(py, |poll| {
+        let mut wanted = || {
+            raised = Python::attach(|py| py.check_signals()).err();
+            raised.is_none()
+        };
+        Ok(interrupt::while_asking(&mut wanted, || work(poll)))
+    })?;
+    match raised {
+        Some(error) => Err(error),
+        None => done.map_err(|error| errors::failure(py, &error, None)),
+    }
 }
 
 /// How often signals are looked at while work is done aside.

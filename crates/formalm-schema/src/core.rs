@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use formalm_automata::syntax::{Dialect, Pattern};
-use formalm_automata::{SetOnce,
-    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
+use formalm_automata::{
+    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, SetOnce, StateId,
 };
 use rustc_hash::FxHashSet;
 

@@ -1,6 +1,5 @@
 //! The text of a schema, parsed.
 
-
 use formalm_automata::{Error, Resource, SetOnce, Span};
 use serde_json::Value as Json;
 

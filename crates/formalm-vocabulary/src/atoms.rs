@@ -3,7 +3,6 @@
 //! Characters are divided into atoms. Common character classes are unions of atoms, so one test on
 //! 64 bits decides for all tokens with the same atoms; the exact ASCII set decides the rest.
 
-
 use formalm_automata::{Cover, SetOnce, WIDE_PARTS, wide_parts};
 
 /// The first atom of characters beyond ASCII; they are in the order of `wide_parts`.
@@ -51,17 +50,18 @@ const fn members() -> [u128; WIDE] {
 fn plane() -> &'static [u8] {
     static PLANE: SetOnce<Box<[u8]>> = SetOnce::new();
     PLANE.get_or_init(|| {
-    let mut plane = vec![(WIDE + WIDE_PARTS - 1) as u8; 0x1_0000].into_boxed_slice();
-    for (part, set) in wide_parts().iter().enumerate() {
-        for &(low, high) in set.ranges() {
-            let (low, high) = (low as usize, (high as usize).min(0xFFFF));
-            if let Some(range) = plane.get_mut(low..=high) {
-                range.fill((WIDE + part) as u8);
+        let mut plane = vec![(WIDE + WIDE_PARTS - 1) as u8; 0x1_0000].into_boxed_slice();
+        for (part, set) in wide_parts().iter().enumerate() {
+            for &(low, high) in set.ranges() {
+                let (low, high) = (low as usize, (high as usize).min(0xFFFF));
+                if let Some(range) = plane.get_mut(low..=high) {
+                    range.fill((WIDE + part) as u8);
+                }
             }
         }
-    }
-    plane
-})}
+        plane
+    })
+}
 
 fn atom_beyond_ascii(character: char) -> u8 {
     match plane().get(character as usize) {

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
-use formalm_automata::spelling::Escapes;
 use formalm_automata::pool;
+use formalm_automata::spelling::Escapes;
 use formalm_automata::{CharSet, Cover, SetOnce, TokenNames, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 

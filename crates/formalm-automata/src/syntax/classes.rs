@@ -1,6 +1,5 @@
 //! Which characters one-character items stand for.
 
-
 use super::folding::{close_over_case, python_ignoring_case};
 use super::item::{Atom, Member, Perl};
 use super::properties::property;

@@ -1,6 +1,5 @@
 //! From items as written to nodes that need no flags.
 
-
 use rustc_hash::FxHashMap;
 
 use super::ast::Node;

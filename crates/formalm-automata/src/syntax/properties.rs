@@ -1,6 +1,5 @@
 //! Unicode properties, by the names ECMA-262 gives them.
 
-
 use regex_syntax::hir::{Class, HirKind};
 
 use crate::charset::CharSet;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use formalm_automata::spelling::{Escape, Escapes};
-use formalm_automata::{SetOnce,
-    CharSet, Cover, Error, InText, KeyId, Repetition, StateId, Texts, WIDE_PARTS,
+use formalm_automata::{
+    CharSet, Cover, Error, InText, KeyId, Repetition, SetOnce, StateId, Texts, WIDE_PARTS,
 };
 
 use super::Grown;

@@ -1,6 +1,5 @@
 //! A merging tokenizer, taken apart into what decides which sequences of tokens are canonical.
 
-
 use formalm_automata::SetOnce;
 use rustc_hash::FxHashMap;
 

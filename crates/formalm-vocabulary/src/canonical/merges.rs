@@ -158,25 +158,25 @@ fn rules(
         })?,
     };
     let read = pool::map(&written, SMALL, String::new, |joined, rank, written| {
-            let at = || format!("model.merges[{rank}]");
-            let (left, right) = match written {
-                Written(left, Some(right)) => (&*left.0, &*right.0),
-                Written(line, None) => line
-                    .0
-                    .split_once(' ')
-                    .filter(|(_, right)| !right.contains(' '))
-                    .ok_or_else(|| Error::new("a merge is two pieces").at(at()))?,
-            };
-            joined.clear();
-            joined.push_str(left);
-            joined.push_str(right);
-            let id = |piece: &str| {
-                ids.get(piece).copied().ok_or_else(|| {
-                    Error::new(format!("the merge names {piece:?}, which is no piece")).at(at())
-                })
-            };
-            let rule = Rule { rank: rank as u32, token: id(joined)? };
-            Ok((id(left)?, id(right)?, rule))
-        });
+        let at = || format!("model.merges[{rank}]");
+        let (left, right) = match written {
+            Written(left, Some(right)) => (&*left.0, &*right.0),
+            Written(line, None) => line
+                .0
+                .split_once(' ')
+                .filter(|(_, right)| !right.contains(' '))
+                .ok_or_else(|| Error::new("a merge is two pieces").at(at()))?,
+        };
+        joined.clear();
+        joined.push_str(left);
+        joined.push_str(right);
+        let id = |piece: &str| {
+            ids.get(piece).copied().ok_or_else(|| {
+                Error::new(format!("the merge names {piece:?}, which is no piece")).at(at())
+            })
+        };
+        let rule = Rule { rank: rank as u32, token: id(joined)? };
+        Ok((id(left)?, id(right)?, rule))
+    });
     read.into_iter().collect()
 }

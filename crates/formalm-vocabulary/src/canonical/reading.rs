@@ -10,7 +10,8 @@ use super::pretokenizer::Divisions;
 use super::symbols::{Bytes, Symbols, every_byte};
 use crate::Error;
 use crate::tokenizer::{
-    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, is_byte_character, kind, steps,
+    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, is_byte_character, kind,
+    steps,
 };
 
 /// Reads a file.

@@ -45,16 +45,21 @@ pub(super) fn every_split(tokens: &[Ranked]) -> Result<Rules, Error> {
         }
     }
     let runs: Vec<&[Ranked]> = tokens.chunks(RUN).collect();
-    let splits = pool::map(&runs, SMALL / RUN, || (), |(), _, run| {
-        let mut splits: Vec<(u32, u32, Rule)> = Vec::new();
-        for each in *run {
-            let rule = Rule { rank: each.rank, token: each.token };
-            splits.extend((1..each.text.len()).filter_map(|at| {
-                let left = ids.get(&each.text[..at])?;
-                Some((*left, *ids.get(&each.text[at..])?, rule))
-            }));
-        }
-        splits
-    });
+    let splits = pool::map(
+        &runs,
+        SMALL / RUN,
+        || (),
+        |(), _, run| {
+            let mut splits: Vec<(u32, u32, Rule)> = Vec::new();
+            for each in *run {
+                let rule = Rule { rank: each.rank, token: each.token };
+                splits.extend((1..each.text.len()).filter_map(|at| {
+                    let left = ids.get(&each.text[..at])?;
+                    Some((*left, *ids.get(&each.text[at..])?, rule))
+                }));
+            }
+            splits
+        },
+    );
     Ok(Rules::new(splits.concat()))
 }

@@ -123,7 +123,10 @@ impl Notable {
         tokens.note(&self.empty, "without bytes, never allowed");
         tokens
             .note(&self.changed, "that decode to other text than encoding finds them in; their bytes are the decoded ones");
-        tokens.note(&self.literal, "with characters that stand for no byte; their bytes are their own UTF-8");
+        tokens.note(
+            &self.literal,
+            "with characters that stand for no byte; their bytes are their own UTF-8",
+        );
         tokens.note(&self.stripping, "that swallow white space around them when text is encoded");
         tokens.note(&self.normalized, "found only after normalisation when text is encoded");
     }
