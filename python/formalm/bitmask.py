@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.errors import ArgumentError, ConcurrencyError
+from formalm.errors import ArgumentError, ConcurrencyError, LimitError
 
 if TYPE_CHECKING:
     from formalm.constraint import Matcher
@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 
+MOST_BYTES = 1 << 36
+"""Bytes of a bitmask: a million sequences over half a million tokens."""
+
+
 def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
     """An all-zero bitmask for a batch.
 
@@ -43,6 +47,11 @@ def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
     width
         Number of logits, such as ``constraint.width`` or ``len(vocabulary)``.
 
+    Raises
+    ------
+    LimitError
+        If it would take more memory than there is, or than 64 GiB.
+
     Examples
     --------
     >>> new_bitmask(2, 100).shape
@@ -51,7 +60,14 @@ def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
     for name, value in (("rows", rows), ("width", width)):
         if type(value) is not int or value < 1:
             raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
-    return np.zeros((rows, -(-width // 32)), dtype=np.int32)
+    words = -(-width // 32)
+    needed = 4 * rows * words
+    if needed > MOST_BYTES:
+        raise LimitError("bytes", needed, MOST_BYTES, "rows are sequences, width is one sequence's")
+    try:
+        return np.zeros((rows, words), dtype=np.int32)
+    except MemoryError:
+        raise LimitError("bytes", needed, needed - 1, "the system has no more memory") from None
 
 
 def is_torch_tensor(value: object) -> bool:

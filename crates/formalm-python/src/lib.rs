@@ -21,10 +21,23 @@ mod turns;
 mod views;
 mod vocabulary;
 
+use formalm_automata::pool;
 use pyo3::prelude::*;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Refuses a number of threads in the environment that is none, as it would be ignored later.
+fn checked_threads(py: Python<'_>) -> PyResult<()> {
+    let name = pool::VARIABLES[0];
+    match std::env::var(name) {
+        Ok(value) if pool::threads_of(&value).is_none() => {
+            let message = format!("{name} must be a number from 1 to 1024, got {value:?}");
+            Err(errors::argument(py, &message, Some("unset it for one thread a core, at most 8")))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The Rust core of formalm. Private: the rooms of the package wrap it.
 #[pymodule(gil_used = false)]
@@ -68,6 +81,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         formalm_automata::fork::watch();
+        checked_threads(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

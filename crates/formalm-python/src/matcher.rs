@@ -327,11 +327,16 @@ pub(crate) fn fill_bitmasks(
     py: Python<'_>,
     matchers: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
-    rows: Option<Vec<usize>>,
+    rows: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<()> {
     let listed: Vec<Bound<'_, Matcher>> = matchers.extract()?;
     let count = listed.len();
-    let rows = rows.unwrap_or_else(|| (0..count).collect());
+    let rows: Vec<usize> = match rows {
+        Some(rows) => {
+            rows.iter().map(|row| errors::integer(row, "row")).collect::<PyResult<_>>()?
+        }
+        None => (0..count).collect(),
+    };
     if rows.len() != count {
         let message = format!("{count} matchers, {} rows", rows.len());
         return Err(errors::argument(py, &message, None));

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import typing
 import warnings
 from typing import Any
@@ -18,7 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic.types import Base64Encoder, Base64UrlEncoder
 from typing_extensions import NotRequired, TypedDict
 
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, LimitError
 from formalm.languages import python_formats as formats
 from formalm.languages.whole_numbers import with_whole_numbers
 
@@ -43,6 +44,8 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
     ------
     ArgumentError
         For types that have no JSON.
+    LimitError
+        For types that are nested too deeply.
     """
     remarks: dict[str, None] = {}
 
@@ -63,7 +66,12 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
             raise ArgumentError(
                 f"{type_!r:.80} needs a package: {first}", hint="install it with pip"
             ) from error
-        except (PydanticUserError, NameError, TypeError, RecursionError) as error:
+        except RecursionError:
+            # Showing the type would end the same way.
+            calls = sys.getrecursionlimit()
+            hint = "types are nested too deeply: let a class refer to itself, or nest less"
+            raise LimitError("calls", calls + 1, calls, hint) from None
+        except (PydanticUserError, NameError, TypeError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ArgumentError(
                 f"{type_!r:.80} has no JSON: {first}",

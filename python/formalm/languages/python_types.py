@@ -14,6 +14,12 @@ from formalm.languages.schema_notes import SchemaNote
 __all__ = ["PythonType", "is_type"]
 
 
+MOST_LEVELS = 200
+"""Levels of an annotation. The interpreter's own limit of 1,000 calls ends ``repr`` of twice as many."""
+
+DEEP_HINT = "give inner types a name, as a class or a model; a class may refer to itself"
+
+
 class PythonType(JsonSchema):
     """The JSON texts of the values of a Python type, or of the arguments of a function.
 
@@ -74,6 +80,7 @@ class PythonType(JsonSchema):
                 "a Python type needs the pydantic package, which makes its schema and its values",
                 hint="pip install 'formalm[pydantic]', or write a JsonSchema",
             ) from None
+        check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
         super().__init__(schema, **options)
         self._type = type_
@@ -135,6 +142,24 @@ class PythonType(JsonSchema):
         parts = [type_.__qualname__ if named else repr(type_)]
         parts += [f"{name}={value!r}" for name, value in self._options.items()]
         return f"PythonType({', '.join(parts)})"
+
+
+def check_levels(type_: object) -> None:
+    """Refuse an annotation that is nested deeper than the typing module can show.
+
+    Raises
+    ------
+    LimitError
+        If it has more than ``MOST_LEVELS`` levels.
+    """
+    level, parts = 0, [type_]
+    while parts:
+        level += 1
+        if level > MOST_LEVELS:
+            raise LimitError("levels of nesting", level, MOST_LEVELS, DEEP_HINT)
+        # Each part once: a level of many alternatives repeats what it has in common.
+        below = {id(arg): arg for part in parts for arg in typing.get_args(part)}
+        parts = list(below.values())
 
 
 def _again(type_: object, options: dict[str, Any]) -> PythonType:
