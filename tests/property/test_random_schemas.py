@@ -36,13 +36,21 @@ tokens += [b'":', b'","', b'{"', b'["', b'true', b'null', b'"}', b'],[', b'12', 
 vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
 def values(members, seed):
     random = Random(seed)
-    drawn = [json.loads(text) for text in members]
+    drawn = [one for one in map(json.loads, members) if "Infinity" not in json.dumps(one)]
     return [*drawn, *(near(near(one, random), random) for one in drawn for _ in range(2))]
 def answer(item):
-    schema, seed = json.dumps(item["schema"]), item["seed"]
+    schema, seed, is_exact = json.dumps(item["schema"]), item["seed"], True
     try:
-        language = JsonSchema(schema, order=item["order"])
-        if language.is_empty():
+        try:
+            language = JsonSchema(schema, order=item["order"])
+            is_empty = language.is_empty()
+        except LanguageError as error:
+            if "distinct items is not decided" not in str(error):
+                raise
+            # Its members are exact; masks may have dead ends.
+            language = JsonSchema(schema, order=item["order"], approximate=True)
+            is_empty, is_exact = language.is_empty(), False
+        if is_empty:
             return {"verdict": "empty"}
         members = [language.shortest().decode(), *language.sample(4, seed=seed, random_bytes=60)]
         read = members[-1].encode()[:300]
@@ -58,7 +66,12 @@ def answer(item):
     except LanguageError as error:
         why = str(error).splitlines()[0]
         return {"verdict": "empty" if "no instance" in why else "unread", "why": why}
-    return {"verdict": "members", "values": judged, "truths": truths, "drawn": len(members)}
+    return {
+        "verdict": "members" if is_exact else "approximate",
+        "values": judged,
+        "truths": truths,
+        "drawn": sum("Infinity" not in json.dumps(json.loads(text)) for text in members),
+    }
 """
 
 # Both validators have to agree: they differ from each other where numbers are no doubles.
@@ -118,7 +131,7 @@ def judged(seeds: range) -> Judged:
             found.verdicts[verdict] += 1
             if verdict == "refused member":
                 found.failures.append(f"{seed}: masks refuse {answer.value['text']!r}")
-            if verdict != "members":
+            if verdict not in ("members", "approximate"):
                 continue
             values, truths = answer.value["values"], answer.value["truths"]
             expected = theirs.ask({"schema": schema, "values": values})
@@ -139,8 +152,9 @@ def judged(seeds: range) -> Judged:
 
 def check(found: Judged, count: int) -> None:
     assert not found.failures, "\n".join([str(found.verdicts), *found.failures[:20]])
-    assert found.verdicts["members"] + found.verdicts["empty"] >= 0.95 * count, found.verdicts
-    assert found.verdicts["members"] >= 0.5 * count, found.verdicts
+    exact = found.verdicts["members"] + found.verdicts["empty"]
+    assert exact + found.verdicts["approximate"] >= 0.95 * count, found.verdicts
+    assert exact >= 0.5 * count, found.verdicts
     assert found.drawn >= count and found.compared >= 4 * count, found
 
 

@@ -81,7 +81,10 @@ fn attempt(
             None => return Ok(None),
         }
     }
-    let rest = machine.shortest(state)?;
+    let rest = match random_bytes {
+        0 => machine.shortest(state)?,
+        _ => machine.shortest_soon(state)?,
+    };
     poll.tick(rest.len() * STATE)?;
     let ends = machine.is_completed(state, &rest)?;
     text.extend(rest);

@@ -105,6 +105,16 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
+    /// The same, which gives up early where that takes a search: for whoever would rather have
+    /// another text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest(state)
+    }
+
     /// Some continuation that makes the text a member, where a shortest one may take a search.
     ///
     /// # Errors

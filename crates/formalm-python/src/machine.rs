@@ -120,6 +120,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.shortest(state))
     }
 
+    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.shortest_soon(state))
+    }
+
     fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
         on_any!(self, one => one.some_member(state))
     }

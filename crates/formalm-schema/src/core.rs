@@ -128,7 +128,7 @@ impl Core {
     /// Fails where formulas take too much memory, or are too deep to be walked.
     pub(crate) fn check_formulas(&self) -> Result<(), Error> {
         let deepest = self.formulas.deepest();
-        let bytes = self.formulas.memory_bytes() as u64;
+        let bytes = (self.formulas.memory_bytes() + self.schema.value_bytes) as u64;
         for (resource, needed, allowed) in [
             (Resource::Nesting, u64::from(deepest), MAX_FORMULA_DEPTH),
             (Resource::Bytes, bytes, self.limits.bytes),
@@ -387,6 +387,7 @@ impl Core {
         let texts: usize = self.texts.iter().enumerate().map(own).sum();
         texts
             + self.formulas.memory_bytes()
+            + self.schema.value_bytes
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64
             + self.schema.values.len() * 100

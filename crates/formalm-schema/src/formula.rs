@@ -168,6 +168,11 @@ impl Formulas {
         self.facts[id.0 as usize].size <= SMALL
     }
 
+    /// Nodes of a formula written out as a tree; saturates.
+    pub(crate) fn size(&self, id: F) -> u32 {
+        self.facts[id.0 as usize].size
+    }
+
     /// Nodes on the longest path through any formula.
     pub(crate) fn deepest(&self) -> u32 {
         self.deepest

@@ -155,6 +155,8 @@ pub(crate) struct Schema {
     pub(crate) notes: Vec<Note>,
     /// Nodes made for values: those that equal one of them.
     pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,
+    /// Bytes of the lists of those.
+    pub(crate) value_bytes: usize,
     /// Nodes made for alternatives.
     pub(crate) any_nodes: FxHashMap<Vec<NodeId>, NodeId>,
 }
@@ -274,6 +276,8 @@ impl Schema {
         if let Some(&id) = self.value_nodes.get(values) {
             return id;
         }
+        // The list is in the rule and in the key.
+        self.value_bytes += 2 * size_of_val(values);
         let rules = vec![Rule::Values(values.to_vec())];
         let id = self.add(Node::made(rules));
         self.value_nodes.insert(values.to_vec(), id);

@@ -99,7 +99,7 @@ class JsonSchema(SchemaQuestions, Language):
     {'x': 1, 'y': 7}
     """
 
-    __slots__ = ("_schema",)
+    __slots__ = ("_loose", "_schema")
 
     def __init__(
         self,
@@ -130,6 +130,7 @@ class JsonSchema(SchemaQuestions, Language):
         others = () if resources is None else resource_texts(resources)
         super().__init__(text, options, others)
         self._schema = _core.JsonSchema(text, others, core)
+        self._loose: JsonSchema | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return _again, self._arguments
@@ -153,6 +154,14 @@ class JsonSchema(SchemaQuestions, Language):
         """The schema, or another one with its resources, with some options changed."""
         text: Any = self.schema if schema is None else schema
         return JsonSchema(text, resources=self.resources, **changed(self.options, options))
+
+    def loose(self) -> JsonSchema:
+        """The schema with options that allow every spelling of an instance; made once."""
+        if self._loose is None:
+            self._loose = self.varied(
+                order="any", blanks=1, numbers="any", escapes="any", max_depth=None
+            )
+        return self._loose
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
         """The places of keywords that forbid a byte, or the end, behind a beginning."""

@@ -58,10 +58,7 @@ class SchemaQuestions:
         data = text_bytes(text)
         if data is None:
             return False
-        loose = cast("JsonSchema", self).varied(
-            order="any", blanks=1, numbers="any", escapes="any", max_depth=None
-        )
-        machine = loose.machine()
+        machine = cast("JsonSchema", self).loose().machine()
         shorter = _GAPS.sub(lambda found: found[1] or b" ", data.strip(b" \t\n\r"))
         return machine is not None and machine.matches(shorter)
 

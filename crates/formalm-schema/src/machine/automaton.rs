@@ -233,6 +233,10 @@ impl Machine for SchemaAutomaton {
         self.lock().shortest(state.number())
     }
 
+    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.lock().shortest_soon(state.number())
+    }
+
     fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
         Ok(self.lock().open_frames(state.number()))
     }

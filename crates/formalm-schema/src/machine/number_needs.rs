@@ -147,7 +147,8 @@ impl Core {
         };
         for bytes in least..least.max(1) + most {
             // Arithmetic on large numbers takes longer.
-            let cost = TRY_STEPS + (number.digits.bits() + 3 * bytes as u64) / 2;
+            let size = u64::from(self.formulas.size(id));
+            let cost = TRY_STEPS + (number.digits.bits() + 3 * bytes as u64 + size) / 2;
             for (power, low, places) in spans(number, bytes, scale.places) {
                 if number.part == Part::Whole && !can(power) {
                     continue;

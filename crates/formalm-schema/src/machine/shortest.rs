@@ -23,6 +23,9 @@ use crate::table::Map;
 /// Steps taken; a completion that is further away is refused.
 const MAX_STEPS: u64 = 1_000_000;
 
+/// Steps taken where another text will do as well.
+const FEW_STEPS: u64 = 100_000;
+
 /// Steps of a search that one step of reading takes the time of.
 const STEPS_READING: u64 = 4;
 
@@ -38,12 +41,21 @@ const OWED: usize = 500;
 impl Grown {
     /// A shortest continuation; the smallest of several.
     pub(super) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
+        self.shortest_in_steps(state, MAX_STEPS)
+    }
+
+    /// The same in fewer steps, for whoever would rather have another text.
+    pub(super) fn shortest_soon(&mut self, state: u32) -> Result<Vec<u8>, Error> {
+        self.shortest_in_steps(state, FEW_STEPS)
+    }
+
+    fn shortest_in_steps(&mut self, state: u32, steps: u64) -> Result<Vec<u8>, Error> {
         let place = *self.states.get(state);
         let (frames, records) = (self.frames.len(), self.records.len());
-        let search = &mut Search::new(MAX_STEPS);
+        let search = &mut Search::new(steps);
         let mut found = self.shortest_from(place, search);
         if let Err(Error::Limit { .. }) = found
-            && let Some(jumped) = self.shortest_within_item(place)?
+            && let Some(jumped) = self.shortest_within_item(place, steps)?
         {
             found = Ok(jumped);
         }
@@ -54,8 +66,12 @@ impl Grown {
 
     /// The same from within an item that must be distinct, if that is told with the items behind it;
     /// another one of the same length may be smaller.
-    fn shortest_within_item(&mut self, place: Place) -> Result<Option<Vec<u8>>, Error> {
-        let search = &mut Search::new(MAX_STEPS);
+    fn shortest_within_item(
+        &mut self,
+        place: Place,
+        steps: u64,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let search = &mut Search::new(steps);
         let Some((text, next)) = self.items_with_this(place, search)? else { return Ok(None) };
         let rest = self.shortest_from(next, search)?;
         Ok(Some([&text[..], &rest].concat()))

@@ -43,6 +43,78 @@ impl Cells {
         (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
     }
 
+    /// For each cell whether all numbers in it satisfy a formula, and whether some may, whatever they
+    /// are multiples of.
+    pub(crate) fn that_must_and_may(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+    ) -> Vec<(bool, bool)> {
+        let (must, may) = self.bounds(formulas, id, whole, &mut Map::default());
+        let is_in = |set: &Set, at: usize| set[at / 64] >> (at % 64) & 1 == 1;
+        (0..self.count()).map(|at| (is_in(&must, at), is_in(&may, at))).collect()
+    }
+
+    /// The cells that must satisfy a formula and those that may.
+    fn bounds(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+        known: &mut Map<F, (Set, Set)>,
+    ) -> (Set, Set) {
+        let is_small = formulas.is_small(id);
+        if !is_small && let Some(known) = known.get(&id) {
+            return known.clone();
+        }
+        let (none, all) = (|| -> Set { self.from(0).iter().map(|_| 0).collect() }, self.from(0));
+        let add = |one: &mut Set, other: &Set| {
+            one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+        };
+        let without = |one: &Set, other: &Set| -> Set {
+            one.iter().zip(other).map(|(one, other)| one & !other).collect()
+        };
+        let bounds = match formulas.get(id) {
+            Form::False | Form::Child(_) => (none(), none()),
+            Form::True => (all.clone(), all),
+            Form::Atom(Atom::Multiple(_)) => (none(), all),
+            Form::Atom(atom) => {
+                let set = self.atom(atom, whole);
+                (set.clone(), set)
+            }
+            Form::Not(inner) => {
+                let (must, may) = self.bounds(formulas, *inner, whole, known);
+                (without(&all, &may), without(&all, &must))
+            }
+            form @ (Form::And(list) | Form::Or(list) | Form::One(list)) => {
+                // The cells in some, in all, and in two at least.
+                let [mut some_must, mut some_may, mut two_must, mut two_may] = [(); 4].map(|()| none());
+                let (mut all_must, mut all_may) = (all.clone(), all);
+                for &one in list.iter() {
+                    let (must, may) = self.bounds(formulas, one, whole, known);
+                    for at in 0..must.len() {
+                        two_must[at] |= some_must[at] & must[at];
+                        two_may[at] |= some_may[at] & may[at];
+                        all_must[at] &= must[at];
+                        all_may[at] &= may[at];
+                    }
+                    add(&mut some_must, &must);
+                    add(&mut some_may, &may);
+                }
+                match form {
+                    Form::And(_) => (all_must, all_may),
+                    Form::Or(_) => (some_must, some_may),
+                    _ => (without(&some_must, &two_may), without(&some_may, &two_must)),
+                }
+            }
+        };
+        if !is_small {
+            known.insert(id, bounds.clone());
+        }
+        bounds
+    }
+
     fn from(&self, first: usize) -> Set {
         let words = self.count().div_ceil(64);
         let word = |at: usize| match first.saturating_sub(at * 64) {

@@ -20,6 +20,9 @@ use crate::table::Map;
 /// Multiples of one number that are tried to avoid multiples of others.
 const MAX_TRIED: u64 = 20_000;
 
+/// Numbers compared with that are gone through in the time of a step.
+const EDGES_IN_A_STEP: usize = 128;
+
 /// Numbers between two ends, which belong to it if so marked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interval {
@@ -151,10 +154,16 @@ impl Core {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
+        self.steps_of(edges.len() / EDGES_IN_A_STEP)?;
         let split = self.multiples_apart(id, whole);
         let cells = split.as_ref().map(|(_, _, compared)| {
             Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
         });
+        // Where multiples are among alternatives, what is to be looked at more closely.
+        let bounds = match split {
+            Some(_) => Vec::new(),
+            None => Cells::new(edges.clone()).that_must_and_may(&self.formulas, id, whole),
+        };
         for (place, at) in edges.iter().enumerate() {
             let holds = || match (&cells, &split) {
                 (Some(cells), Some((units, avoided, _))) => {
@@ -162,7 +171,10 @@ impl Core {
                         && units.iter().all(|unit| at.is_multiple_of(unit))
                         && !avoided.iter().any(|unit| at.is_multiple_of(unit))
                 }
-                _ => self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole)),
+                _ => match bounds[2 * place + 1] {
+                    (false, true) => self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole)),
+                    (must, _) => must,
+                },
             };
             if (!whole || at.is_integer()) && within.holds(at) && holds() {
                 return Ok(Some(at.clone()));
@@ -182,6 +194,7 @@ impl Core {
                     multiple_between(units, avoided, low, high)?
                 }
                 (Some(_), _) => None,
+                (None, _) if !bounds[2 * gap].1 => None,
                 (None, _) => self.number_between(id, low, high, whole)?,
             };
             if found.is_some() {

@@ -11,6 +11,9 @@ use super::punycode::{Decoder, encode};
 /// one that takes more is left out.
 const STEPS: u32 = 100_000;
 
+/// Texts of which it is kept whether some label begins so.
+const VIABLE: usize = 100_000;
+
 /// Texts of which it is kept what they miss.
 const MISSING: usize = 10_000;
 
@@ -57,6 +60,9 @@ impl Encoded {
             return viable;
         }
         let viable = self.is_member(code) || self.has_basic(code, room) || self.goes_on(code, room);
+        if known.len() >= VIABLE {
+            known.clear();
+        }
         known.insert(key, viable);
         viable
     }
