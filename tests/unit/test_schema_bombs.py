@@ -31,17 +31,11 @@ def answer(item):
         nonlocal matcher
         matcher = Constraint(language, vocabulary).matcher()
         return len(matcher.allowed_token_ids())
-    def walk():
-        for byte in item["text"].encode()[:40]:
-            if matcher is None or byte not in matcher.allowed_token_ids():
-                break
-            matcher.advance(byte)
     questions = {
         "is_empty": language.is_empty,
         "matches": lambda: language.matches(item["text"]),
         "is_viable": lambda: language.is_viable(item["text"][:-1]),
         "mask": mask,
-        "walk": walk,
         "shortest": language.shortest,
         "sample": lambda: language.sample(1, seed=1, random_bytes=20),
     }
@@ -56,6 +50,18 @@ def answer(item):
         except FormalmError as error:
             value = str(error).splitlines()[0]
         told[name] = [value, time.process_time() - begun]
+    for byte in item["text"].encode()[:40]:
+        begun = time.process_time()
+        try:
+            if matcher is None or byte not in matcher.allowed_token_ids():
+                break
+            matcher.advance(byte)
+        except LimitError:
+            break
+        finally:
+            seconds = time.process_time() - begun
+            if seconds > told["mask"][1]:
+                told["mask"][1] = seconds
     return told
 """
 
@@ -222,7 +228,7 @@ ARRAYS = {
     "some strings": {"contains": {"type": "string"}},
     "many strings": {"contains": {"type": "string"}, "minContains": MANY},
     "few strings": {"contains": {"type": "string"}, "maxContains": 3},
-    "a beginning": {"prefixItems": [{"minimum": at, "type": "number"} for at in range(3_000)]},
+    "a beginning": {"prefixItems": [{"minimum": at, "type": "number"} for at in range(500)]},
     "few values": {"items": {"enum": list(range(300))}},
     "alternatives": {"items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
     "all but one": {"not": {"contains": {"const": 1}}},

@@ -258,11 +258,7 @@ impl Core {
 
     /// What tells a formula over texts from others in whatever schema; `None` where it names texts
     /// of its own.
-    fn description(
-        &self,
-        id: F,
-        known: &mut Map<F, Option<Description>>,
-    ) -> Option<Description> {
+    fn description(&self, id: F, known: &mut Map<F, Option<Description>>) -> Option<Description> {
         if let Some(&known) = known.get(&id) {
             return known;
         }

@@ -205,12 +205,8 @@ impl Core {
         }
         let mut of = |one: &F| self.least_digits_within(*one, other, known);
         let least = match self.formulas.get(id) {
-            Form::And(list) => {
-                list.iter().map(&mut of).max().unwrap_or(0)
-            }
-            Form::Or(list) | Form::One(list) => {
-                list.iter().map(&mut of).min().unwrap_or(0)
-            }
+            Form::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
+            Form::Or(list) | Form::One(list) => list.iter().map(&mut of).min().unwrap_or(0),
             Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if !bound.is_negative() => {
                 bound.whole_digits()
             }

@@ -66,11 +66,7 @@ impl Grown {
 
     /// The same from within an item that must be distinct, if that is told with the items behind it;
     /// another one of the same length may be smaller.
-    fn shortest_within_item(
-        &mut self,
-        place: Place,
-        steps: u64,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    fn shortest_within_item(&mut self, place: Place, steps: u64) -> Result<Option<Vec<u8>>, Error> {
         let search = &mut Search::new(steps);
         let Some((text, next)) = self.items_with_this(place, search)? else { return Ok(None) };
         let rest = self.shortest_from(next, search)?;

@@ -15,6 +15,9 @@ use crate::value::ValueId;
 /// Kinds of items that are copied in the time of a step.
 const KINDS_IN_A_STEP: usize = 512;
 
+/// Ranges of places that are gone through in the time of a step.
+const RANGES_IN_A_STEP: usize = 1_024;
+
 /// Bytes of the ways of one search.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -172,7 +175,7 @@ impl Core {
             }
             if done && plan.distinct.is_none() && way.at >= plan.alike {
                 // The items that are left are all alike; one stands for them.
-                let mut item = vec![self.item_at(&plan.items, way.at)];
+                let mut item = vec![self.item_at(&plan.items, way.at)?];
                 for (_, node) in &plan.budgets {
                     let counted = self.child(*node);
                     item.push(self.formulas.not(counted));
@@ -188,7 +191,7 @@ impl Core {
             }
             if done && plan.distinct.is_some() && plan.budgets.is_empty() && way.at >= plan.alike {
                 // Nothing is left to choose: all items up to the least number are alike.
-                let item = self.item_at(&plan.items, way.at);
+                let item = self.item_at(&plan.items, way.at)?;
                 if self.some_value(item)? {
                     let mut next = way;
                     next.items.add(item, plan.least - next.at);
@@ -210,12 +213,13 @@ impl Core {
         Ok(self.formulas.or(goals))
     }
 
-    fn item_at(&mut self, items: &[(Ranges, u32)], at: u64) -> F {
+    fn item_at(&mut self, items: &[(Ranges, u32)], at: u64) -> Result<F, Error> {
         let mut all = Vec::new();
         for (ranges, read) in items {
+            self.steps_of(ranges.len() / RANGES_IN_A_STEP)?;
             all.push(self.ranges_at(ranges, u64::from(*read) + at));
         }
-        self.formulas.and(all)
+        Ok(self.formulas.and(all))
     }
 
     /// What an item at a place has to satisfy.
@@ -232,7 +236,7 @@ impl Core {
     /// Everything that the next item may do for the needs; what does most comes last.
     fn next_ways(&mut self, plan: &Plan, way: &Way, known: F) -> Result<Vec<Way>, Error> {
         let start = Way { at: way.at + 1, ..way.clone() };
-        let mut ways = vec![(self.item_at(&plan.items, way.at), start)];
+        let mut ways = vec![(self.item_at(&plan.items, way.at)?, start)];
         for (at, (_, node)) in plan.needs.iter().enumerate() {
             let counted = self.child(*node);
             ways = self.fork(

@@ -89,7 +89,8 @@ impl Cells {
             }
             form @ (Form::And(list) | Form::Or(list) | Form::One(list)) => {
                 // The cells in some, in all, and in two at least.
-                let [mut some_must, mut some_may, mut two_must, mut two_may] = [(); 4].map(|()| none());
+                let [mut some_must, mut some_may, mut two_must, mut two_may] =
+                    [(); 4].map(|()| none());
                 let (mut all_must, mut all_may) = (all.clone(), all);
                 for &one in list.iter() {
                     let (must, may) = self.bounds(formulas, one, whole, known);

@@ -172,7 +172,9 @@ impl Core {
                         && !avoided.iter().any(|unit| at.is_multiple_of(unit))
                 }
                 _ => match bounds[2 * place + 1] {
-                    (false, true) => self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole)),
+                    (false, true) => {
+                        self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole))
+                    }
                     (must, _) => must,
                 },
             };
