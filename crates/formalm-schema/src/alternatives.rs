@@ -211,7 +211,7 @@ impl Core {
         if of != Type::Object {
             return build(self, list, &groups);
         }
-        let owed = self.names_owed(context);
+        let owed = self.required_names(context);
         if groups.len() > 1 {
             let list = self.without_owed(list, &owed);
             return build(self, &list, &groups);
@@ -244,7 +244,7 @@ impl Core {
         self.groups_apart(&beside, of)
     }
 
-    fn names_owed(&self, context: F) -> Vec<NameId> {
+    pub(crate) fn required_names(&self, context: F) -> Vec<NameId> {
         let mut names = Vec::new();
         for part in self.formulas.conjuncts(context) {
             if let Form::Atom(Atom::Owed(owed)) = self.formulas.get(part) {
@@ -291,7 +291,7 @@ impl Core {
     }
 
     /// What a formula says where a member is missing.
-    fn if_absent(&mut self, id: F, name: NameId) -> F {
+    pub(crate) fn if_absent(&mut self, id: F, name: NameId) -> F {
         self.atoms_replaced(id, &mut Map::default(), &|core, atom| match atom {
             Atom::Owed(names) if names.contains(&name) => FALSE,
             Atom::Members(rules) => {

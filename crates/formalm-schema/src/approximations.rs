@@ -72,7 +72,10 @@ impl Core {
             if !seen.insert(id) {
                 continue;
             }
-            if seen.len() > MAX_HOLDERS || !self.soon_shown(|core| core.always_distinct(id))? {
+            let is_shown = seen.len() <= MAX_HOLDERS
+                && (self.soon_shown(|core| core.always_distinct(id))?
+                    || self.soon_shown(|core| core.has_exact_ways(id))?);
+            if !is_shown {
                 return Ok(false);
             }
             open.extend(holders.get(&id).into_iter().flatten());
@@ -151,24 +154,82 @@ impl Core {
         if said.has_kinds() {
             return self.are_kinds_counted(&said);
         }
-        let (least, items) = (said.least, self.items_by_place(&said));
+        let items = self.items_by_place(&said.items, said.most)?;
+        self.have_values_enough(&items, said.least)
+    }
+
+    /// Whether listing values is enough for the distinct items of each conjunction that a node is
+    /// made of. Alternatives that exclude each other are no more than that.
+    fn has_exact_ways(&mut self, id: NodeId) -> Result<bool, Error> {
+        let formula = self.expand(id, Type::Array)?;
+        let is_inexact =
+            self.implicants(formula, &mut |_, _| Ok(true), &mut |core, literals| {
+                Ok(!core.is_exact_way(literals)?)
+            })?;
+        Ok(!is_inexact)
+    }
+
+    fn is_exact_way(&mut self, literals: &[F]) -> Result<bool, Error> {
+        let (mut items, mut least, mut most, mut is_unique) = (Vec::new(), 1, None, false);
+        let mut is_plain = true;
+        for &literal in literals {
+            let (form, positive) = match self.formulas.get(literal) {
+                Form::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match (form, positive) {
+                (Form::Atom(Atom::Items(ranges, _)), true) => items.push(Arc::clone(ranges)),
+                (Form::Atom(Atom::MoreItems(count)), true) => least = least.max(*count),
+                (Form::Atom(Atom::MoreItems(count)), false) => {
+                    let few = count.saturating_sub(1);
+                    most = Some(most.map_or(few, |most: u64| most.min(few)));
+                }
+                (Form::Atom(Atom::Unique(_)), true) => is_unique = true,
+                (Form::Atom(Atom::Unique(_)), false) => (is_unique, is_plain) = (true, false),
+                _ => is_plain = false,
+            }
+        }
+        if !is_unique || most.is_some_and(|most| most < least) {
+            return Ok(true);
+        }
+        let items = self.items_by_place(&items, most)?;
+        Ok(is_plain && self.have_values_enough(&items, least)?)
+    }
+
+    /// Whether items that differ only by place have values enough to be distinct, however those
+    /// before were chosen. Each comes with the place after its last one.
+    fn have_values_enough(
+        &mut self,
+        items: &[(F, Option<u64>)],
+        least: u64,
+    ) -> Result<bool, Error> {
+        if let [] | [(_, Some(0 | 1))] = items {
+            return Ok(true);
+        }
         // Of an item with few values, those are kept to after which the others can be distinct.
         let mut at = 0;
         while at < items.len() {
-            if !matches!(self.list_values(items[at], FEW_VALUES, &[])?, Listed::All(_)) {
+            if !matches!(self.list_values(items[at].0, FEW_VALUES, &[])?, Listed::All(_)) {
                 break;
             }
             at += 1;
         }
         // Items all alike can take each other's values.
-        if let [alike] = items[at..]
+        if let [(alike, _)] = items[at..]
             && least <= MAX_LISTED as u64
             && !matches!(self.list_values(alike, MAX_LISTED, &[])?, Listed::Unknown)
         {
             return Ok(true);
         }
-        for &item in &items[at..] {
-            if !self.has_no_end(item)? {
+        for &(item, end) in &items[at..] {
+            // With as many values as there are places so far, one is always left.
+            let are_enough = match end {
+                Some(end) if end <= MAX_LISTED as u64 => {
+                    matches!(self.list_values(item, end as usize, &[])?, Listed::Plenty)
+                }
+                _ => false,
+            };
+            if !are_enough && !self.has_no_end(item)? {
                 return Ok(false);
             }
         }

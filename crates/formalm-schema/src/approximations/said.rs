@@ -25,9 +25,11 @@ type Ranges = Arc<[(u32, u32, NodeId)]>;
 pub(super) struct Said {
     /// So many items there are at least.
     pub(super) least: u64,
+    /// So many items there are at most, if all of it has to hold.
+    pub(super) most: Option<u64>,
     /// The numbers of items that are asked for, taken together.
     sum: u64,
-    items: Vec<Ranges>,
+    pub(super) items: Vec<Ranges>,
     /// So many items of a node there are at least, and at most.
     contained: Vec<(NodeId, u64, Option<u64>)>,
     /// Not all of it need hold.
@@ -36,7 +38,7 @@ pub(super) struct Said {
 
 impl Said {
     fn new() -> Said {
-        Said { least: 1, sum: 0, items: vec![], contained: vec![], alternatives: false }
+        Said { least: 1, most: None, sum: 0, items: vec![], contained: vec![], alternatives: false }
     }
 
     fn asks_for(&mut self, items: u64) {
@@ -62,22 +64,33 @@ impl Said {
 }
 
 impl Core {
-    /// What the items of each stretch of places have to satisfy together; those of the last one have
-    /// no end.
-    pub(super) fn items_by_place(&mut self, said: &Said) -> Vec<F> {
-        let ranges = said.items.iter().flat_map(|ranges| ranges.iter());
-        let mut edges: Vec<u32> = ranges.flat_map(|&(from, to, _)| [from, to]).collect();
-        edges.push(0);
-        edges.retain(|&edge| edge != u32::MAX);
+    /// What the items of each stretch of places have to satisfy together, and the place after its
+    /// last one. Places beyond the last item that there can be are left out.
+    pub(super) fn items_by_place(
+        &mut self,
+        items: &[Ranges],
+        most: Option<u64>,
+    ) -> Result<Vec<(F, Option<u64>)>, Error> {
+        let ranges = items.iter().flat_map(|ranges| ranges.iter());
+        let mut edges: Vec<u64> = ranges
+            .flat_map(|&(from, to, _)| [from, to])
+            .filter(|&edge| edge != u32::MAX)
+            .map(u64::from)
+            .chain([0])
+            .chain(most)
+            .collect();
         edges.sort_unstable();
         edges.dedup();
-        let mut items = Vec::with_capacity(edges.len());
-        for edge in edges {
-            let all = said.items.iter().map(|ranges| self.ranges_at(ranges, u64::from(edge)));
-            let all = all.collect();
-            items.push(self.formulas.and(all));
+        let mut places = Vec::with_capacity(edges.len());
+        for (at, &edge) in edges.iter().enumerate() {
+            let all = items.iter().map(|ranges| self.ranges_at(ranges, edge)).collect();
+            let item = self.formulas.and(all);
+            if most.is_some_and(|most| edge >= most) || !self.some_value(item)? {
+                break;
+            }
+            places.push((item, edges.get(at + 1).copied()));
         }
-        items
+        Ok(places)
     }
 
     /// What is said of arrays; none if there is more to it.
@@ -122,6 +135,7 @@ impl Core {
                     if either {
                         said.asks_for(max.saturating_add(1));
                     }
+                    said.most = Some(said.most.map_or(*max, |most| most.min(*max)));
                     continue;
                 }
                 Rule::Contains { node, min, max, .. } => {

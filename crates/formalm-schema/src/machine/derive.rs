@@ -133,7 +133,11 @@ impl Core {
             }
             Atom::MoreMembers(_) => TRUE,
             Atom::NamesIn(names) => {
-                if self.is_name_in(names, name)? { leaf } else { FALSE }
+                if self.is_name_in(names, name)? {
+                    leaf
+                } else {
+                    FALSE
+                }
             }
             _ => leaf,
         })

@@ -176,8 +176,7 @@ impl Grown {
             let test = self.core.language(test)?;
             machines.push(test.map(|test| (test, self.core.text(test).start())));
         }
-        let plenty =
-            self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
+        let plenty = self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
         let classes = self.parts.guarded(machines.into());
         let naming = &mut self.namings[id.0 as usize];
         naming.start.classes = classes;
@@ -372,9 +371,8 @@ impl Grown {
     /// A name of the class that a text belongs to.
     pub(super) fn class_of(&mut self, naming: NamingId, reach: Reach) -> Option<NameId> {
         let states = self.parts.asked.get(reach.classes.0);
-        let is_end = |one: &Asked| {
-            one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state))
-        };
+        let is_end =
+            |one: &Asked| one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state));
         if states.is_guarded {
             let (guard, tests) = states.split_first()?;
             if !is_end(guard) {

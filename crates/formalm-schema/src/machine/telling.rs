@@ -116,11 +116,7 @@ impl Grown {
         }
         let telling = self.parts.tellings.len() as u32;
         self.parts.tellings.push(Telling { digits, truths: truths.into() });
-        Ok(AskedTexts {
-            telling: Some(telling),
-            is_guarded: false,
-            machines: machines.into(),
-        })
+        Ok(AskedTexts { telling: Some(telling), is_guarded: false, machines: machines.into() })
     }
 
     fn asked_text(&mut self, id: F) -> Result<Asked, Error> {

@@ -43,8 +43,8 @@ impl Grown {
         }
         // Names that run out depend on those that came.
         let Some(language) = self.core.language(names)? else { return Ok(Some(names)) };
-        let are_many = self.names_needed(id) <= PLENTY / 2
-            && self.core.has_plenty_texts(language)?;
+        let are_many =
+            self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
         Ok(are_many.then_some(names))
     }
 }

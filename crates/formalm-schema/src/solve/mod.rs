@@ -20,6 +20,7 @@ mod numbers;
 mod objects;
 mod open;
 mod project;
+mod properties;
 mod spans;
 mod texts;
 mod truths;

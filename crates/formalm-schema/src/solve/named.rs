@@ -54,9 +54,8 @@ impl Core {
         if plan.most.is_some_and(|most| most <= owed || most < plan.least) {
             return Ok(Some(FALSE));
         }
-        let is_minimum = |id: &F| {
-            matches!(self.formulas.get(*id), Form::Atom(Atom::MoreMembers(_)))
-        };
+        let is_minimum =
+            |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::MoreMembers(_)));
         let others: Vec<F> = literals.iter().copied().filter(|id| !is_minimum(id)).collect();
         if !self.object_fits(&others, gone)? {
             return Ok(Some(FALSE));

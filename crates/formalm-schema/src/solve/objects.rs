@@ -11,6 +11,10 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::NodeId;
 
+/// Steps after which looking for an implicant gives way to splitting on a property. A search that
+/// succeeds mostly does so within 50; alternatives within alternatives have millions of implicants.
+const PATIENCE: u64 = 300;
+
 /// Names made up that are remembered.
 const MAX_FRESH: usize = 10_000;
 
@@ -64,11 +68,15 @@ impl Core {
             self.step()?;
             return self.object_fits(&parts, gone);
         }
-        self.implicants(
-            id,
-            &mut |core, literals| core.object_may_fit(literals, gone),
-            &mut |core, literals| core.object_fits(literals, gone),
-        )
+        let fits = |core: &mut Core, literals: &[F]| core.object_may_fit(literals, gone);
+        let leaf = |core: &mut Core, literals: &[F]| core.object_fits(literals, gone);
+        if let Some(found) = self.some_implicant(id, PATIENCE, &mut { fits }, &mut { leaf })? {
+            return Ok(found);
+        }
+        match self.split_by_property(id, gone)? {
+            Some(found) => Ok(found),
+            None => self.implicants(id, &mut { fits }, &mut { leaf }),
+        }
     }
 
     /// Whether the members that are owed have values so far: a part of a conjunction that fails
