@@ -264,7 +264,7 @@ impl Core {
     }
 
     fn has_endless_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
-        let (mut first, mut alike, mut is_bounded) = (Vec::new(), 0, false);
+        let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
         for &part in literals {
             let (form, positive) = match self.formulas.get(part) {
                 Form::Not(inner) => (self.formulas.get(*inner), false),
@@ -279,6 +279,8 @@ impl Core {
                 }
                 Form::Atom(Atom::MoreItems(count)) if positive => alike = alike.max(count),
                 Form::Atom(Atom::MoreItems(_)) => is_bounded = true,
+                // The first item may be any that none of the others is.
+                Form::Atom(Atom::Unique(_)) if positive => is_unique = true,
                 _ => return Ok(false),
             }
         }
@@ -286,7 +288,7 @@ impl Core {
             let more = core.formulas.atom(Atom::MoreItems(count));
             core.array_fits(&[literals, &[more]].concat())
         };
-        if !is_bounded && alike < MAX_LISTED as u64 && longer(self, alike + 1)? {
+        if !is_bounded && !is_unique && alike < MAX_LISTED as u64 && longer(self, alike + 1)? {
             return Ok(true);
         }
         if !longer(self, 1)? {

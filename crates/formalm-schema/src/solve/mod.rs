@@ -47,6 +47,13 @@ pub(crate) use project::Rest;
 /// Nested questions; a deeper one ends in an error.
 const MAX_OPEN: usize = 200;
 
+/// Steps after which looking for an implicant gives way to splitting. A search that succeeds mostly
+/// does so within 50; alternatives within alternatives have millions of implicants.
+const PATIENCE: u64 = 300;
+
+/// The same where a property was split on, so that implicants were looked for in vain.
+const LITTLE_PATIENCE: u64 = 24;
+
 /// What is known about formulas.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
@@ -58,6 +65,10 @@ pub(crate) struct Answers {
     classes: Map<Vec<F>, Vec<TextId>>,
     /// Tests that make many classes.
     many_classes: Map<Vec<F>, ()>,
+    /// Properties of one object that are being decided one after the other.
+    splits: u32,
+    /// Whether objects exist of which some names are gone, while properties are being decided.
+    objects: Map<(F, Vec<NameId>), bool>,
     numbers: Map<F, bool>,
     /// Names of a class that are none of some others.
     fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
@@ -78,9 +89,16 @@ struct Open {
 }
 
 impl Answers {
+    /// Steps of the search for an implicant.
+    fn patience(&self) -> u64 {
+        if self.splits > 0 { LITTLE_PATIENCE } else { PATIENCE }
+    }
+
     /// Forgets what a search that failed left open.
     pub(crate) fn abandon(&mut self) {
         self.open.clear();
+        self.splits = 0;
+        self.objects = Map::default();
         for id in std::mem::take(&mut self.tentative) {
             self.values.insert(id, None);
         }
@@ -124,6 +142,7 @@ impl Core {
         let answers = &mut self.answers;
         let Some(open) = answers.open.pop() else { return };
         if found && open.leaned_on {
+            answers.objects = Map::default();
             for wrong in answers.tentative.split_off(open.mark) {
                 answers.values.insert(wrong, None);
             }

@@ -11,10 +11,6 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::NodeId;
 
-/// Steps after which looking for an implicant gives way to splitting on a property. A search that
-/// succeeds mostly does so within 50; alternatives within alternatives have millions of implicants.
-const PATIENCE: u64 = 300;
-
 /// Names made up that are remembered.
 const MAX_FRESH: usize = 10_000;
 
@@ -68,9 +64,18 @@ impl Core {
             self.step()?;
             return self.object_fits(&parts, gone);
         }
+        if self.answers.splits > 0 {
+            return self.some_object_known(id, gone);
+        }
+        self.search_object(id, gone)
+    }
+
+    /// Whether properties satisfy a formula that is no conjunction of literals.
+    pub(super) fn search_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
         let fits = |core: &mut Core, literals: &[F]| core.object_may_fit(literals, gone);
         let leaf = |core: &mut Core, literals: &[F]| core.object_fits(literals, gone);
-        if let Some(found) = self.some_implicant(id, PATIENCE, &mut { fits }, &mut { leaf })? {
+        let patience = self.answers.patience();
+        if let Some(found) = self.some_implicant(id, patience, &mut { fits }, &mut { leaf })? {
             return Ok(found);
         }
         match self.split_by_property(id, gone)? {

@@ -10,9 +10,6 @@ use crate::formula::{F, FALSE, Form, Formulas, TRUE};
 use crate::names::NameId;
 use crate::node::Type;
 
-/// Steps after which looking for an implicant gives way to splitting on what the child satisfies.
-const PATIENCE: u64 = 300;
-
 /// The rest of the object or array that a child belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<'a> {
@@ -169,8 +166,9 @@ impl Core {
         };
         mixed.extend(apart);
         let mixed = self.formulas.and(mixed);
+        let patience = self.answers.patience();
         let found =
-            self.some_implicant(mixed, PATIENCE, &mut { fits }, &mut |core, literals| {
+            self.some_implicant(mixed, patience, &mut { fits }, &mut |core, literals| {
                 if !fits(core, literals)? {
                     return Ok(false);
                 }

@@ -5,7 +5,7 @@
 //! first: whether it is there, and which of the subschemas its value satisfies. What is left of the
 //! formula is mostly much smaller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use formalm_automata::Error;
 
@@ -15,6 +15,7 @@ use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::machine::Owes;
 use crate::names::NameId;
 use crate::node::Type;
+use crate::table::Map;
 
 impl Core {
     /// Returns whether properties that can still come satisfy a formula, by deciding the one that
@@ -28,19 +29,68 @@ impl Core {
         let mut passed = gone.to_vec();
         passed.push(name);
         passed.sort_unstable();
+        self.answers.splits += 1;
+        let found = self.decide_property(id, (name, is_required), &passed);
+        self.answers.splits = self.answers.splits.saturating_sub(1);
+        if self.answers.splits == 0 {
+            self.answers.objects = Map::default();
+        }
+        found.map(Some)
+    }
+
+    fn decide_property(
+        &mut self,
+        id: F,
+        (name, is_required): (NameId, bool),
+        passed: &[NameId],
+    ) -> Result<bool, Error> {
         if !is_required {
             let without = self.if_absent(id, name);
-            if self.some_object(without, &passed)? {
-                return Ok(Some(true));
+            if self.some_object(without, passed)? {
+                return Ok(true);
             }
         }
         let owes = Owes { formulas: [id].into(), asked: [].into(), goal: TRUE };
         let with = self.after_name(&owes, name)?.formulas[0];
         if with == FALSE {
-            return Ok(Some(false));
+            return Ok(false);
         }
-        let rest = Rest { of: Type::Object, gone: &passed };
-        self.some_child_and_rest(with, rest).map(Some)
+        let rest = Rest { of: Type::Object, gone: passed };
+        self.some_child_and_rest(with, rest)
+    }
+
+    /// Returns whether properties satisfy a formula, which is remembered: different values of one
+    /// property often leave the same formula for the others.
+    pub(super) fn some_object_known(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
+        let key = (id, self.gone_that_matter(id, gone));
+        if let Some(&known) = self.answers.objects.get(&key) {
+            return Ok(known);
+        }
+        let found = self.search_object(id, gone)?;
+        self.answers.objects.insert(key, found);
+        Ok(found)
+    }
+
+    /// Returns the names that are gone, but for those that a formula does not mention where names
+    /// that it does not mention are all alike.
+    fn gone_that_matter(&self, id: F, gone: &[NameId]) -> Vec<NameId> {
+        let mut mentioned = BTreeSet::new();
+        for atom in self.atoms(id) {
+            match atom {
+                Atom::Owed(names) => mentioned.extend(names.iter().copied()),
+                Atom::Members(rules) => {
+                    for (which, _) in rules.iter() {
+                        if !which.found.is_empty() || !which.missing.is_empty() {
+                            return gone.to_vec();
+                        }
+                        mentioned.extend(which.names.iter().flatten());
+                        mentioned.extend(&which.others);
+                    }
+                }
+                _ => return gone.to_vec(),
+            }
+        }
+        gone.iter().copied().filter(|name| mentioned.contains(name)).collect()
     }
 
     /// Returns the property that most atoms name, required ones first, and whether it is required.
