@@ -46,7 +46,7 @@ impl Expression {
     ) -> PyResult<Expression> {
         let Some(dialect) = Dialect::named(dialect) else {
             let message = format!("there is no dialect {dialect:?}");
-            let hint = "use \"python\", \"ecma\" or \"rust\"";
+            let hint = "use \"python\", \"python-3.11\", \"python-3.14\", \"ecma\" or \"rust\"";
             return Err(errors::argument(py, &message, Some(hint)));
         };
         let flags = Flags { ignore_case, multi_line, dot_all, ascii, verbose };

@@ -14,7 +14,7 @@ use crate::node::{NodeId, RegexId, Rule, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
 use crate::shared::{self, Description};
-use crate::solve::{Answers, Listed};
+use crate::solve::{Answers, Listed, RuleIndex};
 use crate::table::Map;
 
 /// Formulas of more parts are remembered by what they were made from.
@@ -68,6 +68,7 @@ pub(crate) struct Core {
     shared: FxHashSet<TextId>,
     unbounded: Unbounded,
     found: Map<(RegexId, NameId), bool>,
+    pub(crate) rule_index: RuleIndex,
     /// States from which every text can go on.
     pub(crate) open: Map<(TextId, StateId), bool>,
     /// Steps of the search for whether one state is viable.
@@ -96,6 +97,7 @@ impl Core {
             shared: FxHashSet::default(),
             unbounded: Unbounded::default(),
             found: Map::default(),
+            rule_index: RuleIndex::default(),
             open: Map::default(),
             steps: 0,
             worked: 0,

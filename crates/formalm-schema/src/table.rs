@@ -280,6 +280,11 @@ impl<K: Eq + Hash, V> Map<K, V> {
         self.list.len()
     }
 
+    /// The keys, in the order in which they were first set.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.list.iter().map(|one| &one.0)
+    }
+
     /// Sets the value of a key.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         match self.find(&key) {

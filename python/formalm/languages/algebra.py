@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -15,7 +15,7 @@ from formalm.languages.divided import (
     groups_of,
 )
 from formalm.languages.given import hashable
-from formalm.languages.language import Language
+from formalm.languages.language import MAX_DEPTH, Language
 from formalm.languages.parser import Parser
 from formalm.languages.python_types import PythonType, is_type
 
@@ -73,20 +73,81 @@ class Mixed(Language):
 class Combination(Mixed):
     """The union, intersection, difference, concatenation or complement of languages."""
 
-    __slots__ = ()
+    # A chain `a | b | c | …` is one level with many operands. Copying them at each operator would
+    # take n² steps, so that a longer chain refers to the shorter one until it is asked for them.
+    __slots__ = ("_chain", "_flat", "_flat_parts", "_operator", "_size")
+
+    _chain: tuple[tuple[Language, ...], Combination, tuple[Language, ...]] | None
+    _flat: tuple[Hashable, ...]
+    _flat_parts: tuple[Language, ...]
 
     def __init__(self, operator: str, *operands: Language) -> None:
+        self._chain = None
+        self._operator = operator
+        self._size = len(operands)
         super().__init__(operator, *operands)
+
+    @property
+    def _arguments(self) -> tuple[Hashable, ...]:
+        self._resolve()
+        return self._flat
+
+    @_arguments.setter
+    def _arguments(self, arguments: tuple[Hashable, ...]) -> None:
+        self._flat = arguments
+
+    @property
+    def _parts(self) -> tuple[Language, ...]:
+        self._resolve()
+        return self._flat_parts
+
+    @_parts.setter
+    def _parts(self, parts: tuple[Language, ...]) -> None:
+        self._flat_parts = parts
+
+    def _extended(
+        self, before: tuple[Language, ...], after: tuple[Language, ...]
+    ) -> Combination | None:
+        """The chain with more operands at its ends; None if they are nested too deep for it."""
+        depth = 1 + max(part._depth for part in before + after)
+        if depth > MAX_DEPTH or any(isinstance(part, Parser) for part in before + after):
+            return None
+        longer = Combination.__new__(Combination)
+        longer._chain = (before, self, after)
+        longer._operator = self._operator
+        longer._size = self._size + len(before) + len(after)
+        longer._depth = max(self._depth, depth)
+        longer._hash = longer._expression = longer._grouping = None
+        longer._automata = {}
+        return longer
+
+    def _resolve(self) -> None:
+        """Write down the operands of a chain."""
+        if self._chain is None:
+            return
+        fronts: list[tuple[Language, ...]] = []
+        backs: list[tuple[Language, ...]] = []
+        one = self
+        while one._chain is not None:
+            before, one, after = one._chain
+            fronts.append(before)
+            backs.append(after)
+        parts: list[Language] = [part for front in fronts for part in front]
+        parts += one._flat_parts
+        parts += [part for back in reversed(backs) for part in back]
+        self._flat_parts = tuple(parts)
+        self._flat = (self._operator, *parts)
+        self._chain = None
 
     @property
     def operator(self) -> str:
         """One of ``| & - + ~``."""
-        return str(self._arguments[0])
+        return self._operator
 
     @property
     def operands(self) -> tuple[Language, ...]:
         """What is combined, from left to right."""
-        return tuple(part for part in self._arguments[1:] if isinstance(part, Language))
+        return self._parts
 
     @property
     def _capturing(self) -> tuple[Language, ...]:
@@ -153,16 +214,32 @@ class Repetition(Mixed):
 def combine(operator: str, *operands: object) -> Language:
     """The language ``operands`` make under ``operator``; nested unions and sums are flattened."""
     languages = [as_language(operand) for operand in operands]
-    if operator in "|&+":
-        flat: list[Language] = []
-        for language in languages:
-            # Not of its subclasses, which know more of their texts than what they are made of.
-            if type(language) is Combination and language.operator == operator:
-                flat += language.operands
-            else:
-                flat.append(language)
-        languages = flat
-    return Combination(operator, *languages)
+    if operator not in "|&+":
+        return Combination(operator, *languages)
+    # Not of its subclasses, which know more of their texts than what they are made of.
+    chains = [one for one in languages if _is_chain(one, operator)]
+    if chains:
+        # The longest one is referred to, and the operands of the others are listed.
+        longest = max(chains, key=lambda chain: chain._size)
+        at = next(index for index, one in enumerate(languages) if one is longest)
+        longer = longest._extended(
+            _operands(languages[:at], operator), _operands(languages[at + 1 :], operator)
+        )
+        if longer is not None:
+            return longer
+    return Combination(operator, *_operands(languages, operator))
+
+
+def _is_chain(language: Language, operator: str) -> TypeGuard[Combination]:
+    # Not of its subclasses, which know more of their texts than what they are made of.
+    return type(language) is Combination and language.operator == operator
+
+
+def _operands(languages: list[Language], operator: str) -> tuple[Language, ...]:
+    flat: list[Language] = []
+    for one in languages:
+        flat += one.operands if _is_chain(one, operator) else (one,)
+    return tuple(flat)
 
 
 def as_language(value: object) -> Language:

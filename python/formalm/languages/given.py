@@ -69,7 +69,8 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
         )
     listed: Any = languages.items() if isinstance(languages, Mapping) else languages
     pairs = tuple(listed)
-    for at, pair in enumerate(pairs):
+    seen: set[str] = set()
+    for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ArgumentError(
                 f"languages are pairs of name and Language, not {pair!r}", hint=hint
@@ -80,8 +81,9 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
                 f"languages are Languages by name, not {language!r} by {name!r}", hint=hint
             )
         hashable(language)
-        if any(name == other for other, _ in pairs[:at]):
+        if name in seen:
             raise LanguageError(f"the terminal {name} is defined twice")
+        seen.add(name)
         if is_terminal(name) and not language.is_regular:
             raise LanguageError(
                 f"the terminal {name} is not regular",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -11,7 +12,10 @@ from formalm.languages.language import Language
 __all__ = ["Regex"]
 
 #: What patterns may be written in.
-DIALECTS = ("python", "ecma", "rust")
+DIALECTS = ("python", "python-3.11", "python-3.14", "ecma", "rust")
+
+#: Escapes that Python 3.14 changed: `\B` matches the empty text, and there is `\z`.
+CHANGED = re.compile(r"(?<!\\)(?:\\\\)*\\[Bz]")
 
 _FLAGS = {
     re.IGNORECASE: "ignore_case",
@@ -23,7 +27,7 @@ _FLAGS = {
 
 
 class Regex(Language):
-    """The texts that a pattern matches as a whole, as ``re.fullmatch`` would.
+    r"""The texts that a pattern matches as a whole, as ``re.fullmatch`` would.
 
     Parameters
     ----------
@@ -34,7 +38,10 @@ class Regex(Language):
         anyway. ``A`` is for ``"python"`` only, ``X`` for ``"python"`` and ``"rust"``.
     dialect
         ``"python"``, ``"ecma"`` (ECMA-262 under the ``u`` flag, as in JSON Schema), or ``"rust"``
-        (the ``regex`` crate, as in Pydantic and ripgrep).
+        (the ``regex`` crate, as in Pydantic and ripgrep). ``"python"`` is the ``re`` of the
+        running Python. From 3.14 on ``\\B`` matches the empty text and there is ``\\z``: where a
+        pattern has one of them, its meaning is recorded as ``"python-3.11"`` or
+        ``"python-3.14"``, which can be asked for, too.
 
     Raises
     ------
@@ -68,7 +75,7 @@ class Regex(Language):
             ) from None
         if dialect not in DIALECTS:
             raise ArgumentError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
-        super().__init__(pattern, _checked_flags(flags), dialect)
+        super().__init__(pattern, _checked_flags(flags), _recorded(pattern, dialect))
         self.expression()
 
     @property
@@ -83,7 +90,7 @@ class Regex(Language):
 
     @property
     def dialect(self) -> str:
-        """One of `DIALECTS`."""
+        """The dialect as recorded; ``"python"`` if all versions of Python read the pattern alike."""
         return str(self._arguments[2])
 
     def _build(self) -> _core.Expression:
@@ -98,6 +105,17 @@ class Regex(Language):
         if self.dialect != "python":
             parts.append(f"dialect={self.dialect!r}")
         return f"Regex({', '.join(parts)})"
+
+
+def _recorded(pattern: str, dialect: str) -> str:
+    """The dialect that means the same on every version of Python."""
+    if not dialect.startswith("python"):
+        return dialect
+    if not CHANGED.search(pattern):
+        return "python"
+    if dialect != "python":
+        return dialect
+    return "python-3.14" if sys.version_info >= (3, 14) else "python-3.11"
 
 
 def _checked_flags(flags: int) -> int:

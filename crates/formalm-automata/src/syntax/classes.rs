@@ -21,7 +21,7 @@ pub(super) fn resolve(atom: &Atom, dialect: Dialect, flags: Flags) -> CharSet {
         Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
             close_over_case(&listed(members, dialect, flags))
         }
-        Dialect::Python => {
+        Dialect::Python | Dialect::Python314 => {
             let others = listed(&non_literals(members), dialect, flags);
             // A class of several members treats astral letters differently, see there.
             let alone = !matches!(atom, Atom::Set { .. });
@@ -86,15 +86,17 @@ pub(super) fn scalars(low: u32, high: u32) -> impl Iterator<Item = (char, char)>
 fn perl_class(perl: Perl, negated: bool, dialect: Dialect, flags: Flags) -> CharSet {
     let class = match (perl, dialect) {
         (Perl::Word, _) => word(dialect, flags),
-        (Perl::Digit, Dialect::Python) if !flags.ascii => unicode_digit().clone(),
+        (Perl::Digit, Dialect::Python | Dialect::Python314) if !flags.ascii => {
+            unicode_digit().clone()
+        }
         (Perl::Digit, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
             unicode_digit().clone()
         }
         (Perl::Digit, _) => CharSet::from_ranges([('0', '9')]),
-        (Perl::Space, Dialect::Python) if flags.ascii => {
+        (Perl::Space, Dialect::Python | Dialect::Python314) if flags.ascii => {
             CharSet::from_ranges([('\t', '\r'), (' ', ' ')])
         }
-        (Perl::Space, Dialect::Python) => python_space().clone(),
+        (Perl::Space, Dialect::Python | Dialect::Python314) => python_space().clone(),
         (Perl::Space, Dialect::Ecma) => ecma_space().clone(),
         (Perl::Space, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => known("White_Space"),
     };
@@ -105,7 +107,7 @@ fn perl_class(perl: Perl, negated: bool, dialect: Dialect, flags: Flags) -> Char
 pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
     let ascii = || CharSet::from_ranges([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
     match dialect {
-        Dialect::Python if !flags.ascii => python_word().clone(),
+        Dialect::Python | Dialect::Python314 if !flags.ascii => python_word().clone(),
         // ECMA-262 adds what folds to a word character: the long s and the Kelvin sign.
         Dialect::Ecma if flags.ignore_case => close_over_case(&ascii()),
         _ => ascii(),
@@ -115,9 +117,11 @@ pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
 /// The characters that end a line.
 pub(super) fn line_terminators(dialect: Dialect) -> CharSet {
     match dialect {
-        Dialect::Python | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
-            CharSet::single('\n')
-        }
+        Dialect::Python
+        | Dialect::Python314
+        | Dialect::Oniguruma
+        | Dialect::Fancy
+        | Dialect::Rust => CharSet::single('\n'),
         Dialect::Ecma => {
             CharSet::from_ranges([('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
         }

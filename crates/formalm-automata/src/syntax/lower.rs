@@ -49,7 +49,7 @@ impl Lowering {
         }
         let dialect = self.dialect;
         if let Atom::Literal(code @ 0..128) = atom
-            && dialect == Dialect::Python
+            && dialect.is_python()
             && flags == (Flags { ignore_case: true, ..Flags::default() })
         {
             let class = || classes::resolve(&atom, dialect, flags);
@@ -75,7 +75,7 @@ impl Lowering {
             Anchor::Dollar if flags.multi_line => {
                 Node::Alternation(vec![Node::TextEnd, self.beside_line_end(true)])
             }
-            Anchor::Dollar if self.dialect == Dialect::Python => before_last_newline(),
+            Anchor::Dollar if self.dialect.is_python() => before_last_newline(),
             Anchor::Dollar => Node::TextEnd,
             Anchor::Boundary(negative) => Node::WordBoundary {
                 negative,

@@ -1,7 +1,7 @@
 //! Patterns: text in one of several dialects, parsed into one tree.
 //!
 //! The parser is ours where the dialect is not that of a Rust library: `python` is the `re`
-//! module's (CPython 3.11 to 3.13, text patterns), `ecma` is ECMA-262's under the `u` flag, as
+//! module's (CPython, text patterns; 3.14 changed two escapes), `ecma` is ECMA-262's under the `u` flag, as
 //! JSON Schema asks for. `rust` is that of the `regex` crate and is read by its parser. All three
 //! describe a *whole* text; searching is up to the caller. `oniguruma` is for the patterns of
 //! pre-tokenizers, where the order of preference counts.
@@ -28,6 +28,7 @@ mod quantifier;
 mod regions;
 mod rust;
 mod source;
+mod unicode_names;
 mod width;
 
 pub use ast::{Group, Node, Pattern};
@@ -39,8 +40,10 @@ pub use source::PatternTexts;
 /// Whose pattern language the text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Python's `re` for text patterns.
+    /// Python's `re` for text patterns, as from 3.11 to 3.13.
     Python,
+    /// The same from 3.14 on: there is `\z`, and `\B` matches the empty text.
+    Python314,
     /// ECMA-262 with the `u` flag, as in JSON Schema.
     ///
     /// Like annex B and unlike the `u` flag, it takes an escaped character that is neither an
@@ -63,11 +66,17 @@ impl Dialect {
     /// Returns the dialect of users' patterns with this name.
     pub fn named(name: &str) -> Option<Dialect> {
         match name {
-            "python" => Some(Dialect::Python),
+            "python" | "python-3.11" => Some(Dialect::Python),
+            "python-3.14" => Some(Dialect::Python314),
             "ecma" => Some(Dialect::Ecma),
             "rust" => Some(Dialect::Rust),
             _ => None,
         }
+    }
+
+    /// Whether it is that of some version of Python.
+    fn is_python(self) -> bool {
+        matches!(self, Dialect::Python | Dialect::Python314)
     }
 
     /// Whether it is one of those that pre-tokenizers are written in.

@@ -45,7 +45,7 @@ pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, E
     if dialect == Dialect::Rust {
         return rust::parse(pattern, flags);
     }
-    if dialect != Dialect::Python && (flags.ascii || flags.verbose) {
+    if !dialect.is_python() && (flags.ascii || flags.verbose) {
         return Err(Error::Language {
             message: "only the python dialect has an ascii and a verbose flag".to_owned(),
             span: None,
@@ -144,7 +144,9 @@ impl Parser {
             match token {
                 Token::Escape(letter) => {
                     let item = match self.dialect {
-                        Dialect::Python => python::escape(self, letter, start)?,
+                        Dialect::Python | Dialect::Python314 => {
+                            python::escape(self, letter, start)?
+                        }
                         Dialect::Ecma => ecma::escape(self, letter, start)?,
                         Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
                             oniguruma::escape(self, letter, start)?
@@ -180,7 +182,7 @@ impl Parser {
                 None => Item::Atom(Atom::Literal(character.into())),
             },
             '[' => Item::Atom(match self.dialect {
-                Dialect::Python => python::class(&mut self.cursor, start)?,
+                Dialect::Python | Dialect::Python314 => python::class(&mut self.cursor, start)?,
                 _ => ecma::class(self, start)?,
             }),
             '.' => Item::Atom(Atom::Any),
@@ -206,7 +208,7 @@ impl Parser {
 
     fn open_parenthesis(&mut self, start: usize) -> Result<(), Error> {
         let opened = match self.dialect {
-            Dialect::Python => python_groups::open(self, start)?,
+            Dialect::Python | Dialect::Python314 => python_groups::open(self, start)?,
             Dialect::Ecma => ecma_groups::open(self, start)?,
             Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => oniguruma::open(self, start)?,
         };
@@ -287,7 +289,7 @@ impl Parser {
             return alternatives.pop().unwrap_or_default();
         }
         let Merged { front: mut items, rest } = match self.dialect {
-            Dialect::Python => merge(alternatives),
+            Dialect::Python | Dialect::Python314 => merge(alternatives),
             Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
                 Merged { front: Vec::new(), rest: Some(alternatives) }
             }

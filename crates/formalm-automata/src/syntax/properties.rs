@@ -2,6 +2,7 @@
 
 use regex_syntax::hir::{Class, HirKind};
 
+use super::unicode_names::{compatibility, is_script};
 use crate::charset::CharSet;
 use crate::set_once::SetOnce;
 
@@ -48,6 +49,9 @@ const CATEGORIES: &[&[&str]] = &[
     &["Zs", "Space_Separator"],
 ];
 
+/// The property that the tables behind us lack.
+const NFKC: &str = "Changes_When_NFKC_Casefolded";
+
 /// Binary properties by the name our tables have, then their other names.
 const BINARY: &[&[&str]] = &[
     &["Any"],
@@ -62,6 +66,7 @@ const BINARY: &[&[&str]] = &[
     &["Changes_When_Casefolded", "CWCF"],
     &["Changes_When_Casemapped", "CWCM"],
     &["Changes_When_Lowercased", "CWL"],
+    &[NFKC, "CWKCF"],
     &["Changes_When_Titlecased", "CWT"],
     &["Changes_When_Uppercased", "CWU"],
     &["Dash"],
@@ -108,7 +113,10 @@ const BINARY: &[&[&str]] = &[
 /// our tables know.
 pub(super) fn ecma_property(expression: &str) -> Option<CharSet> {
     let Some((name, value)) = expression.split_once('=') else {
-        return category(expression).or_else(|| property(first_name(BINARY, expression)?));
+        return category(expression).or_else(|| match first_name(BINARY, expression)? {
+            NFKC => Some(changes_when_nfkc_casefolded()),
+            name => property(name),
+        });
     };
     match name {
         "General_Category" | "gc" => category(value),
@@ -127,10 +135,19 @@ fn category(name: &str) -> Option<CharSet> {
 }
 
 fn script(kind: &str, name: &str) -> Option<CharSet> {
-    // Script names begin with a capital letter; this much of the spelling can be checked.
-    let spelled = name.starts_with(|first: char| first.is_ascii_uppercase())
-        && name.chars().all(|letter| letter.is_ascii_alphabetic() || letter == '_');
-    if spelled { property(&format!("{kind}={name}")) } else { None }
+    match name {
+        // What has no script: no assigned character, and no text contains a surrogate.
+        "Unknown" | "Zzzz" => Some(property("gc=Cn")?.union(&property("gc=Co")?)),
+        name if is_script(name) => property(&format!("{kind}={name}")),
+        _ => None,
+    }
+}
+
+/// Characters that are not their own NFKC_Casefold.
+fn changes_when_nfkc_casefolded() -> CharSet {
+    let known = |name| property(name).unwrap_or_default();
+    let mapped = CharSet::from_ranges(compatibility()).intersection(&known("Assigned"));
+    known("CWCF").union(&known("DI")).union(&mapped)
 }
 
 /// Names of general categories, all of them.

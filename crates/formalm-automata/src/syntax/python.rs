@@ -1,5 +1,6 @@
 //! Escapes and classes of the python dialect.
 
+use super::Dialect;
 use super::branches::unique;
 use super::cursor::{Cursor, Token};
 use super::item::{Anchor, Atom, Item, Member, Perl};
@@ -11,6 +12,7 @@ pub(super) fn escape(parser: &mut Parser, letter: char, start: usize) -> Result<
     let anchor = match letter {
         'A' => Some(Anchor::TextStart),
         'Z' => Some(Anchor::TextEnd),
+        'z' if parser.dialect == Dialect::Python314 => Some(Anchor::TextEnd),
         'b' => Some(Anchor::Boundary(false)),
         'B' => Some(Anchor::Boundary(true)),
         _ => None,
@@ -76,7 +78,7 @@ fn named_character(cursor: &mut Cursor, start: usize) -> Error {
 fn bad_escape(cursor: &Cursor, letter: char, start: usize) -> Error {
     let message = format!("\\{letter} is not an escape here");
     let hint = match letter {
-        'z' => "write \\Z for the end of the text",
+        'z' => "write \\Z for the end of the text; \\z is Python's from 3.14 on",
         'p' | 'P' => "list the characters in a class, or use the ecma dialect for \\p{…}",
         'k' | 'g' => "references to groups are not regular; repeat the group's pattern instead",
         _ => "write the letter without the backslash, or \\\\ for a backslash",

@@ -37,7 +37,7 @@ fn braces(cursor: &mut Cursor, dialect: Dialect) -> Result<Option<Counts>, Error
     // Python and Oniguruma read `{,n}` as a quantifier, Python alone `{,}`.
     let complete = low_digits > 0
         || match dialect {
-            Dialect::Python => comma,
+            Dialect::Python | Dialect::Python314 => comma,
             Dialect::Ecma => false,
             Dialect::Oniguruma => high_digits > 0,
             Dialect::Fancy | Dialect::Rust => false,
@@ -93,7 +93,7 @@ impl Parser {
         let lazy = self.cursor.eat('?');
         // To Oniguruma a plus after braces is a second quantifier, which we do not read.
         let may_be_possessive = match self.dialect {
-            Dialect::Python | Dialect::Fancy => true,
+            Dialect::Python | Dialect::Python314 | Dialect::Fancy => true,
             Dialect::Ecma | Dialect::Rust => false,
             Dialect::Oniguruma => !braces,
         };
@@ -111,7 +111,7 @@ impl Parser {
 
     fn multiple_repeat(&self, start: usize) -> Error {
         let hint = match self.dialect {
-            Dialect::Python | Dialect::Oniguruma | Dialect::Fancy => {
+            Dialect::Python | Dialect::Python314 | Dialect::Oniguruma | Dialect::Fancy => {
                 "put what is already repeated in a group, as in (?:a+)*"
             }
             Dialect::Ecma | Dialect::Rust => {

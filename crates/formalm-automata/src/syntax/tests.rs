@@ -123,6 +123,41 @@ fn boundaries_know_their_words() {
 }
 
 #[test]
+fn python_changed_two_escapes_in_version_3_14() {
+    let newer = |source: &str| parse(source, Dialect::Python314, Flags::default());
+    let Ok(Pattern { root: Node::WordBoundary { negative, empty_fails, .. }, dialect, .. }) =
+        newer(r"\B")
+    else {
+        panic!("no boundary")
+    };
+    assert!(negative && !empty_fails);
+    assert_eq!(dialect, Dialect::Python314);
+    assert_eq!(newer(r"a\z").map(|pattern| pattern.root), Ok(python(r"a\Z").root));
+    assert!(parse(r"a\z", Dialect::Python, Flags::default()).is_err());
+    assert!(newer(r"[\z]").is_err());
+    // All else is alike.
+    for source in ["a*+b", "(?<=é)$", "(?i)[a-k]|x{,3}", r"\w\b\d\s.", "(?x) a # b"] {
+        assert_eq!(newer(source).map(|pattern| pattern.root), Ok(python(source).root));
+    }
+}
+
+#[test]
+fn properties_are_spelled_as_ecma_spells_them() {
+    let known = |name: &str| parse(&format!(r"\p{{{name}}}"), Dialect::Ecma, Flags::default());
+    for name in ["CWKCF", "Script=Unknown", "sc=Zzzz", "scx=Unknown", "sc=Qaac", "scx=Old_Italic"] {
+        assert!(known(name).is_ok(), "{name}");
+    }
+    for name in ["cwkcf", "Script=greek", "sc=GREEK", "sc=OldItalic", "sc=Hrkt", "Unknown"] {
+        assert!(known(name).is_err(), "{name}");
+    }
+    let changed = class(r"\p{Changes_When_NFKC_Casefolded}", Dialect::Ecma, "");
+    assert!(changed.contains('A') && changed.contains('ﬁ') && changed.contains('\u{ad}'));
+    assert!(!changed.contains('a') && !changed.contains('é'));
+    let unknown = class(r"\p{Script=Unknown}", Dialect::Ecma, "");
+    assert!(unknown.contains('\u{e000}') && unknown.contains('\u{378}') && !unknown.contains('a'));
+}
+
+#[test]
 fn surrogates_are_no_characters() {
     assert_eq!(python(r"\ud800").root, Node::Class(CharSet::empty()));
     assert_eq!(python(r"[^\udfff]").root, Node::Class(CharSet::all()));

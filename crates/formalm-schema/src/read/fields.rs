@@ -69,6 +69,12 @@ impl<'r, J: Source<'r>> Fields<J> {
         self.given & keywords != 0
     }
 
+    /// The keywords that are there, in the order of [`Keyword::ALL`].
+    pub(super) fn given(&self) -> impl Iterator<Item = (Keyword, J)> {
+        let all = Keyword::ALL.iter().zip(&self.values);
+        all.filter_map(|(&keyword, value)| Some((keyword, (*value)?)))
+    }
+
     pub(super) fn has(&self, keyword: Keyword) -> bool {
         self.get(keyword).is_some()
     }

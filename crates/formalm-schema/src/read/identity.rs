@@ -10,11 +10,10 @@ use super::{Place, Reader};
 use crate::source::Source;
 
 /// Keywords that are texts, and the drafts that have them.
-const TEXTS: [(Keyword, Draft, Draft); 5] = {
+const TEXTS: [(Keyword, Draft, Draft); 4] = {
     use Draft::{Draft4 as D4, Draft6 as D6, Draft201909 as D19, Draft202012 as D20, Unknown};
     [
         (Keyword::Schema, D4, Unknown),
-        (Keyword::Id, D4, D4),
         (Keyword::DollarId, D6, Unknown),
         (Keyword::Anchor, D19, Unknown),
         (Keyword::DynamicAnchor, D20, Unknown),

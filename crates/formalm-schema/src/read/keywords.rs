@@ -5,6 +5,7 @@ use formalm_automata::{Error, Expression, Resource};
 use referencing::Draft;
 
 use super::fields::{Fault, Fields, bits, wrong};
+use super::unread::wrapped;
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::formula::Which;
@@ -20,12 +21,8 @@ const NUMBERS: u64 = bits(&[
     Keyword::ExclusiveMaximum,
     Keyword::MultipleOf,
 ]);
-const TEXTS: u64 = bits(&[
-    Keyword::MinLength,
-    Keyword::MaxLength,
-    Keyword::Pattern,
-    Keyword::OtherPattern,
-]);
+const TEXTS: u64 =
+    bits(&[Keyword::MinLength, Keyword::MaxLength, Keyword::Pattern, Keyword::OtherPattern]);
 const COUNTS: u64 = bits(&[
     Keyword::Required,
     Keyword::MinProperties,
@@ -127,7 +124,11 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                 _ => {
                     let shown = one.value().map(ToString::to_string).unwrap_or_default();
                     let message = format!("there is no type {shown}");
-                    return Err(wrong(&["type"], message));
+                    return Err(Fault::Part {
+                        parts: vec!["type".to_owned()],
+                        message,
+                        hint: self.carried(fields, at),
+                    });
                 }
             });
         }
@@ -137,6 +138,17 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         }
         rules.push(Rule::Types { types, integer });
         Ok(())
+    }
+
+    /// What to pass instead of something that carries a schema, such as the definition of a tool.
+    fn carried(&self, fields: &Fields<J>, at: &Place<'r, J>) -> Option<String> {
+        fields.schema.parts().find_map(|(name, json)| {
+            let is_unknown = Keyword::of(name).is_none() && (json.is_object() || json.is_array());
+            let steps = wrapped(json).filter(|_| is_unknown)?;
+            let parts: Vec<&str> =
+                std::iter::once(name).chain(steps.iter().map(String::as_str)).collect();
+            Some(format!("if the schema at {} is meant, pass it alone", self.pointer(at, &parts)))
+        })
     }
 
     fn values(

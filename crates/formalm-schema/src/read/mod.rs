@@ -15,6 +15,7 @@ mod keywords;
 mod plain;
 mod references;
 mod resources;
+mod shapes;
 mod unread;
 mod words;
 
@@ -32,6 +33,7 @@ use crate::table::Map;
 use fields::{Fault, Fields, wrong};
 use references::Base;
 use resources::{draft_of, registry};
+use shapes::Unread;
 use words::Keyword;
 
 /// What to do about a reference that leads nowhere.
@@ -76,6 +78,10 @@ struct Reader<'r, J> {
     options: Options,
     ids: Map<Key, NodeId>,
     pending: Vec<Pending<'r, J>>,
+    /// Subschemas that were not read when they were met.
+    unread: Vec<Unread<J>>,
+    /// Notes, by index, of keywords that are no mistake if a reference leads into them.
+    wrappers: Vec<usize>,
     dynamic: bool,
 }
 
@@ -130,7 +136,12 @@ fn mentions_dynamic(json: &Json) -> bool {
         match json {
             Json::Array(list) => stack.extend(list),
             Json::Object(map) => {
-                if map.contains_key("$dynamicRef") || map.contains_key("$recursiveRef") {
+                let reference = map.get("$ref").and_then(Json::as_str).unwrap_or_default();
+                if map.contains_key("$dynamicRef")
+                    || map.contains_key("$recursiveRef")
+                    // Meta-schemas refer so to themselves.
+                    || reference.contains("://json-schema.org/")
+                {
                     return true;
                 }
                 stack.extend(map.values());
@@ -153,8 +164,9 @@ impl<J> Place<'_, J> {
 
 impl<'r, J: Source<'r>> Reader<'r, J> {
     fn new(before: Schema, options: Options, dynamic: bool) -> Reader<'r, J> {
-        let (ids, pending) = (Map::default(), Vec::new());
-        Reader { schema: before, options, ids, pending, dynamic }
+        let (ids, pending, unread) = (Map::default(), Vec::new(), Vec::new());
+        let wrappers = Vec::new();
+        Reader { schema: before, options, ids, pending, unread, wrappers, dynamic }
     }
 
     fn read(&mut self, json: J, base: Base<'r, J>, draft: Draft) -> Result<(), Error> {
@@ -170,6 +182,8 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                 self.schema.nodes[at.node.0 as usize].rules = rules.into();
             }
         }
+        self.check_unread()?;
+        self.forget_wrappers();
         checks::in_place(&self.schema)?;
         self.schema.same = alike::alike(&self.schema);
         Ok(())
@@ -281,11 +295,12 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         self.identity(fields, at)?;
         self.tell_of_unread(fields, at);
         let mut rules = Vec::with_capacity(4);
-        if self.references(fields, at, &mut rules)? {
-            return Ok(rules);
+        let hides_siblings = self.references(fields, at, &mut rules)?;
+        if !hides_siblings {
+            let validates = at.draft != Draft::Unknown || at.base.validates(at.draft, json);
+            self.keywords(fields, at, validates, &mut rules)?;
         }
-        let validates = at.draft != Draft::Unknown || at.base.validates(at.draft, json);
-        self.keywords(fields, at, validates, &mut rules)?;
+        self.check_shapes(fields, at, hides_siblings)?;
         Ok(rules)
     }
 

@@ -4,7 +4,7 @@ use referencing::{Draft, Resolver, Vocabulary};
 use serde_json::Value as Json;
 
 use super::fields::{Fault, Fields};
-use super::resources::{ROOT, missing};
+use super::resources::{ROOT, meta_schema, missing};
 use super::words::Keyword;
 use super::{HINT, Place, Reader, plain, refuse};
 use crate::node::{NodeId, Rule, Spot};
@@ -120,7 +120,18 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             }
             Base::Resources(resolver) => resolver,
         };
-        let document = text.split('#').next().unwrap_or_default();
+        let (document, fragment) = text.split_once('#').unwrap_or((text, ""));
+        let passed = |found: &referencing::Resolved<'_>| !found.contents().is_null();
+        let respelled = meta_schema(document)
+            .filter(|_| !resolver.lookup(document).as_ref().is_ok_and(passed))
+            .map(|uri| format!("{uri}#{fragment}"));
+        if let Some(uri) = &respelled {
+            self.note(at, &[keyword.name()], format!("{text} is read as {uri}"));
+        }
+        let (text, document) = match &respelled {
+            Some(uri) => (uri.as_str(), uri.split('#').next().unwrap_or_default()),
+            None => (text, document),
+        };
         let absent = |found: &referencing::Resolved<'_>| found.contents().is_null();
         if !document.is_empty() && resolver.lookup(document).as_ref().is_ok_and(absent) {
             return Err(self.nowhere(at, Some(keyword), missing(document), Some(HINT)));
@@ -132,6 +143,9 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                     let message = format!("{text} is read from the root of the document");
                     self.note(at, &[keyword.name()], message);
                     found
+                }
+                None if matches!(error, referencing::Error::Unretrievable { .. }) => {
+                    return Err(self.nowhere(at, Some(keyword), missing(document), Some(HINT)));
                 }
                 None => return Err(self.nowhere(at, Some(keyword), error, Some(HINT))),
             },

@@ -1,12 +1,19 @@
 //! What references may lead to: the schema itself, and the resources that the user passes.
 //!
 //! Nothing is fetched. A reference to what was not passed is refused where it is met: one that
-//! stands in a resource nobody comes to is nobody's mistake.
+//! stands in a resource nobody comes to is nobody's mistake. The meta-schemas of all drafts are
+//! always there, under `http` and `https`.
+//!
+//! The crate `referencing` visits documents in the order of a hash map. What is reported is sorted
+//! by the order in which it was written, and two documents of one identifier are refused, since
+//! either could be the one that references lead to.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::Error;
-use referencing::{Draft, Registry};
+use referencing::{Draft, Registry, ResourceRef, SPECIFICATIONS, Uri};
+use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use super::{HINT, refuse};
@@ -15,16 +22,35 @@ use super::{HINT, refuse};
 pub(super) const ROOT: &str = "json-schema:///";
 
 /// Puts [`Json::Null`], which is no schema, where nothing was passed, and tells of it.
-struct NoRetrieval(Arc<Mutex<Vec<String>>>);
+struct NoRetrieval(Arc<Mutex<BTreeSet<String>>>);
 
 impl referencing::Retrieve for NoRetrieval {
     fn retrieve(
         &self,
         uri: &referencing::Uri<String>,
     ) -> Result<Json, Box<dyn std::error::Error + Send + Sync>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_string());
+        if meta_schema(uri.as_str()).is_some() {
+            return Ok(Json::Null);
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.to_string());
         Ok(Json::Null)
     }
+}
+
+/// The identifier of the meta-schema that a URI means by another spelling: the other one of `http`
+/// and `https`, or the URI without a version, which names the newest.
+pub(super) fn meta_schema(uri: &str) -> Option<String> {
+    let uri = uri.trim_end_matches('#');
+    let (scheme, rest) = uri.split_once("://")?;
+    let spelled = match (scheme, rest) {
+        ("http" | "https", "json-schema.org/schema") => {
+            "https://json-schema.org/draft/2020-12/schema".to_owned()
+        }
+        ("http", _) => format!("https://{rest}"),
+        ("https", _) => format!("http://{rest}"),
+        _ => return None,
+    };
+    SPECIFICATIONS.contains_resource(&spelled).then_some(spelled)
 }
 
 /// What is said of a URI that is not there.
@@ -46,33 +72,106 @@ pub(super) fn registry<'r>(
             .map_or_else(|| ROOT.to_owned(), |uri| uri.as_str().to_owned()),
         _ => ROOT.to_owned(),
     };
-    let failed = |error: &dyn std::fmt::Display| {
-        let message = error.to_string();
-        let keywords = ["$ref", "$dynamicRef", "$schema"];
-        let place = place_of_reference(json, &keywords, &message).unwrap_or_default();
-        refuse(&place, message, Some(HINT))
-    };
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let mut builder = Registry::new().draft(draft).retriever(NoRetrieval(asked.clone()));
+    // The schema itself comes first: what is wrong with it is reported first.
+    let mut documents = vec![(base.as_str(), draft.create_resource_ref(json))];
     // A resource that does not say its draft has that of the schema that refers to it.
     let usual = if draft == Draft::Unknown { Draft::default() } else { draft };
     for &(uri, resource) in resources {
         let draft = known_draft(resource, resources, usual);
         let draft = if draft == Draft::Unknown { Draft::default() } else { draft };
-        builder = builder
-            .add(uri, draft.create_resource_ref(resource))
-            .map_err(|error| failed(&error))?;
+        documents.push((uri, draft.create_resource_ref(resource)));
     }
-    let builder =
-        builder.add(&base, draft.create_resource_ref(json)).map_err(|error| failed(&error))?;
-    let registry = builder.prepare().map_err(|error| failed(&error))?;
-    for uri in asked.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        // A meta-schema that was not passed is told of where it is read.
-        if let Some(place) = place_of_reference(json, &["$ref", "$dynamicRef"], uri) {
-            return Err(refuse(&place, missing(uri), Some(HINT)));
+    check_identifiers(&documents[1..])?;
+    let asked = Arc::new(Mutex::new(BTreeSet::new()));
+    let registry = match prepared(&documents, draft, &asked) {
+        Ok(registry) => registry,
+        Err(error) => {
+            // Read one by one, so that the same fault is always the first.
+            let alone = documents.iter().find_map(|&one| {
+                let error = prepared(&[one], draft, &Arc::default()).err()?;
+                Some(failed(one, &base, &error))
+            });
+            return Err(alone.unwrap_or_else(|| failed(documents[0], &base, &error)));
         }
+    };
+    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    // A meta-schema that was not passed is told of where it is read.
+    if !asked.is_empty()
+        && let Some((place, uri)) = first_missing(json, &base, &asked)
+    {
+        return Err(refuse(&place, missing(uri), Some(HINT)));
     }
     Ok((registry, base, draft))
+}
+
+/// A document with its URI.
+type Document<'r> = (&'r str, ResourceRef<'r>);
+
+fn prepared<'r>(
+    documents: &[(&str, ResourceRef<'r>)],
+    draft: Draft,
+    asked: &Arc<Mutex<BTreeSet<String>>>,
+) -> Result<Registry<'r>, referencing::Error> {
+    let none: [(&str, ResourceRef<'r>); 0] = [];
+    let builder = SPECIFICATIONS.extend(none)?;
+    let builder = builder.draft(draft).retriever(NoRetrieval(asked.clone()));
+    // The schema itself is what its URI names, whatever is passed under it.
+    builder.extend(documents.iter().rev().copied())?.prepare()
+}
+
+/// The refusal of a document that the registry does not take.
+fn failed((uri, document): Document<'_>, base: &str, error: &referencing::Error) -> Error {
+    let message = error.to_string();
+    let place = place_of_reference(document.contents(), &message);
+    let place = if uri == base {
+        place.unwrap_or_default()
+    } else {
+        place.map_or_else(|| uri.to_owned(), |place| format!("{uri}{place}"))
+    };
+    refuse(&place, message, Some(HINT))
+}
+
+/// Refuses different resources of one identifier.
+fn check_identifiers(resources: &[Document<'_>]) -> Result<(), Error> {
+    let mut known: FxHashMap<String, &Json> = FxHashMap::default();
+    for &(uri, resource) in resources {
+        let Ok(base) = referencing::uri::from_str(uri.trim_end_matches('#')) else { continue };
+        let keyword = resource.draft().id_keyword();
+        // Identifiers of this resource; within one document the last one of a name counts.
+        let mut own: FxHashMap<String, &Json> = FxHashMap::default();
+        let mut rest = vec![(base, resource.contents())];
+        while let Some((mut base, json)) = rest.pop() {
+            match json {
+                Json::Array(list) => rest.extend(list.iter().map(|one| (base.clone(), one))),
+                Json::Object(map) => {
+                    let id = map.get(keyword).and_then(Json::as_str);
+                    if let Some(id) = id.map(|id| id.trim_end_matches('#'))
+                        && !id.contains('#')
+                        && let Ok(found) = referencing::uri::resolve_against(&base.borrow(), id)
+                    {
+                        own.insert(found.as_str().to_owned(), json);
+                        base = found;
+                    }
+                    let schemas = map.iter().filter(|(name, one)| {
+                        let values = ["const", "enum", "default", "examples"];
+                        (one.is_object() || one.is_array()) && !values.contains(&name.as_str())
+                    });
+                    rest.extend(schemas.map(|(_, one)| (base.clone(), one)));
+                }
+                _ => {}
+            }
+        }
+        let mut own: Vec<(String, &Json)> = own.into_iter().collect();
+        own.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        for (id, json) in own {
+            if known.insert(id.clone(), json).is_some_and(|other| other != json) {
+                let message = format!("two resources have the identifier {id}");
+                let hint = "pass one resource for each identifier";
+                return Err(refuse(uri, message, Some(hint)));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The draft that a meta-schema's URI is read as. Draft 3 is nearest to draft 4; what a draft has
@@ -106,28 +205,97 @@ fn known_draft(json: &Json, resources: &[(&str, &Json)], usual: Draft) -> Draft 
     }
 }
 
-/// The pointer of the reference that a message speaks of by its URI, which ends as it does.
-fn place_of_reference(json: &Json, keywords: &[&str], message: &str) -> Option<String> {
-    let mut stack = vec![(json, "#".to_owned())];
-    while let Some((json, place)) = stack.pop() {
-        let below = |part: &str| format!("{place}/{}", part.replace('~', "~0").replace('/', "~1"));
+/// The pointer of the reference whose URI a message quotes.
+fn place_of_reference(json: &Json, message: &str) -> Option<String> {
+    let keywords = ["$ref", "$dynamicRef", "$schema", "$id", "id"];
+    first_reference(json, &keywords, &mut |text| {
+        let uri = text.split('#').next().unwrap_or_default();
+        let quoted = format!("'{uri}'");
+        (!uri.is_empty() && (message.contains(&quoted) || message.contains(text))).then_some(())
+    })
+    .map(|found| found.0)
+}
+
+/// The first reference of the schema to what is not there: its pointer and the URI.
+fn first_missing<'a>(
+    json: &Json,
+    base: &str,
+    asked: &'a BTreeSet<String>,
+) -> Option<(String, &'a String)> {
+    let base = referencing::uri::from_str(base).ok();
+    first_reference(json, &["$ref", "$dynamicRef"], &mut |text| {
+        let uri = text.split('#').next().unwrap_or_default();
+        if uri.is_empty() {
+            return None;
+        }
+        let from = |base: &Uri<String>| referencing::uri::resolve_against(&base.borrow(), uri).ok();
+        let resolved = base.as_ref().and_then(from);
+        let exact = [Some(uri), resolved.as_ref().map(Uri::as_str)].into_iter().flatten();
+        let exact = exact.filter_map(|uri| asked.get(uri)).next();
+        // The base may be an identifier within the document.
+        let ends = || asked.iter().find(|one| !uri.contains("://") && ends_at_slash(one, uri));
+        exact.or_else(ends)
+    })
+}
+
+/// Whether a URI ends with a relative reference.
+fn ends_at_slash(uri: &str, reference: &str) -> bool {
+    let reference = reference.trim_start_matches(['.', '/']);
+    uri.strip_suffix(reference).is_some_and(|rest| rest.ends_with('/'))
+}
+
+/// The pointer of the first of these keywords, in the order of the document, whose text is what
+/// is looked for.
+fn first_reference<T>(
+    json: &Json,
+    keywords: &[&str],
+    wanted: &mut impl FnMut(&str) -> Option<T>,
+) -> Option<(String, T)> {
+    /// Where a value stands: below another, by a name or an index.
+    struct Step<'j> {
+        json: &'j Json,
+        above: Option<usize>,
+        name: Option<&'j str>,
+        index: usize,
+    }
+    let mut steps = vec![Step { json, above: None, name: None, index: 0 }];
+    let mut stack = vec![0];
+    while let Some(at) = stack.pop() {
+        let json = steps[at].json;
+        let first = steps.len();
         match json {
-            Json::Array(list) => {
-                let items = list.iter().enumerate().rev();
-                stack.extend(items.map(|(at, one)| (one, below(&at.to_string()))));
-            }
+            Json::Array(list) => steps.extend(list.iter().enumerate().map(|(index, json)| Step {
+                json,
+                above: Some(at),
+                name: None,
+                index,
+            })),
             Json::Object(map) => {
                 for &keyword in keywords {
                     let text = map.get(keyword).and_then(Json::as_str).unwrap_or_default();
-                    let uri = text.split('#').next().unwrap_or_default();
-                    if !uri.is_empty() && message.contains(uri) {
-                        return Some(below(keyword));
+                    if let Some(found) = wanted(text).filter(|_| !text.is_empty()) {
+                        let mut names = vec![keyword.to_owned()];
+                        let mut at = at;
+                        while let Some(above) = steps[at].above {
+                            let index = || steps[at].index.to_string();
+                            names.push(steps[at].name.map_or_else(index, str::to_owned));
+                            at = above;
+                        }
+                        let escape = |name: &String| name.replace('~', "~0").replace('/', "~1");
+                        let names: Vec<String> = names.iter().rev().map(escape).collect();
+                        return Some((format!("#/{}", names.join("/")), found));
                     }
                 }
-                stack.extend(map.iter().rev().map(|(name, one)| (one, below(name))));
+                steps.extend(map.iter().map(|(name, json)| Step {
+                    json,
+                    above: Some(at),
+                    name: Some(name),
+                    index: 0,
+                }));
             }
             _ => {}
         }
+        stack.extend((first..steps.len()).rev());
     }
     None
 }

@@ -1,10 +1,16 @@
 //! Keywords that say nothing: those of other drafts, misspelled ones, and those that need another.
+//!
+//! An unknown keyword is an annotation, and most are silent. A note is made where its author seems
+//! to have meant an assertion: keywords of other languages of schemas, names that are nearly those of
+//! keywords, and values that are schemas themselves, as in `{"name": …, "parameters": {…}}`.
 
 use referencing::Draft;
 
 use super::fields::Fields;
+use super::shapes::forgotten;
 use super::words::{Keyword, Use};
 use super::{Place, Reader};
+use crate::node::Spot;
 use crate::source::{Shape, Source};
 
 /// Keywords that are of use to readers of a schema.
@@ -25,14 +31,84 @@ const SILENT: [&str; 14] = [
     "links",
 ];
 
-/// Keywords of draft 3 and of OpenAPI that assert something there, and what to write.
-const FOREIGN: [(&str, &str); 5] = [
+/// Keywords that describe, and the type that their values must have: a letter for string,
+/// boolean, list and schema.
+const DESCRIBING: [(&str, char); 11] = [
+    ("id", 's'),
+    ("title", 's'),
+    ("description", 's'),
+    ("$comment", 's'),
+    ("contentEncoding", 's'),
+    ("contentMediaType", 's'),
+    ("readOnly", 'b'),
+    ("writeOnly", 'b'),
+    ("deprecated", 'b'),
+    ("examples", 'l'),
+    ("contentSchema", 'o'),
+];
+
+/// Keywords that assert something elsewhere (other drafts, OpenAPI, JSON Type Definition, Ajv,
+/// guidance), and what to write.
+const FOREIGN: [(&str, &str); 34] = [
     ("divisibleBy", "write multipleOf"),
     ("disallow", "write not"),
     ("extends", "write allOf"),
     ("nullable", "write null among the types"),
     ("optional", "leave the name out of required"),
+    ("propertyDependencies", "write if and then, or dependentSchemas"),
+    ("discriminator", "it asserts nothing; write a const into each alternative"),
+    ("x-guidance", "its options are not read; give JsonSchema blanks or separators"),
+    ("x-kubernetes-validations", "its rules are not enforced"),
+    ("x-kubernetes-int-or-string", "write the types integer and string"),
+    ("x-nullable", "write null among the types"),
+    ("x-enum", "write enum"),
+    ("x-pattern", "write pattern"),
+    ("optionalProperties", "write properties"),
+    ("elements", "write items"),
+    ("instanceof", "it is not enforced"),
+    ("typeof", "it is not enforced"),
+    ("regexp", "write pattern"),
+    ("formatMinimum", "it is not enforced"),
+    ("formatMaximum", "it is not enforced"),
+    ("formatExclusiveMinimum", "it is not enforced"),
+    ("formatExclusiveMaximum", "it is not enforced"),
+    ("uniqueItemProperties", "it is not enforced"),
+    ("allRequired", "write required"),
+    ("anyRequired", "write anyOf with required"),
+    ("oneRequired", "write oneOf with required"),
+    ("patternRequired", "it is not enforced"),
+    ("prohibited", "write not with required"),
+    ("range", "write minimum and maximum"),
+    ("exclusiveRange", "write exclusiveMinimum and exclusiveMaximum"),
+    ("transform", "it is not enforced"),
+    ("select", "write if and then"),
+    ("switch", "write if and then"),
+    ("$merge", "write allOf"),
 ];
+
+/// Names under which interfaces of models carry a schema.
+const WRAPPERS: [&str; 16] = [
+    "schema",
+    "json_schema",
+    "jsonSchema",
+    "parameters",
+    "inputSchema",
+    "input_schema",
+    "outputSchema",
+    "output_schema",
+    "responseSchema",
+    "response_schema",
+    "response_format",
+    "responseFormat",
+    "guided_json",
+    "function",
+    "functions",
+    "tools",
+];
+
+/// How far below an unknown keyword a schema is looked for, and among how many values.
+const DEEPEST: usize = 4;
+const MOST_VALUES: usize = 200;
 
 impl<'r, J: Source<'r>> Reader<'r, J> {
     /// Tells of the keywords of a schema that say nothing.
@@ -64,9 +140,115 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             };
             if let Some(message) = message {
                 self.note(at, &[keyword], message);
+            } else if let Some((_, letter)) = DESCRIBING.iter().find(|one| one.0 == keyword) {
+                if let Some(wanted) = misdescribed(*letter, json) {
+                    let hint = forgotten(json, fields.schema);
+                    let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+                    let message = format!("{keyword} must be {wanted}, and is ignored{hint}");
+                    self.note(at, &[keyword], message);
+                }
+            } else if Keyword::of(keyword).is_none() && !SILENT.contains(&keyword) {
+                self.tell_of_wrapped(keyword, json, fields, at);
             }
         }
     }
+
+    /// Tells of a schema that is the value of an unknown keyword.
+    fn tell_of_wrapped(&mut self, keyword: &str, json: J, fields: &Fields<J>, at: &Place<'r, J>) {
+        if !json.is_object() && !json.is_array() {
+            return;
+        }
+        let found = wrapped(json);
+        let is_wrapper = WRAPPERS.contains(&keyword) && json.is_object();
+        let Some(steps) = found.or_else(|| is_wrapper.then(Vec::new)) else { return };
+        let hint = forgotten(json, fields.schema).filter(|_| !is_wrapper);
+        let parts: Vec<&str> =
+            std::iter::once(keyword).chain(steps.iter().map(String::as_str)).collect();
+        let meant = match hint {
+            Some(hint) => hint.to_owned(),
+            None => {
+                format!("if the schema at {} is meant, pass it alone", self.pointer(at, &parts))
+            }
+        };
+        self.wrappers.push(self.schema.notes.len());
+        self.note(at, &[keyword], format!("{keyword} is no keyword, and is ignored: {meant}"));
+    }
+
+    /// Takes back what was said of unknown keywords that references lead into, such as the
+    /// `components` of OpenAPI.
+    pub(super) fn forget_wrappers(&mut self) {
+        if self.wrappers.is_empty() {
+            return;
+        }
+        let mut targets: Vec<&str> = Vec::new();
+        for node in &self.schema.nodes {
+            if let Spot::Pointer(pointer) = &node.place {
+                targets.push(pointer);
+            }
+        }
+        targets.sort_unstable();
+        let leads_into = |place: &str| {
+            let at = targets.partition_point(|&one| one < place);
+            targets[at..]
+                .iter()
+                .take_while(|one| one.starts_with(place))
+                .any(|one| one.len() == place.len() || one.as_bytes()[place.len()] == b'/')
+        };
+        let notes = &self.schema.notes;
+        let dropped: Vec<usize> =
+            self.wrappers.iter().copied().filter(|&at| leads_into(&notes[at].place)).collect();
+        for at in dropped.into_iter().rev() {
+            self.schema.notes.remove(at);
+        }
+        self.wrappers.clear();
+    }
+}
+
+/// What the value of a keyword that describes must be, if it is not.
+fn misdescribed<'r>(letter: char, json: impl Source<'r>) -> Option<&'static str> {
+    let (fits, wanted) = match letter {
+        's' => (json.text().is_some(), "a string"),
+        'b' => (json.truth().is_some(), "true or false"),
+        'l' => (json.is_array(), "a list"),
+        _ => (json.is_object() || json.truth().is_some(), "a schema"),
+    };
+    (!fits).then_some(wanted)
+}
+
+/// The steps to the first schema in a value, the value itself included.
+pub(super) fn wrapped<'r, J: Source<'r>>(json: J) -> Option<Vec<String>> {
+    let mut level: Vec<(Vec<String>, J)> = vec![(Vec::new(), json)];
+    let mut left = MOST_VALUES;
+    for _ in 0..DEEPEST {
+        let mut below = Vec::new();
+        for (steps, json) in level {
+            left = left.checked_sub(1)?;
+            if is_evidently_schema(json) {
+                return Some(steps);
+            }
+            let is_list = json.is_array();
+            for (index, (name, value)) in json.parts().enumerate().take(left) {
+                if value.is_object() || value.is_array() {
+                    let step = if is_list { index.to_string() } else { name.to_owned() };
+                    below.push(([&steps[..], &[step]].concat(), value));
+                }
+            }
+        }
+        level = below;
+    }
+    None
+}
+
+/// Whether a value can hardly be anything but a schema.
+fn is_evidently_schema<'r>(json: impl Source<'r>) -> bool {
+    let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
+    json.parts().any(|(name, value)| match name {
+        "type" => value.text().is_some_and(|text| types.contains(&text)),
+        "properties" | "patternProperties" | "$defs" => value.is_object(),
+        "anyOf" | "allOf" | "oneOf" => value.is_array(),
+        "$ref" => value.text().is_some(),
+        _ => false,
+    }) && json.is_object()
 }
 
 /// Whether an identifier of one draft is that of another.
@@ -78,7 +260,10 @@ fn is_same<'r, J: Source<'r>>(one: Option<J>, other: J) -> bool {
 }
 
 /// What a keyword needs beside it.
-fn lacks<'r, J: Source<'r>>(fields: &Fields<J>, keyword: Keyword) -> Option<&'static str> {
+pub(super) fn lacks<'r, J: Source<'r>>(
+    fields: &Fields<J>,
+    keyword: Keyword,
+) -> Option<&'static str> {
     let other = match keyword {
         Keyword::AdditionalItems if !fields.get(Keyword::Items).is_some_and(J::is_array) => {
             return Some("a list of items");

@@ -21,6 +21,7 @@ mod objects;
 mod open;
 mod project;
 mod properties;
+mod rule_index;
 mod spans;
 mod texts;
 mod truths;
@@ -43,6 +44,7 @@ pub(crate) use fresh::{PLENTY, fresh_beginning};
 pub(crate) use listing::Listed;
 pub(crate) use numbers::{Interval, Scale, holds_between, holds_for};
 pub(crate) use project::Rest;
+pub(crate) use rule_index::RuleIndex;
 
 /// Nested questions; a deeper one ends in an error.
 const MAX_OPEN: usize = 200;

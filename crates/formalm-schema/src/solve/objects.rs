@@ -37,6 +37,7 @@ pub(super) enum Duty {
 pub(super) struct Plan {
     pub(super) rules: Vec<Arc<[(Which, NodeId)]>>,
     pub(super) names_in: Vec<F>,
+    /// Sorted.
     pub(super) owed: Vec<NameId>,
     /// Of each list a name that is left out.
     left_out: Vec<Arc<[NameId]>>,
@@ -127,6 +128,8 @@ impl Core {
             };
             plan.add(atom, positive, gone);
         }
+        plan.owed.sort_unstable();
+        plan.owed.dedup();
         plan
     }
 
@@ -165,7 +168,7 @@ impl Core {
             return self.owe(plan, absent, gone);
         };
         for &name in list.iter() {
-            if plan.owed.contains(&name) {
+            if plan.owed.binary_search(&name).is_ok() {
                 continue;
             }
             absent.push(name);
@@ -213,9 +216,22 @@ impl Core {
     }
 
     /// What rules say of the value of a member.
-    pub(crate) fn rules_at(&mut self, rules: &[(Which, NodeId)], name: NameId) -> Result<F, Error> {
+    pub(crate) fn rules_at(
+        &mut self,
+        rules: &Arc<[(Which, NodeId)]>,
+        name: NameId,
+    ) -> Result<F, Error> {
         let mut all = Vec::new();
-        for (which, node) in rules {
+        if let Some(index) = self.rule_index.of(rules) {
+            for place in index.about(name) {
+                let (which, node) = &rules[place as usize];
+                if self.speaks_of(which, name)? {
+                    all.push(self.child(*node));
+                }
+            }
+            return Ok(self.formulas.and(all));
+        }
+        for (which, node) in rules.iter() {
             if self.speaks_of(which, name)? {
                 all.push(self.child(*node));
             }
@@ -374,11 +390,7 @@ impl Plan {
             (Atom::Members(rules), false) => self.duties.push(Duty::Member(rules)),
             (Atom::NamesIn(names), true) => self.names_in.push(names),
             (Atom::NamesIn(names), false) => self.duties.push(Duty::Name(names)),
-            (Atom::Owed(names), true) => {
-                self.owed.extend(names.iter());
-                self.owed.sort_unstable();
-                self.owed.dedup();
-            }
+            (Atom::Owed(names), true) => self.owed.extend(names.iter()),
             // A name that was passed and not read is left out already.
             (Atom::Owed(names), false) if names.iter().any(|name| gone.contains(name)) => {}
             (Atom::Owed(names), false) => self.left_out.push(names),

@@ -133,7 +133,9 @@ impl Program {
                 let kind = if *negative { Kind::NegativeLook } else { Kind::Look };
                 match self.dialect {
                     // Fixed width: Python goes back and reads forwards.
-                    Dialect::Python if !*ahead => self.add_apart(kind, node, false, width(node).0),
+                    Dialect::Python | Dialect::Python314 if !*ahead => {
+                        self.add_apart(kind, node, false, width(node).0)
+                    }
                     _ => self.add_apart(kind, node, !*ahead, 0),
                 }
             }
@@ -174,7 +176,11 @@ impl Program {
         let number = self.loops.len();
         let inside: Arc<[usize]> = loops.iter().copied().chain([number]).collect();
         let forgotten = match self.dialect {
-            Dialect::Python | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => 0..0,
+            Dialect::Python
+            | Dialect::Python314
+            | Dialect::Oniguruma
+            | Dialect::Fancy
+            | Dialect::Rust => 0..0,
             Dialect::Ecma => groups_of(node),
         };
         // The regex crate tells states apart, not iterations, see `Search::choose`.

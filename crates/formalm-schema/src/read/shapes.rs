@@ -1,0 +1,328 @@
+//! The type that the value of each keyword must have, also where the keyword asserts nothing.
+//!
+//! A keyword that asserts is checked where it is read. Two kinds of place are not read: keywords
+//! that need another one beside them (`minContains` without `contains`), and definitions that
+//! nothing refers to. A value of a wrong type makes the schema invalid there, too: its author meant
+//! something that is not said. Keywords that only describe are told of in [`super::unread`]. What a
+//! meta-schema asks for beyond types (at least one schema in `allOf`, distinct names in `required`)
+//! changes no meaning and is not asked for.
+
+use formalm_automata::Error;
+use referencing::Draft;
+use rustc_hash::FxHashSet;
+
+use super::fields::{Fault, Fields, bits};
+use super::resources::draft_of;
+use super::unread::lacks;
+use super::words::{Keyword, Use};
+use super::{Place, Reader, refuse};
+use crate::decimal::Decimal;
+use crate::node::{NodeId, push_part};
+use crate::source::{Shape, Source};
+
+/// Keywords that may be there without being read.
+const MAYBE_INERT: u64 = bits(&[
+    Keyword::Ref,
+    Keyword::Format,
+    Keyword::Vocabulary,
+    Keyword::RecursiveRef,
+    Keyword::Defs,
+    Keyword::Definitions,
+    Keyword::Then,
+    Keyword::Else,
+    Keyword::MinContains,
+    Keyword::MaxContains,
+    Keyword::AdditionalItems,
+    Keyword::ExclusiveMinimum,
+    Keyword::ExclusiveMaximum,
+]);
+
+/// The type of a keyword's value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Anything,
+    Bool,
+    Text,
+    Number,
+    /// More than zero.
+    Unit,
+    Count,
+    Types,
+    /// A list of strings.
+    Names,
+    /// A list of anything.
+    List,
+    /// An object whose values have this type.
+    Map,
+    /// An object of truth values.
+    Truths,
+    Schema,
+    SchemaOrList,
+    SchemaList,
+    /// An object of schemas.
+    Schemas,
+    /// An object of schemas, lists of names, or names.
+    Dependencies,
+    /// An object of lists of names.
+    NamesByName,
+    /// A number, or a truth value as in draft 4.
+    Bound,
+}
+
+fn wanted(keyword: Keyword) -> Wanted {
+    match keyword {
+        Keyword::Const => Wanted::Anything,
+        Keyword::UniqueItems | Keyword::RecursiveAnchor => Wanted::Bool,
+        Keyword::Ref
+        | Keyword::Pattern
+        | Keyword::Format
+        | Keyword::DynamicRef
+        | Keyword::RecursiveRef
+        | Keyword::DollarId
+        | Keyword::Anchor
+        | Keyword::DynamicAnchor
+        | Keyword::Schema => Wanted::Text,
+        // It describes from draft 6 on; a value of another type is told of.
+        Keyword::Id => Wanted::Anything,
+        Keyword::MultipleOf => Wanted::Unit,
+        Keyword::Maximum | Keyword::Minimum => Wanted::Number,
+        Keyword::ExclusiveMaximum | Keyword::ExclusiveMinimum => Wanted::Bound,
+        Keyword::MaxLength
+        | Keyword::MinLength
+        | Keyword::MaxItems
+        | Keyword::MinItems
+        | Keyword::MaxContains
+        | Keyword::MinContains
+        | Keyword::MaxProperties
+        | Keyword::MinProperties => Wanted::Count,
+        Keyword::Type => Wanted::Types,
+        Keyword::Required => Wanted::Names,
+        Keyword::Enum => Wanted::List,
+        Keyword::OtherPattern => Wanted::Map,
+        Keyword::Vocabulary => Wanted::Truths,
+        Keyword::Properties
+        | Keyword::PatternProperties
+        | Keyword::DependentSchemas
+        | Keyword::Defs
+        | Keyword::Definitions => Wanted::Schemas,
+        Keyword::Dependencies => Wanted::Dependencies,
+        Keyword::DependentRequired => Wanted::NamesByName,
+        Keyword::Items => Wanted::SchemaOrList,
+        Keyword::PrefixItems | Keyword::AllOf | Keyword::AnyOf | Keyword::OneOf => {
+            Wanted::SchemaList
+        }
+        Keyword::AdditionalProperties
+        | Keyword::PropertyNames
+        | Keyword::UnevaluatedProperties
+        | Keyword::AdditionalItems
+        | Keyword::Contains
+        | Keyword::UnevaluatedItems
+        | Keyword::Not
+        | Keyword::If
+        | Keyword::Then
+        | Keyword::Else => Wanted::Schema,
+    }
+}
+
+/// Whether the draft's meta-schema knows the keyword.
+fn is_known(keyword: Keyword, draft: Draft) -> bool {
+    match keyword.used() {
+        Use::Says(first, last) => draft == Draft::Unknown || first <= draft && draft <= last,
+        Use::Names => match keyword {
+            Keyword::Defs | Keyword::Vocabulary => draft >= Draft::Draft201909,
+            _ => true,
+        },
+    }
+}
+
+fn is_schema<'r>(json: impl Source<'r>) -> bool {
+    matches!(json.shape(), Shape::Object | Shape::Bool(_))
+}
+
+/// What a value must be, if it is not; its parts that are schemas are not looked into.
+fn fault<'r, J: Source<'r>>(keyword: Keyword, json: J) -> Option<&'static str> {
+    let all = |test: &dyn Fn(J) -> bool| json.parts().all(|part| test(part.1));
+    let is_text = |one: J| one.text().is_some();
+    let names = |one: J| one.is_array() && one.parts().all(|part| part.1.text().is_some());
+    let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
+    let is_type = |one: J| one.text().is_some_and(|name| types.contains(&name));
+    let (fits, message) = match wanted(keyword) {
+        Wanted::Anything => (true, ""),
+        Wanted::Bool => (json.truth().is_some(), "true or false"),
+        Wanted::Text => (is_text(json), "a string"),
+        Wanted::Number => (matches!(json.shape(), Shape::Number(_)), "a number"),
+        Wanted::Unit => {
+            let fits = match json.shape() {
+                Shape::Number(digits) => Decimal::parse(digits)
+                    .is_some_and(|number| !number.is_zero() && !number.is_negative()),
+                _ => false,
+            };
+            (fits, "a number that is more than zero")
+        }
+        Wanted::Bound => (matches!(json.shape(), Shape::Number(_) | Shape::Bool(_)), "a number"),
+        Wanted::Count => {
+            let fits = match json.shape() {
+                Shape::Number(digits) => Decimal::parse(digits)
+                    .is_some_and(|number| number.is_integer() && !number.is_negative()),
+                _ => false,
+            };
+            (fits, "a whole number that is not negative")
+        }
+        Wanted::Types if json.is_array() => (all(&is_type), "a type or a list of types"),
+        Wanted::Types => (is_type(json), "a type or a list of types"),
+        Wanted::Names => (names(json), "a list of strings"),
+        Wanted::List => (json.is_array(), "a list"),
+        Wanted::Map => (json.is_object(), "an object"),
+        Wanted::Truths => {
+            let truths = json.parts().all(|part| part.1.truth().is_some());
+            (json.is_object() && truths, "an object of true and false")
+        }
+        Wanted::Schema => (is_schema(json), "a schema: an object, true or false"),
+        Wanted::SchemaOrList if json.is_array() => {
+            (all(&is_schema), "a schema or a list of schemas")
+        }
+        Wanted::SchemaOrList => (is_schema(json), "a schema or a list of schemas"),
+        Wanted::SchemaList => (json.is_array() && all(&is_schema), "a list of schemas"),
+        Wanted::Schemas => (json.is_object() && all(&is_schema), "an object of schemas"),
+        Wanted::Dependencies => {
+            let fits = |one: J| is_schema(one) || is_text(one) || names(one);
+            let fits = json.parts().all(|part| fits(part.1));
+            (json.is_object() && fits, "an object of schemas and lists of strings")
+        }
+        Wanted::NamesByName => {
+            let fits = json.parts().all(|part| names(part.1));
+            (json.is_object() && fits, "an object of lists of strings")
+        }
+    };
+    (!fits).then_some(message)
+}
+
+/// The schemas in a value, and the steps to them.
+fn inside<'r, J: Source<'r>>(keyword: Keyword, json: J) -> Vec<(Vec<String>, J)> {
+    let name = keyword.name().to_owned();
+    match wanted(keyword) {
+        Wanted::Schema => vec![(vec![name], json)],
+        Wanted::SchemaOrList | Wanted::SchemaList if json.is_array() => json
+            .parts()
+            .enumerate()
+            .map(|(at, part)| (vec![name.clone(), at.to_string()], part.1))
+            .collect(),
+        Wanted::SchemaOrList => vec![(vec![name], json)],
+        Wanted::Schemas | Wanted::Dependencies => {
+            let schemas = json.parts().filter(|part| is_schema(part.1));
+            schemas.map(|part| (vec![name.clone(), part.0.to_owned()], part.1)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A part of the schema that is not read, below a node.
+pub(super) struct Unread<J> {
+    json: J,
+    node: NodeId,
+    steps: Vec<String>,
+    draft: Draft,
+}
+
+impl<'r, J: Source<'r>> Reader<'r, J> {
+    /// Checks keywords of a schema that are not read for want of another, and keeps in mind the
+    /// subschemas that nothing has led to so far.
+    pub(super) fn check_shapes(
+        &mut self,
+        fields: &Fields<J>,
+        at: &Place<'r, J>,
+        hides_siblings: bool,
+    ) -> Result<(), Fault> {
+        if !fields.has_any(MAYBE_INERT) {
+            return Ok(());
+        }
+        for (keyword, json) in fields.given() {
+            let is_definitions = matches!(keyword, Keyword::Defs | Keyword::Definitions);
+            if !is_known(keyword, at.draft) || hides_siblings && !is_definitions {
+                continue;
+            }
+            let is_inert = is_definitions
+                || lacks(fields, keyword).is_some()
+                || matches!(
+                    keyword,
+                    Keyword::Ref | Keyword::Format | Keyword::Vocabulary | Keyword::RecursiveRef
+                );
+            // Draft 4 had no type for it.
+            let is_free = keyword == Keyword::Ref && at.draft == Draft::Draft4;
+            if !is_inert || is_free {
+                continue;
+            }
+            if let Some(message) = fault(keyword, json) {
+                return Err(invalid(keyword, json, message, fields.schema));
+            }
+            for (steps, json) in inside(keyword, json) {
+                let (node, draft) = (at.node, at.draft);
+                self.unread.push(Unread { json, node, steps, draft });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what was not read of the document: the schemas that nothing refers to.
+    pub(super) fn check_unread(&mut self) -> Result<(), Error> {
+        if self.unread.is_empty() {
+            return Ok(());
+        }
+        let read: FxHashSet<usize> = self.ids.keys().map(|key| key.json).collect();
+        let mut rest = std::mem::take(&mut self.unread);
+        rest.reverse();
+        while let Some(Unread { json, node, steps, mut draft }) = rest.pop() {
+            if !json.is_object() || read.contains(&json.number()) {
+                continue;
+            }
+            if let Some(uri) = json.get("$schema").and_then(J::text) {
+                draft = draft_of(uri);
+            }
+            let fields = &Fields::of(json);
+            // Siblings of a reference are ignored in older drafts.
+            let reference = fields.get(Keyword::Ref).and_then(J::text);
+            let hidden = draft <= Draft::Draft7 && reference.is_some();
+            let first = rest.len();
+            for (keyword, json) in fields.given() {
+                let is_definitions = matches!(keyword, Keyword::Defs | Keyword::Definitions);
+                let is_free = keyword == Keyword::Ref && draft == Draft::Draft4;
+                if !is_known(keyword, draft) || hidden && !is_definitions || is_free {
+                    continue;
+                }
+                if let Some(message) = fault(keyword, json) {
+                    let mut place = self.schema.place(node);
+                    steps.iter().for_each(|step| push_part(&mut place, step));
+                    let Fault::Part { parts, message, hint } =
+                        invalid(keyword, json, message, fields.schema)
+                    else {
+                        continue;
+                    };
+                    parts.iter().for_each(|step| push_part(&mut place, step));
+                    return Err(refuse(&place, message, hint.as_deref()));
+                }
+                for (more, json) in inside(keyword, json) {
+                    let steps = [steps.clone(), more].concat();
+                    rest.push(Unread { json, node, steps, draft });
+                }
+            }
+            rest[first..].reverse();
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a value of a wrong type.
+fn invalid<'r, J: Source<'r>>(keyword: Keyword, json: J, message: &str, schema: J) -> Fault {
+    Fault::Part {
+        parts: vec![keyword.name().to_owned()],
+        message: format!("{} must be {message}", keyword.name()),
+        hint: forgotten(json, schema).map(str::to_owned),
+    }
+}
+
+/// What may be missing where a keyword has a schema for its value.
+pub(super) fn forgotten<'r, J: Source<'r>>(json: J, schema: J) -> Option<&'static str> {
+    let is_property = json.get("type").is_some() || json.get("$ref").is_some();
+    (is_property && schema.get("properties").is_none())
+        .then_some("a property of this name belongs under properties")
+}
