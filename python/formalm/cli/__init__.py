@@ -14,16 +14,18 @@ def main() -> None:
     _open_streams()
     code = _run()
     try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+        sys.stdout.flush()
     except BrokenPipeError:
         code = code or 141
-        _abandon()
+        _abandon(1)
     except OSError as error:
         code = code or _code_of_errors()
-        _abandon()
+        _abandon(1)
         _complain(f"error: {error}")
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _abandon(2)  # there is no place to say so
     raise SystemExit(code)
 
 
@@ -40,14 +42,20 @@ def _run() -> int:
         return 2 if _is_suite() else 70
     try:
         return app(prog_name="formalm", standalone_mode=False) or 0
+    except SystemExit as stop:
+        # Typer and rich end so where help meets a closed pipe; no command of ours does.
+        if stop.code != 1 or "_FORMALM_COMPLETE" in os.environ:
+            raise
+        _abandon(1)
+        return CLOSED_PIPE
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        _abandon()
+        _abandon(1)
         return CLOSED_PIPE
     except OSError as error:
-        _abandon()
+        _abandon(1)
         _complain(f"error: {error}")
         return _code_of_errors()
     except Exception as error:
@@ -108,10 +116,10 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _abandon() -> None:
+def _abandon(number: int) -> None:
     from formalm.cli.outcome import abandon_output
 
-    abandon_output()
+    abandon_output(number)
 
 
 def _complain(text: str) -> None:

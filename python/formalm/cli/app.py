@@ -35,9 +35,7 @@ HELP = (
     " output. Those of `formalm suite` are in its own help."
 )
 
-app = typer.Typer(
-    cls=CommandGroup, help=HELP, no_args_is_help=True, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
 COMMANDS = (
     *(generate, search, mass, sample, score, distortion, plan),
     *(mask, automaton, tokenize, doctor),

@@ -11,7 +11,7 @@ import typer
 
 from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.outcome import NOTHING, print_json, reported
-from formalm.cli.output import say
+from formalm.cli.output import say, write_data
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
         if json:
             print_json({kind: picture})
         else:
-            say(picture, end="")
+            write_data(picture.encode(), after="", keep="\n\t")
         return
     try:
         output.write_text(picture, encoding="utf-8")

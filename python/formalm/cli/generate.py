@@ -115,8 +115,7 @@ def _warn(texts: list[Generation], json: bool) -> None:
     cut = [text for text in texts if not text.complete]
     if cut:
         if not json:
-            remark(
-                f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", color="yellow")
+            remark(f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", color="yellow")
         interrupted = any(text.reason == "interrupted" for text in cut)
         raise typer.Exit(INTERRUPTED if interrupted else NOTHING)
 

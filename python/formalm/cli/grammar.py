@@ -12,7 +12,7 @@ from formalm.cli.grammar_report import as_data, as_text
 from formalm.cli.language_files import read_grammar, read_indentation
 from formalm.cli.options import CommandGroup, Json, one_of, register
 from formalm.cli.outcome import print_json, reported
-from formalm.cli.output import say
+from formalm.cli.output import say, write_data
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def diagram(
         limits = {} if part_limit is None else {"part_limit": part_limit}
         picture = options.read(file).to_svg(rules=rule or None, **limits)
         if output is None:
-            say(picture, end="")
+            write_data(picture.encode(), after="", keep="\n\t")
             return
         try:
             output.write_text(picture, encoding="utf-8")

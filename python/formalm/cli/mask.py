@@ -106,9 +106,7 @@ def _print(
         )
         return
     state = "in the language" if matcher.is_accepting else "not yet in the language"
-    say(
-        f"{matcher.text!r} is {state}; {len(allowed):,} of {len(vocabulary):,} tokens may follow"
-    )
+    say(f"{matcher.text!r} is {state}; {len(allowed):,} of {len(vocabulary):,} tokens may follow")
     if matcher.forced_bytes():
         say(f"forced: {matcher.forced_bytes()!r}")
     for token_id, data in tokens:

@@ -27,6 +27,7 @@ __all__ = [
     "flattened",
     "print_json",
     "reported",
+    "settle_output",
     "tell_internal",
     "want_traceback",
 ]
@@ -82,6 +83,7 @@ def reported(as_json: bool, *, error_code: int | None = None) -> Iterator[None]:
     except OSError as error:
         _tell(_of_system(error), {"kind": "OSError", "message": _of_system(error)}, as_json)
         _print_traceback(error)
+        settle_output()
         raise ended(ERROR) from None
     except typer.Exit:
         raise
@@ -105,14 +107,22 @@ def tell_internal(error: BaseException, as_json: bool = False) -> None:
     _print_traceback(error)
 
 
-def abandon_output() -> None:
-    """Let nothing that is left in a buffer be tried again at the exit."""
+def abandon_output(number: int = 1) -> None:
+    """Let nothing that is left in a stream's buffer be tried again at the exit."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
+        os.dup2(null, number)
         os.close(null)
     except OSError:
         pass
+
+
+def settle_output() -> None:
+    """Write what is left for standard output, or abandon it if that fails again."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError, ValueError):
+        abandon_output()
 
 
 def _tell(text: str, described: dict[str, object], as_json: bool) -> None:

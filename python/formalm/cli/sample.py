@@ -70,7 +70,9 @@ def _show(drawn: Samples, json: bool) -> None:
     for one in drawn:
         inside = one.log_weight > -math.inf
         if not json:
-            shown = f"{one.logprob:10.4f}  {one.log_weight:10.4f}" if inside else "outside".rjust(22)
+            shown = (
+                f"{one.logprob:10.4f}  {one.log_weight:10.4f}" if inside else "outside".rjust(22)
+            )
             write_data(shown_bytes(one.data), before=f"{shown}  ")
             continue
         print_json(

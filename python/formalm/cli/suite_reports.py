@@ -51,7 +51,9 @@ def report(
 def compare(
     first: Annotated[Path, typer.Argument(help="A run.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="A run of the same suite.", show_default=False)],
-    form: Annotated[str, one_of("html", "markdown", names=("--format",), help="The form.")] = "markdown",
+    form: Annotated[
+        str, one_of("html", "markdown", names=("--format",), help="The form.")
+    ] = "markdown",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file; printed if none.")
     ] = None,
