@@ -216,7 +216,10 @@ def test_results_are_there_though_remarks_cannot_be_written(
     folder: Path, names: list[str], where: str
 ) -> None:
     for name, (code, out, _) in ended(folder, names, stderr=where).items():
-        assert (code, bool(out)) == (plain(folder, names)[name][0], bool(plain(folder, names)[name][1])), name
+        assert (code, bool(out)) == (
+            plain(folder, names)[name][0],
+            bool(plain(folder, names)[name][1]),
+        ), name
 
 
 @needs_fork

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import LimitError, TokenError
 
@@ -53,8 +54,18 @@ class Finish:
         LimitError
             If the tokens lead to too many texts that are all completed differently.
         """
+        mask &= self.kept(matcher.core, budget)
+
+    def kept(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.bool_]:
+        """The mask of a core's matcher with nothing in it that would leave no member.
+
+        Raises
+        ------
+        LimitError
+            As :meth:`restrict`.
+        """
         try:
-            mask &= self._core.completion_mask(matcher.core, budget)
+            return self._core.completion_mask(matcher, budget)
         except LimitError as error:
             hint = "texts here are all completed differently: raise max_tokens, drop finish=True"
             raise LimitError(error.what, error.needed, error.allowed, hint=hint) from None

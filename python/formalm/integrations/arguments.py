@@ -13,11 +13,18 @@ from formalm.drivers.sampling import Decoding, check_seed
 from formalm.errors import ArgumentError
 from formalm.languages import JsonSchema, PythonType, TypeScript
 from formalm.languages.python_types import is_type
-from formalm.models.transformers.facts import vocabulary_of
+from formalm.models.transformers.facts import context_length_of, vocabulary_of
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import end_token_ids as ids_of
 
-__all__ = ["check_model", "constraint_of", "decoding_of", "json_language_of"]
+__all__ = [
+    "check_model",
+    "constraint_of",
+    "context_of_text",
+    "decoding_of",
+    "json_language_of",
+    "room_for_text",
+]
 
 
 def check_model(model: Any) -> None:
@@ -29,6 +36,35 @@ def check_model(model: Any) -> None:
     if ours and hasattr(model, "tokenizer"):
         hint = "pass model.model and model.tokenizer, what is inside of it"
     raise ArgumentError(f"model is a model of transformers, not {type(model).__name__}", hint=hint)
+
+
+def context_of_text(model: Any) -> int | None:
+    """Most tokens of prompt and text together; None if nothing bounds them.
+
+    An encoder-decoder model reads its prompt elsewhere.
+    """
+    if getattr(model.config, "is_encoder_decoder", False):
+        return None
+    return context_length_of(model)
+
+
+def room_for_text(context_length: int | None, prompt: int) -> int | None:
+    """How many tokens fit behind a prompt; None if nothing bounds them.
+
+    Raises
+    ------
+    ArgumentError
+        If none does.
+    """
+    if context_length is None:
+        return None
+    if prompt >= context_length:
+        raise ArgumentError(
+            f"the prompt has {prompt} tokens, and the model's context of {context_length} has no"
+            " room for a text",
+            hint="shorten the prompt",
+        )
+    return context_length - prompt
 
 
 def json_language_of(schema: Any) -> JsonSchema:

@@ -11,9 +11,17 @@ import numpy.typing as npt
 
 from formalm.bitmask import check_tensors, is_normalised, masked_scores
 from formalm.constraint import Constraint
+from formalm.drivers.arguments import positive
+from formalm.drivers.finish import Finish
 from formalm.drivers.sampling import random_numbers
-from formalm.errors import ArgumentError, ModelError, TokenError
-from formalm.integrations.arguments import check_model, constraint_of, decoding_of
+from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
+from formalm.integrations.arguments import (
+    check_model,
+    constraint_of,
+    context_of_text,
+    decoding_of,
+    room_for_text,
+)
 from formalm.integrations.positions import Key, Positions
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
@@ -63,6 +71,12 @@ class ConstraintLogitsProcessor:
         ``generate``.
     temperature, top_k, top_p, min_p
         How to draw with a seed, as in :func:`formalm.generate`; ``temperature=0`` needs no seed.
+    finish, max_new_tokens
+        Steer so that the text is a member when ``max_new_tokens`` are used up, which ``generate``
+        has to be given too: as ``finish`` and ``max_tokens`` of :func:`formalm.generate`.
+    context_length
+        Most tokens of prompt and text that the model reads. Where the next token would be the last
+        that fits, the text may only end, whatever the language.
     memory_limit_bytes
         About the most memory for positions; beyond it texts are walked through again.
 
@@ -102,6 +116,9 @@ class ConstraintLogitsProcessor:
         top_k: int | None = None,
         top_p: float | None = None,
         min_p: float | None = None,
+        finish: bool = False,
+        max_new_tokens: int | None = None,
+        context_length: int | None = None,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
     ) -> None:
         if type(memory_limit_bytes) is not int or memory_limit_bytes < 1:
@@ -115,6 +132,10 @@ class ConstraintLogitsProcessor:
         self._positions = Positions(self.constraint, memory_limit_bytes)
         self._ends = list(self.constraint.vocabulary.end_token_ids)
         self._size = len(self.constraint.vocabulary)
+        positive("context_length", context_length)
+        self._last = None if context_length is None else context_length - 1
+        self._budget = max_new_tokens
+        self._finish = _finish_of(self.constraint, finish, max_new_tokens)
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """The scores with minus infinity for every token that is not allowed.
@@ -155,7 +176,12 @@ class ConstraintLogitsProcessor:
             self._check_grown(keys, matchers)
         if self.is_drawing and not texts[0]:
             self._check_no_beams(scores, len(texts))
+        used = len(texts[0]) // ID_BYTES if texts else 0
+        if self._last is not None and used and ids.shape[1] >= self._last:
+            matchers = [None] * len(matchers)
         result, tops = masked_scores(matchers, self.constraint.width, scores)
+        if self._finish is not None:
+            tops = self._steered(matchers, result, tops, used)
         for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
             if matcher is None:
                 # Scores of its own: the model's may be minus infinity at all ends.
@@ -163,6 +189,19 @@ class ConstraintLogitsProcessor:
             elif not isfinite(top):
                 self._refuse(row, top, texts)
         return result if self._decoding is None else self._drawn(scores, result, keys)
+
+    def _steered(
+        self, matchers: Sequence[Any], result: Any, tops: list[float], used: int
+    ) -> list[float]:
+        """Clear what would leave no member within the budget; each row's greatest score then."""
+        assert self._finish is not None
+        assert self._budget is not None
+        left = max(0, self._budget - used)
+        for row, matcher in enumerate(matchers):
+            if matcher is not None:
+                lost = np.flatnonzero(~self._finish.kept(matcher, left)[: self._size])
+                result[row, lost.tolist()] = -np.inf
+        return [float(top) for top in result.amax(-1).tolist()] if matchers else tops
 
     @property
     def is_drawing(self) -> bool:
@@ -252,6 +291,35 @@ class ConstraintLogitsProcessor:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"
 
 
+def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Finish | None:
+    """What steers to an end within a budget, if that was asked for and can be."""
+    if not isinstance(finish, bool):
+        raise ArgumentError(f"finish must be True or False, got {finish!r}")
+    positive("max_new_tokens", budget)
+    if not finish:
+        if budget is not None:
+            raise ArgumentError(
+                "max_new_tokens is for finish=True here", hint="give it to model.generate"
+            )
+        return None
+    if budget is None:
+        raise ArgumentError(
+            "finish=True needs max_new_tokens", hint="the same as model.generate is given"
+        )
+    if constraint.tokenization == "canonical":
+        raise ArgumentError(
+            "finish=True is not supported with tokenization='canonical'",
+            hint="use tokenization='all', or raise max_new_tokens",
+        )
+    steering = Finish(constraint)
+    try:
+        steering.check(constraint.matcher(), budget)
+    except LimitError as error:
+        hint = "raise max_new_tokens, shorten the prompt, or drop finish=True"
+        raise LimitError(error.what, error.needed, error.allowed, hint) from None
+    return steering
+
+
 def logits_processors(
     model: Any, tokenizer: Any, inputs: Any, language: Any, **options: Any
 ) -> list[ConstraintLogitsProcessor]:
@@ -269,7 +337,8 @@ def logits_processors(
     language
         A language, a list of strings, or a :class:`~formalm.Constraint`.
     **options
-        As in :class:`ConstraintLogitsProcessor`. With other ``end_token_ids`` than the model's,
+        As in :class:`ConstraintLogitsProcessor`. ``context_length`` is the model's unless given:
+        a text that would outgrow it ends there, whatever ``max_new_tokens`` is. With other ``end_token_ids`` than the model's,
         give ``generate`` the same as ``eos_token_id``.
 
     Raises
@@ -301,6 +370,15 @@ def logits_processors(
         raise ArgumentError("the prompt is inputs here", hint="leave prompt out")
     if options.get("end_token_ids") is None:
         options["end_token_ids"] = end_token_ids_of(model, tokenizer) or None
+    if "context_length" not in options:
+        options["context_length"] = context_of_text(model)
     processor = ConstraintLogitsProcessor(language, tokenizer, prompt=inputs, **options)
+    room = room_for_text(options["context_length"], processor.prompt.length)
+    if room is not None and (options.get("max_new_tokens") or 0) > room:
+        raise ArgumentError(
+            f"max_new_tokens must be at most {room}, what the model's context of"
+            f" {options['context_length']} tokens leaves after the prompt, got"
+            f" {options['max_new_tokens']}"
+        )
     check_fits(processor.constraint.vocabulary, width_of(model))
     return [processor]

@@ -36,7 +36,9 @@ def pipeline(
         ``pipe(text, enforce_json_schema=…)`` takes a schema (a dictionary, a path), the text of a
         TypeScript type, or a Python type. Everything else is as without. As ever with this
         pipeline, ``generated_text`` repeats the prompt unless ``return_full_text=False``, and a
-        text that ``max_new_tokens`` cut off is not whole. A call with either reads the tokenizer
+        text that ``max_new_tokens`` cut off is not whole: ``finish=True`` beside either steers so
+        that it is. Prompt and text together stay within the model's context: of more tokens than
+        it has room for, ``generate`` is asked for as many as it has. A call with either reads the tokenizer
         anew, once for all of its texts.
 
     Raises

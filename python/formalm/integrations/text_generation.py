@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from transformers import TextGenerationPipeline
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
-from formalm.integrations.arguments import json_language_of
+from formalm.integrations.arguments import context_of_text, json_language_of, room_for_text
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor
 from formalm.languages import as_language
 from formalm.models.transformers.facts import (
@@ -43,12 +44,20 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
     """``TextGenerationPipeline`` with ``enforce``; :func:`formalm.pipeline` makes one."""
 
     def _sanitize_parameters(
-        self, enforce: Any = NOT_GIVEN, enforce_json_schema: Any = NOT_GIVEN, **options: Any
+        self,
+        enforce: Any = NOT_GIVEN,
+        enforce_json_schema: Any = NOT_GIVEN,
+        finish: Any = NOT_GIVEN,
+        **options: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         enforce = enforced(enforce, enforce_json_schema)
         before, forward, after = super()._sanitize_parameters(**options)
         # A new one for each call, so that the tokenizer is read as it is then.
         forward["vocabularies"] = {}
+        if finish is not NOT_GIVEN:
+            if not isinstance(finish, bool):
+                raise ArgumentError(f"finish must be True or False, got {finish!r}")
+            forward["finish"] = finish
         defaults = getattr(self, "_postprocess_params", None)
         if defaults is None:
             self._tidying = options.get(TIDYING)
@@ -68,11 +77,14 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         self,
         model_inputs: Any,
         enforce: Any = None,
+        finish: bool = False,
         vocabularies: Vocabularies | None = None,
         **options: Any,
     ) -> Any:
         self._check_no_seed_for_beams(options)
         if enforce is None:
+            if finish:
+                raise ArgumentError("finish=True needs a language to finish in: pass enforce")
             return super()._forward(model_inputs, **options)
         if options.get("assistant_tokenizer") is not None:
             raise ArgumentError(
@@ -85,15 +97,53 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
             known[ends] = vocabulary_of(self.tokenizer, ends)
             check_fits(known[ends], width_of(self.model))
         ids = model_inputs["input_ids"]
+        # An empty prompt becomes one token in `generate`, the beginning of sequence.
+        length = ids.shape[1] or 1
+        most = self._bounded(options, length)
+        if finish and most is None:
+            raise ArgumentError("finish=True needs max_new_tokens: nothing else bounds the text")
         processor = ConstraintLogitsProcessor(
             enforce,
             known[ends],
-            # An empty prompt becomes one token in `generate`, the beginning of sequence.
             prompt=ids if ids.shape[1] else 1,
             end_token_ids=ends or None,
+            finish=finish,
+            max_new_tokens=most if finish else None,
         )
         options["logits_processor"] = [*(options.get("logits_processor") or ()), processor]
         return super()._forward(model_inputs, **options)
+
+    def _bounded(self, options: dict[str, Any], length: int) -> int | None:
+        """Most tokens of a text, which the options are changed to if they leave more.
+
+        Prompt and text together never outgrow the model's context: beyond it a model fails, or
+        answers nonsense.
+        """
+        most = self._new_tokens(options, length)
+        room = room_for_text(context_of_text(self.model), length)
+        if room is None or (most is not None and most <= room):
+            return most
+        config = options.get("generation_config")
+        if config is None:
+            options.pop("max_length", None)
+            options["max_new_tokens"] = room
+        else:
+            options.pop("max_new_tokens", None)
+            options.pop("max_length", None)
+            options["generation_config"] = copy.deepcopy(config)
+            options["generation_config"].max_new_tokens = room
+        return room
+
+    def _new_tokens(self, options: dict[str, Any], length: int) -> int | None:
+        """Most tokens of a text by the options, the configurations and the pipeline's defaults."""
+        given = {name: value for name, value in options.items() if name != "prefix_length"}
+        given = self._prepare_generate_kwargs(given)
+        known = self._get_set_generation_params(given)
+        if known.get("max_new_tokens") is not None:
+            return int(known["max_new_tokens"])
+        if known.get("max_length") is None:
+            return None
+        return int(known["max_length"]) + int(options.get("prefix_length") or 0) - length
 
     def _end_token_ids(self, options: dict[str, Any]) -> tuple[int, ...]:
         """The ends that this call of ``generate`` will stop at."""
