@@ -127,7 +127,13 @@ class CanaryModel:
 
 
 def load(directory: str | Path) -> CanaryModel:
-    """Load a model of the same layout, such as the null twin."""
+    """Load a model of the same layout, such as the null twin.
+
+    Raises
+    ------
+    ModelError
+        If a file cannot be read, or the files do not belong together.
+    """
     return CanaryModel(Path(directory))
 
 

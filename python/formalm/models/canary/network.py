@@ -23,7 +23,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formalm.errors import ModelError
+
+
 Float = NDArray[np.float32]
+
+SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+LARGEST = 1 << 24
+"""Largest size in a configuration: larger ones are damage, and would be allocated."""
+FIXED = {
+    "model_type": "gpt2",
+    "activation_function": "gelu_new",
+    "layer_norm_epsilon": 1e-05,
+    "tie_word_embeddings": True,
+}
+"""What this forward pass computes, where a configuration says it."""
 
 _ROWS = 128  # sequences evaluated together at most, which bounds the memory of a step
 
@@ -99,11 +113,18 @@ class Gpt2:
 
     @classmethod
     def load(cls, directory: Path) -> Gpt2:
-        """Read ``config.json`` and ``model.safetensors`` from a directory."""
-        from safetensors.numpy import load_file
+        """Read ``config.json`` and ``model.safetensors`` from a directory.
 
-        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        return cls(load_file(directory / "model.safetensors"), config)
+        Raises
+        ------
+        ModelError
+            If a file cannot be read, or they do not belong together.
+        """
+        config, weights = directory / "config.json", directory / "model.safetensors"
+        sizes = _config(config)
+        arrays = _arrays(weights)
+        _check_shapes(arrays, sizes, weights)
+        return cls(arrays, sizes)
 
     def fingerprint(self) -> str:
         """Hex digest of all weights as they are now, and of what is computed with them."""
@@ -242,6 +263,91 @@ class Gpt2:
     def _read_out(self, hidden: Float) -> NDArray[np.float64]:
         logits = layer_norm(hidden, *self._final) @ self._unembedding
         return log_softmax(logits)
+
+
+def _config(path: Path) -> dict[str, Any]:
+    """The entries of ``config.json``, with the sizes that the network is built of."""
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{str(path)!r} is no JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(found, dict):
+        raise ModelError(f"{str(path)!r} must be a JSON object, got a {type(found).__name__}")
+    for name in SIZES:
+        value = found.get(name)
+        if type(value) is not int or not 0 < value <= LARGEST:
+            raise ModelError(
+                f"{str(path)!r}: {name} must be an integer from 1 to {LARGEST:,}, got {value!r:.60}"
+            )
+    for name, wanted in FIXED.items():
+        if found.get(name, wanted) != wanted:
+            raise ModelError(
+                f"{str(path)!r}: {name} must be {wanted!r}, got {found[name]!r:.60}",
+                hint="other models are opened by formalm.from_transformers",
+            )
+    return found
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The weights in a file, which are all numbers."""
+    from safetensors.numpy import load_file
+
+    try:
+        found: dict[str, NDArray[Any]] = load_file(path)
+    except OSError as error:
+        raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except Exception as error:  # its own errors, and KeyError for a dtype that NumPy lacks
+        words = " ".join(str(error).split())
+        raise ModelError(f"{str(path)!r} cannot be read as safetensors: {words:.200}") from None
+    for name, array in found.items():
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ModelError(f"{str(path)!r}: {name} must be finite numbers of a floating type")
+    return {name.removeprefix("transformer."): array for name, array in found.items()}
+
+
+def _check_shapes(
+    arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any], path: Path
+) -> None:
+    """Refuse weights that do not belong to a configuration."""
+    size, layers = config["n_embd"], config["n_layer"]
+    if size % config["n_head"]:
+        raise ModelError(f"n_embd, {size}, must be a multiple of n_head, {config['n_head']}")
+    wanted = {
+        "wte.weight": (config["vocab_size"], size),
+        "wpe.weight": (config["n_positions"], size),
+        **_normed("ln_f", size),
+    }
+    told = {name.split(".")[1] for name in arrays if name.startswith("h.")}
+    if told != {str(number) for number in range(layers)}:
+        raise ModelError(f"{str(path)!r} has {len(told)} layers, config.json says {layers}")
+    for number in range(layers):
+        front = f"h.{number}."
+        wanted |= {
+            **_normed(f"{front}ln_1", size),
+            **_normed(f"{front}ln_2", size),
+            **_mapped(f"{front}attn.c_attn", size, 3 * size),
+            **_mapped(f"{front}attn.c_proj", size, size),
+            **_mapped(f"{front}mlp.c_fc", size, config.get("n_inner") or 4 * size),
+            **_mapped(f"{front}mlp.c_proj", config.get("n_inner") or 4 * size, size),
+        }
+    for name, shape in wanted.items():
+        if name not in arrays:
+            raise ModelError(f"{str(path)!r} lacks {name}")
+        if arrays[name].shape != shape:
+            raise ModelError(
+                f"{str(path)!r}: {name} must have the shape {shape} by config.json, got"
+                f" {arrays[name].shape}"
+            )
+
+
+def _normed(name: str, size: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}
+
+
+def _mapped(name: str, size: int, to: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (size, to), f"{name}.bias": (to,)}
 
 
 def _layer(arrays: Mapping[str, Float], number: int) -> Layer:
