@@ -215,3 +215,16 @@ def test_every_number_is_computed_again_by_the_command(run: Run) -> None:
     assert [float(value) for value in again] == [
         row["value"] for row in Numbers(contents_of(run)).rows
     ]
+
+
+def test_control_characters_of_texts_are_escapes_in_every_form() -> None:
+    from formalm.reports.markdown import _cell, _plain
+    from formalm.reports.page import table
+    from formalm.reports.words import escape
+
+    text = "a\x1b[31mb\x07\u202ec\x85d\u2028e\x00f"
+    for shown in (_plain(text), _cell(text), escape(text), table(["of"], [[escape(text)]])):
+        assert not any(one in shown for one in "\x1b\x07\u202e\x85\u2028\x00"), repr(shown)
+        assert "x1b" in shown
+        assert "u202e" in shown
+    assert escape("<é>\n\t👩\u200d🔬") == "&lt;é&gt;\n\t👩\u200d🔬"

@@ -1,4 +1,4 @@
-"""Every command as a process: closed pipes, full disks, narrow encodings, signals, what nobody expected."""
+"""Every command as a process: closed pipes, full disks, narrow encodings, signals, surprises."""
 
 from __future__ import annotations
 
@@ -489,7 +489,7 @@ def test_progress_never_shares_a_line_with_a_result() -> None:
         ["generate", "-n", "2", "-r"],
         ["sample", "-r"],
     ],
-    ids=lambda each: " ".join(each),
+    ids=" ".join,
 )
 def test_control_characters_are_written_into_pipes_and_shown_on_terminals(
     arguments: list[str],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import index
+from unicodedata import category
 
 from formalm.errors import ArgumentError
 
@@ -11,6 +12,7 @@ __all__ = [
     "as_text",
     "checked_integer",
     "counts_characters",
+    "escaped",
     "is_inclusion",
     "shown",
     "shown_bytes",
@@ -20,6 +22,9 @@ __all__ = [
 
 #: The byte on both sides of the name of a special token.
 SPECIAL = b"\xfe"
+
+JOINERS = "\u200c\u200d"
+"""Format characters that letters and emoji are made with."""
 
 
 def text_bytes(text: str | bytes) -> bytes | None:
@@ -56,6 +61,38 @@ def shown_bytes(data: bytes) -> bytes:
 def shown_text(data: bytes) -> str:
     """The text to show: special tokens as their names, bytes that are not UTF-8 as U+FFFD."""
     return shown_bytes(data).decode(errors="replace")
+
+
+def escaped(text: str, *, keep: str = "") -> str:
+    r"""The text with control characters as escapes, so that a terminal only shows them.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    keep
+        Control characters that stay: line ends and tabs of a text that is shown alone.
+
+    Examples
+    --------
+    >>> from formalm.automata.texts import escaped
+    >>> escaped("a\x1b[31mb\u202ec é")
+    'a\\x1b[31mb\\u202ec é'
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one in keep or _is_safe(one) else _escape(one) for one in text)
+
+
+def _is_safe(character: str) -> bool:
+    kind = category(character)
+    # Cc: controls, Cf: among them those that reverse the direction, Cs: halves of characters,
+    # Zl, Zp: line ends of Unicode.
+    return kind not in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in JOINERS
+
+
+def _escape(character: str) -> str:
+    return repr(character)[1:-1]
 
 
 def checked_integer(name: str, value: object, least: int = 0) -> int:

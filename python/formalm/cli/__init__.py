@@ -69,7 +69,7 @@ def _run() -> int:
 
 
 def _tell_usage(error: object) -> int:
-    """Say in one line what Typer found wrong with the arguments, or show the help it wants shown."""
+    """Say in one line what Typer found wrong with the arguments, or show the help it asks for."""
     message = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -96,8 +96,9 @@ def _code_of_errors() -> int:
 def _open_streams() -> None:
     """Let standard streams be open, and written without errors of encoding.
 
-    Where the shell closed one, the next file that is opened would take its number, and what is meant
-    for the terminal would go into it. A closed standard output is opened so that writing fails.
+    Where the shell closed one, the next file that is opened would take its number, and what is
+    meant for the terminal would go into it. A closed standard output is opened so that writing
+    fails.
     """
     for number in (0, 1, 2):
         try:

@@ -29,9 +29,9 @@ __all__ = ["app"]
 # One line a paragraph: the lines are kept as they are.
 HELP = (
     "Formal languages for language models.\n\n"
-    "Exit codes: 0 done, 1 an error of the input or of writing, 2 wrong usage or a wrong value of an"
-    " option, 3 nothing found or decided, a text cut short or a relation that does not hold, 70 an"
-    " internal error, 130 interrupted (what was found until then is printed), 141 nobody reads the"
+    "Exit codes: 0 done, 1 an error of the input or of writing, 2 wrong usage or a wrong value of"
+    " an option, 3 nothing found or decided, a text cut short or a relation that does not hold, 70"
+    " an internal error, 130 interrupted (what was found until then is printed), 141 nobody reads the"
     " output. Those of `formalm suite` are in its own help."
 )
 

@@ -1,8 +1,8 @@
 """Options that several commands share, and what they stand for.
 
-A group of options is a dataclass. A command that takes a group as a parameter is registered through
-:func:`register`, which puts the group's options in the parameter's place. The class that declares an
-option names the panel of the help that shows it.
+A group of options is a dataclass. A command that takes a group as a parameter is registered
+through :func:`register`, which puts the group's options in the parameter's place. The class that
+declares an option names the panel of the help that shows it.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 def _panel(kind: type[Any], name: str) -> str | None:
     """The panel of the class that declares an option."""
     for each in kind.__mro__:
-        if name in each.__dict__.get("__annotations__", {}):
+        if name in inspect.get_annotations(each):
             return getattr(each, "panel", None)
     return None
 
@@ -314,7 +314,7 @@ def _worded(annotation: Any, panel: str | None) -> Any:
             if given.metavar is None:
                 given.metavar = _metavar(kind)
         found.append(given)
-    return Annotated[(kind, *found)]
+    return Annotated.__class_getitem__((kind, *found))  # type: ignore[attr-defined]
 
 
 def _metavar(kind: Any) -> str | None:

@@ -1,11 +1,11 @@
 """What goes to standard output and standard error, and how.
 
-Texts that a model wrote are data. Into a pipe or a file go their bytes, all of them and nothing else;
-``click.echo`` would strip what looks like an ANSI sequence and encode the rest as the locale has it.
-On a terminal, control characters are shown as escapes, because there they would act: move the cursor,
-retitle the window, or reverse what is read.
+Texts that a model wrote are data. Into a pipe or a file go their bytes, all of them and nothing
+else; ``click.echo`` would strip what looks like an ANSI sequence and encode the rest as the locale
+has it. On a terminal, control characters are shown as escapes, because there they would act: move
+the cursor, retitle the window, or reverse what is read.
 
-Words of ours are encoded as the stream is; characters that its encoding lacks are written as escapes.
+Words of ours are encoded as the stream is, with escapes for characters that its encoding lacks.
 """
 
 from __future__ import annotations
@@ -13,46 +13,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import IO, Any
-from unicodedata import category
+
+from formalm.automata.texts import escaped
 
 __all__ = ["Progress", "escaped", "is_terminal", "print_json", "remark", "say", "write_data"]
 
-JOINERS = "\u200c\u200d"
-"""Format characters that letters and emoji are made with."""
 CODES = {"red": 31, "green": 32, "yellow": 33}
 COLUMNS = 80
-
-
-def escaped(text: str, *, keep: str = "") -> str:
-    """The text with control characters as escapes, so that a terminal only shows them.
-
-    Parameters
-    ----------
-    text
-        Any text.
-    keep
-        Control characters that stay: line ends and tabs of a text that is shown alone.
-
-    Examples
-    --------
-    >>> escaped("a\\x1b[31mb\\u202ec é")
-    'a\\\\x1b[31mb\\\\u202ec é'
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one in keep or _is_safe(one) else _escape(one) for one in text)
-
-
-def _is_safe(character: str) -> bool:
-    kind = category(character)
-    # Cc: controls, Cf: among them those that reverse the direction, Cs: halves of characters,
-    # Zl, Zp: line ends of Unicode.
-    return kind not in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in JOINERS
-
-
-def _escape(character: str) -> str:
-    return repr(character)[1:-1]
 
 
 def is_terminal() -> bool:
@@ -100,11 +69,9 @@ def say(text: object = "", *, end: str = "\n", color: str | None = None, err: bo
 
 
 def remark(text: object, *, color: str | None = None) -> None:
-    """Write words to standard error. What cannot be written there is lost, as there is no other place."""
-    try:
+    """Write words to standard error. What cannot be written there is lost: no place is left."""
+    with suppress(OSError, ValueError):
         say(text, color=color, err=True)
-    except (OSError, ValueError):
-        pass
 
 
 def print_json(value: object) -> None:
@@ -130,7 +97,7 @@ def _encoded(text: str, stream: IO[str]) -> bytes:
 
 
 def _write(stream: IO[str], data: bytes) -> None:
-    """Write and flush, so that an error is told where it belongs and nothing is left for the exit."""
+    """Write and flush, so that an error is told where it belongs, not at the exit."""
     buffer = getattr(stream, "buffer", None)
     stream.flush()
     if buffer is None:  # a stream of text alone, as tests have
@@ -143,8 +110,8 @@ def _write(stream: IO[str], data: bytes) -> None:
 class Progress:
     """One line on standard error that says how far the work is; nothing where that is no terminal.
 
-    The line is taken away before anything else is written: standard output may be the same terminal,
-    and a spinner that is drawn by a thread cannot know when.
+    The line is taken away before anything else is written: standard output may be the same
+    terminal, and a spinner that is drawn by a thread cannot know when.
     """
 
     def __init__(self) -> None:

@@ -90,7 +90,7 @@ class Stream:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the pieces so far; what begins a character that is not whole is among them."""
+        """The bytes of the pieces so far, and of what begins a character that is not whole."""
         return bytes(self._sample.draft.data[: self._yielded])
 
     @property

@@ -338,8 +338,8 @@ def logits_processors(
         A language, a list of strings, or a :class:`~formalm.Constraint`.
     **options
         As in :class:`ConstraintLogitsProcessor`. ``context_length`` is the model's unless given:
-        a text that would outgrow it ends there, whatever ``max_new_tokens`` is. With other ``end_token_ids`` than the model's,
-        give ``generate`` the same as ``eos_token_id``.
+        a text that would outgrow it ends there, whatever ``max_new_tokens`` is. With other
+        ``end_token_ids`` than the model's, give ``generate`` the same as ``eos_token_id``.
 
     Raises
     ------

@@ -38,8 +38,8 @@ def pipeline(
         pipeline, ``generated_text`` repeats the prompt unless ``return_full_text=False``, and a
         text that ``max_new_tokens`` cut off is not whole: ``finish=True`` beside either steers so
         that it is. Prompt and text together stay within the model's context: of more tokens than
-        it has room for, ``generate`` is asked for as many as it has. A call with either reads the tokenizer
-        anew, once for all of its texts.
+        it has room for, ``generate`` is asked for as many as it has. A call with either reads the
+        tokenizer anew, once for all of its texts.
 
     Raises
     ------

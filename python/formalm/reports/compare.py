@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from formalm.errors import SuiteError
 from formalm.reports.contents import Contents, contents_of
 from formalm.reports.page import document, table
 from formalm.reports.plots import Dot, intervals
 from formalm.reports.tolerance import Place, allowed, tied_bounds, tolerance_of
-from formalm.reports.words import interval, number, p_value, place
+from formalm.reports.words import escape, interval, number, p_value, place, visible
 from formalm.stats import Quantity, holm, mcnemar, sign_flips
 from formalm.suites import Measurement, Metric, Run
 from formalm.suites.judging import is_right
@@ -145,7 +144,11 @@ class RunComparison:
             lines += ["| of | first | second | the second is |", "| --- | --- | --- | --- |"]
             several = len({row.where.get("template") for row in rows}) > 1
             for row in rows:
-                cells = [place(row.where, template=several).replace("|", "\\|")]
+                cells = [
+                    " ".join(visible(place(row.where, template=several)).split()).replace(
+                        "|", "\\|"
+                    )
+                ]
                 for one in (row.first, row.second):
                     ends = interval(one)
                     cells.append(number(one.value) + (f" ({ends})" if ends else ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formalm.reports.contents import Contents
-from formalm.reports.words import interval, number, p_value, place, worth
+from formalm.reports.words import interval, number, p_value, place, visible, worth
 
 __all__ = ["to_markdown"]
 
@@ -72,5 +72,5 @@ def _cell(text: str) -> str:
 
 def _plain(text: str) -> str:
     """A text that stays one line and brings no HTML."""
-    one_line = " ".join(text.split())
+    one_line = " ".join(visible(text).split())
     return one_line.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")

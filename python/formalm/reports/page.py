@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from html import escape
 
 from formalm.reports.contents import Contents, Part
 from formalm.reports.figures import figures_of
 from formalm.reports.style import STYLE
-from formalm.reports.words import interval, number, p_value, place, worth
+from formalm.reports.words import escape, interval, number, p_value, place, worth
 from formalm.suites import Measurement
 from formalm.suites.answers import Answer
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from html import escape as escaped_html
 
+from formalm.automata.texts import escaped
 from formalm.stats import Quantity
 
-__all__ = ["interval", "number", "p_value", "place", "worth"]
+__all__ = ["escape", "interval", "number", "p_value", "place", "visible", "worth"]
 
 WORTH = {
     "exact": "exact",
@@ -14,6 +16,16 @@ WORTH = {
     "guaranteed": "at least this confidence",
     "approximate": "about this confidence",
 }
+
+
+def visible(text: str) -> str:
+    """A text of a model or a suite with control characters as escapes; line ends and tabs stay."""
+    return escaped(text, keep="\n\t")
+
+
+def escape(text: str) -> str:
+    """The same for HTML."""
+    return escaped_html(visible(text))
 
 
 def number(value: float) -> str:

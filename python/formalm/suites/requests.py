@@ -26,10 +26,10 @@ NOT_HEAD = (405, 501)
 class Server:
     """Whether a server answers a HEAD request for an address with success.
 
-    A server that refuses HEAD as a method is asked again with GET, and only the head of its reply is
-    read. Everything else is *absent*: an address that cannot be requested as it is written, a host
-    that is not there, a reply that is no HTTP or not whole in time, and a redirection, because a page
-    that is elsewhere was not at the address.
+    A server that refuses HEAD as a method is asked again with GET, and only the head of its reply
+    is read. Everything else is *absent*: an address that cannot be requested as it is written, a
+    host that is not there, a reply that is no HTTP or not whole in time, and a redirection, because
+    a page that is elsewhere was not at the address.
 
     That a page is there today does not say that a model was trained on it, nor that it was not if
     the page is gone.

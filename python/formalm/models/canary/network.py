@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from formalm.errors import ModelError
 
-
 Float = NDArray[np.float32]
 
 SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")

@@ -1,8 +1,8 @@
 """JSON that a server sent, read with care.
 
 ``json.loads`` takes the last of two values of one key, reads integers of any length (in quadratic
-time) and makes up to 30 bytes of objects of each byte of text: 243 MiB of ``[[],[],…]`` take 5.8 GB.
-Here the signs that begin values are counted before anything is built.
+time) and makes up to 30 bytes of objects of each byte of text: 243 MiB of ``[[],[],…]`` take
+5.8 GB. Here the signs that begin values are counted before anything is built.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@
     |<--------------------------- one Deadline ---------------------------->|
 
 The standard library sets a timeout per system call: a server that sends one byte a second, ``100
-Continue`` for ever, or trailers without end keeps ``http.client`` busy for ever, and its headers are
-read without a look at the clock. httpx, aiohttp and urllib3 time out per read as well; requests can be
-bounded as a whole only by an event loop or a thread that is abandoned. So the few rules of HTTP/1.1
-(RFC 9112) that one request without reuse of connections needs are here, over a socket whose every
-operation gets the time that is left. Everything a server sends is bounded in bytes, too.
+Continue`` for ever, or trailers without end keeps ``http.client`` busy for ever. httpx, aiohttp and
+urllib3 time out per read as well; a request can be bounded as a whole only by an event loop or a
+thread that is abandoned. So the few rules of HTTP/1.1 (RFC 9112) that one request without reuse of
+connections needs are here, over a socket whose every operation gets the time that is left.
+Everything a server sends is bounded in bytes, too.
 
 Redirections are not followed, cookies not kept, and nothing is decompressed: a reply that is
 compressed although ``identity`` was asked for is refused by whoever needs its text.

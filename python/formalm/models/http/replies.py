@@ -55,7 +55,7 @@ class Names:
                 raise ModelError(f"the server names a token {shown(text)}, which is no id")
         if not self._by_text:
             raise ModelError(
-                f"the server names a token by its text, {shown(text)}, which may be several tokens'",
+                f"the server names a token by its text, {shown(text)}, which several may have",
                 hint="a server that gives ids; or names='text' if texts are the tokens' bytes",
             )
         if "\ufffd" in text:

@@ -178,8 +178,8 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
             folder, local_files_only=True, **options
         )
     except Exception as error:  # whatever its readers of many formats raise
-        kind = type(error).__name__
-        raise ModelError(f"transformers cannot open {folder!r}: {kind}: {error}") from error
+        kind, words = type(error).__name__, " ".join(str(error).split())
+        raise ModelError(f"transformers cannot open {folder!r}: {kind}: {words:.500}") from error
     return opened
 
 
