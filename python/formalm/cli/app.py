@@ -30,9 +30,9 @@ __all__ = ["app"]
 HELP = (
     "Formal languages for language models.\n\n"
     "Exit codes: 0 done, 1 an error of the input or of writing, 2 wrong usage or a wrong value of"
-    " an option, 3 nothing found or decided, a text cut short or a relation that does not hold, 70"
-    " an internal error, 130 interrupted (what was found until then is printed), 141 nobody reads the"
-    " output. Those of `formalm suite` are in its own help."
+    " an option, 3 nothing found or decided, a text cut short or a relation that does not hold,"
+    " 70 an internal error, 130 interrupted (what was found until then is printed), 141 nobody"
+    " reads the output. Those of `formalm suite` are in its own help."
 )
 
 app = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
