@@ -168,3 +168,22 @@ def test_a_full_disk_is_an_error_of_one_line() -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["error: [Errno 28] No space left on device"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "HTTP://h:0/v1?api-key=tok-5f3a",
+        "ftp://me:tok-5f3a@h/v1",
+        "http://me:tok-5f3a@h/v1",
+        "http://h:abc/v1?k=tok-5f3a",
+        "ws://h/v1?k=tok-5f3a",
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--top-logprobs", "3"], ["--json"]])
+def test_no_key_in_an_address_is_shown(model: str, more: list[str]) -> None:
+    tokenizer = [] if model[0] in "fw" else ["--tokenizer", str(WEIGHTS)]
+    command = ["search", "-r", "a", "--model", model, *tokenizer, *more]
+    done = typer_testing.CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "5f3a" not in done.output

@@ -54,13 +54,14 @@ class ModelOptions:
 
     def load(self) -> LanguageModel:
         """The model."""
-        if self.model.startswith(SCHEMES):
+        if self.model.lower().startswith(SCHEMES):
             return self._served()
         for name in ("tokenizer", "served_model", "top_logprobs", "bos_token_id", "context_length"):
             if getattr(self, name) is not None:
                 option = name.replace("_", "-")
                 raise ArgumentError(
-                    f"--{option} is about a server's model, and --model is {self.model!r}"
+                    f"--{option} is about a server's model, and --model is"
+                    f" {options.shown_name(self.model)!r}"
                 )
         return options.chosen_model(self.model)
 

@@ -39,6 +39,7 @@ __all__ = [
     "grouped",
     "one_of",
     "register",
+    "shown_name",
     "tokenizer_vocabulary",
 ]
 
@@ -215,11 +216,21 @@ def _model_vocabulary(name: str) -> Vocabulary:
     return Vocabulary.from_pretrained(_model_folder(name))
 
 
+def shown_name(name: str) -> str:
+    """What was given as a model, as messages may show it: an address may have a key in it."""
+    if "://" not in name:
+        return name
+    from formalm.models.http.transport import without_secrets
+
+    return without_secrets(name)
+
+
 def _model_folder(name: str) -> Path:
     from pathlib import Path
 
     if not Path(name, "config.json").is_file():
-        raise ArgumentError(f"{name!r} is neither canary nor a folder with config.json in it")
+        shown = shown_name(name)
+        raise ArgumentError(f"{shown!r} is neither canary nor a folder with config.json in it")
     return Path(name)
 
 
