@@ -7,6 +7,7 @@ ended. Platforms that lack a means (``fork``, resource limits, ``/dev/full``) sk
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -158,3 +159,78 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def formalm(*args: str, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> Ended:
     """Run the command line, as a user would."""
     return run([sys.executable, "-m", "formalm", *args], timeout=timeout, env=env)
+
+
+# Imports the command line once and forks for each command, which then ends by itself: exit code,
+# output and what interpreters print at their end are those of a command that was started alone.
+_COMMANDS = """
+import json, os, runpy, sys, tempfile, time
+import numpy, formalm.cli.app, formalm.reports, formalm.suites
+for module in json.loads(sys.argv[2]):
+    with __import__("contextlib").suppress(ImportError):
+        __import__(module)
+commands, limit = json.load(sys.stdin), float(sys.argv[1])
+chosen = None
+for arguments in commands:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        begun, times = time.monotonic(), os.times()
+        child = os.fork()
+        if child == 0:
+            os.dup2(out.fileno(), 1), os.dup2(err.fileno(), 2)
+            chosen = arguments
+            break
+        code, timed_out = None, False
+        while code is None:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                code = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() - begun > limit and not timed_out:
+                os.kill(child, 9)
+                timed_out = True
+            else:
+                time.sleep(0.005)
+        now = os.times()
+        used = now.children_user + now.children_system - times.children_user - times.children_system
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+        row = [code, *texts, time.monotonic() - begun, used, timed_out]
+        print(json.dumps(row), flush=True)
+if chosen is not None:
+    sys.argv = ["formalm", *chosen]
+    runpy.run_module("formalm", run_name="__main__", alter_sys=True)
+"""
+
+
+def formalm_commands(
+    commands: Sequence[Sequence[object]],
+    *,
+    timeout: float = 120.0,
+    env: Mapping[str, str] | None = None,
+    preload: Sequence[str] = ("scipy.special", "matplotlib.backends.backend_svg"),
+) -> list[Ended]:
+    """Run commands of the command line one after the other, each in a process of its own.
+
+    Where the platform can fork, they share the start of the interpreter, which takes longer than most
+    commands do.
+
+    Parameters
+    ----------
+    commands
+        The arguments of each.
+    timeout
+        Wall-clock seconds until one of them is killed.
+    env
+        Variables added to the environment.
+    preload
+        Modules imported once for all commands, beside those of the command line.
+    """
+    asked = [[str(argument) for argument in arguments] for arguments in commands]
+    if not hasattr(os, "fork"):
+        return [formalm(*arguments, timeout=timeout, env=env) for arguments in asked]
+    command = [sys.executable, "-c", _COMMANDS, str(timeout), json.dumps(list(preload))]
+    done = run(command, timeout=timeout * len(asked) + 60, env=env, stdin=json.dumps(asked))
+    assert done.code == 0, done.stderr[-4000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return [Ended(*row[:5], peak_bytes=0, timed_out=row[5]) for row in rows]

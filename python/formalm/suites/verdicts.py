@@ -10,6 +10,7 @@ from typing import Literal
 
 from formalm.stats import Quantity, benjamini_hochberg, holm, sign_flips
 from formalm.suites.differences import Difference
+from formalm.suites.items import Item
 from formalm.suites.metrics import Answered, Measurement, measured
 from formalm.suites.pairing import paired
 from formalm.suites.parts import Assertion, Comparison
@@ -91,8 +92,8 @@ def evaluate(suite: Suite, answered: Answered, *, whole: Suite | None = None) ->
         else _differences(suite, comparison, numbers[comparison.metric])
         for name, comparison in suite.comparisons.items()
     }
-    missing = len(suite.items()) - len(answered)
-    waiting = _waiting(suite, answered)
+    items = suite.items()
+    missing, waiting = len(items) - len(answered), _waiting(items, answered)
     outcomes = []
     for assertion in suite.assertions:
         if assertion.metric is not None:
@@ -114,9 +115,9 @@ def evaluate(suite: Suite, answered: Answered, *, whole: Suite | None = None) ->
     )
 
 
-def _waiting(suite: Suite, answered: Answered) -> set[str]:
+def _waiting(items: Sequence[Item], answered: Answered) -> set[str]:
     """The queries of which answers are missing."""
-    left = Counter(item.question.name for item in suite.items())
+    left = Counter(item.question.name for item in items)
     left.subtract(item.question.name for item, _ in answered)
     return {name for name, count in left.items() if count > 0}
 
