@@ -84,7 +84,9 @@ def commands() -> list[str]:
         for page in pages
         for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S)
     ]
-    return [line[2:] for block in blocks for line in block.splitlines() if line[:10] == "$ formalm "]
+    return [
+        line[2:] for block in blocks for line in block.splitlines() if line[:10] == "$ formalm "
+    ]
 
 
 @pytest.mark.parametrize("command", commands())

@@ -42,55 +42,55 @@ def conclusion(ended: Ended) -> str:
     return VERDICTS[ended.code]
 
 
-def check_runs(name: str, folder: Path, options: tuple[str, ...], timeout: float) -> list[str]:
+def check_runs(
+    name: str,
+    folder: Path,
+    options: tuple[str, ...],
+    timeout: float,
+    forms: tuple[str, ...] = tuple(FORMS),
+) -> list[str]:
     """Run a suite on canary and on its twin, and everything that follows; the verdicts of both."""
     one, two = folder / "canary", folder / "null"
-    reports = [("suite", "report", one, "--format", form) for form in FORMS]
+    reports = [("suite", "report", one, "--format", form) for form in forms]
     compared = ("suite", "compare", one, two)
     ended = formalm_commands(
         [
             ("suite", "run", name, one, *options),
             ("suite", "run", name, two, "--model", NULL, *options),
-            ("suite", "verdict", one),
             ("suite", "verdict", one, "--json"),
             *reports,
             compared,
-            (*compared, "--json"),
-            (*compared, "--format", "html", "--out", folder / "compare.html"),
         ],
         timeout=timeout,
         env=ONE_THREAD,
     )
     verdicts = [conclusion(each) for each in ended[:2]]
-    assert ended[2].stdout == ended[0].stdout
-    rows = [json.loads(line) for line in ended[3].stdout.splitlines()]
+    rows = [json.loads(line) for line in ended[2].stdout.splitlines()]
     assert rows[-1] == {"verdict": verdicts[0]}
     answered = rows[-2]["answered"]
     assert len((one / "results.jsonl").read_text().splitlines()) == answered
     assert sum("metric" in row for row in rows) > 0
-    for each in ended[4:]:
+    for each in ended[3:]:
         assert each.code == 0, each.stderr
         assert "Traceback" not in each.stderr
-    for form in FORMS.values():
-        assert (one / form).stat().st_size > 300
+    for form in forms:
+        assert (one / FORMS[form]).stat().st_size > 300
     assert f"{verdicts[0]}" in (one / "report.md").read_text().splitlines()[0]
-    junit = ElementTree.parse(one / "junit.xml").getroot()  # noqa: S314 - it is ours
-    told = {"fail": "failures", "inconclusive": "errors"}.get(verdicts[0])
-    assert told is None or int(junit.attrib[told]) > 0
-    assert json.loads((one / "lm-eval.json").read_text())["verdict"] == verdicts[0]
-    assert "Rounding may carry" in ended[-3].stdout
-    counts = [json.loads(line) for line in ended[-2].stdout.splitlines()]
-    assert all(
-        row["rows"] == row["higher"] + row["lower"] + row["open"] + row["equal"] for row in counts
-    )
+    assert "Rounding may carry" in ended[-1].stdout
+    if "junit" in forms:
+        junit = ElementTree.parse(one / "junit.xml").getroot()  # noqa: S314 - it is ours
+        told = {"fail": "failures", "inconclusive": "errors"}.get(verdicts[0])
+        assert told is None or int(junit.attrib[told]) > 0
+        assert json.loads((one / "lm-eval.json").read_text())["verdict"] == verdicts[0]
     return verdicts
 
 
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_built_in_suite_runs_from_the_command_line(name: str, tmp_path: Path) -> None:
-    verdicts = check_runs(name, tmp_path, FEW, 120)
-    # Few items and draws are never taken for the whole; those of bias.professions are all it has.
-    assert "pass" not in verdicts or name == "bias.professions"
+    forms = tuple(FORMS) if name == "memorization.urls" else ("html", "markdown")
+    verdicts = check_runs(name, tmp_path, FEW, 120, forms)
+    # Few items and draws are never taken for the whole; some suites have no more.
+    assert "pass" not in verdicts or name in ("bias.professions", "pii")
 
 
 @pytest.mark.slow
@@ -146,7 +146,14 @@ def test_a_killed_run_is_resumed_to_the_same_results(name, options, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "name", ["bias.professions", "memorization.near_verbatim", "memorization.urls", "pii"]
+    "name",
+    [
+        "bias.professions",
+        "memorization.urls",
+        pytest.param("memorization.near_verbatim", marks=pytest.mark.slow),
+        pytest.param("memorization.canaries", marks=pytest.mark.slow),
+        pytest.param("pii", marks=pytest.mark.slow),
+    ],
 )
 def test_batches_of_other_sizes_make_no_difference(name: str, tmp_path: Path) -> None:
     runs = [tmp_path / size for size in ("4", "16")]
@@ -168,18 +175,20 @@ def test_batches_of_other_sizes_make_no_difference(name: str, tmp_path: Path) ->
 
 
 def test_models_that_differ_are_told_apart_beyond_rounding(tmp_path: Path) -> None:
-    for name, metric in (("bias.professions", "log_ratio"), ("memorization.phones", "phone_best")):
-        runs = [tmp_path / name / model for model in ("canary", "null")]
-        compared = formalm_commands(
-            [
-                ("suite", "run", name, runs[0], *FEW),
-                ("suite", "run", name, runs[1], "--model", NULL, *FEW),
-                ("suite", "compare", *runs, "--json"),
-            ],
-            env=ONE_THREAD,
-        )[-1]
-        rows = {row["metric"]: row for row in map(json.loads, compared.stdout.splitlines())}
-        assert rows[metric]["higher"] + rows[metric]["lower"] > 0
+    runs = [tmp_path / model for model in ("canary", "null")]
+    *_, compared, page = formalm_commands(
+        [
+            ("suite", "run", "bias.professions", runs[0]),
+            ("suite", "run", "bias.professions", runs[1], "--model", NULL),
+            ("suite", "compare", *runs, "--json"),
+            ("suite", "compare", *runs, "--format", "html", "--out", tmp_path / "compare.html"),
+        ],
+        env=ONE_THREAD,
+    )
+    rows = {row["metric"]: row for row in map(json.loads, compared.check().stdout.splitlines())}
+    assert rows["log_ratio"]["higher"] + rows["log_ratio"]["lower"] > 0
+    page.check()
+    assert "Rounding may carry" in (tmp_path / "compare.html").read_text()
 
 
 def test_few_items_and_draws_are_recorded(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong with a run from outside: damaged files, no locks, no room, missing packages, kills.
+"""What goes wrong with a run from outside: damaged files, locks, room, missing packages, kills.
 
 Everything is asked on the command line, in processes of their own, as users meet it: an error of a
 suite is exit code 2 and a message that names the file, never 1, which says that a demand failed.
@@ -30,7 +30,9 @@ from tests.support.processes import (
 )
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-OBJECT = '{schema = "{\\"type\\": \\"object\\", \\"properties\\": {\\"n\\": {\\"enum\\": [1, 2]}}}"}'
+OBJECT = (
+    '{schema = "{\\"type\\": \\"object\\", \\"properties\\": {\\"n\\": {\\"enum\\": [1, 2]}}}"}'
+)
 HEAD = """\
 format = "formalm-suite"
 version = 1
@@ -86,8 +88,7 @@ templates = ["trained"]
 each = ["profession"]
 given = false
 draws = 2
-limits = {forwards = 20}
-max_tokens = 6
+limits = {forwards = 400}
 
 [metrics.divergence]
 kind = "jensen_shannon"
@@ -182,7 +183,7 @@ SCHEMAS = {
         '"No. {digit} is {object}."',
     ),
     "a distortion": (
-        'ask = "distortion"\nprompt = "x"\ngiven = false\ndraws = 2\nlimits = {forwards = 20}',
+        'ask = "distortion"\nprompt = "x"\ngiven = false\ndraws = 2\nlimits = {forwards = 400}',
         '"{object}"',
     ),
 }
@@ -372,7 +373,9 @@ def test_a_damaged_description_of_a_run_is_refused(finished: Path, tmp_path: Pat
         is_error(ended, "run.json")
 
 
-def test_a_damaged_cache_is_refused_and_an_empty_one_is_made(finished: Path, tmp_path: Path) -> None:
+def test_a_damaged_cache_is_refused_and_an_empty_one_is_made(
+    finished: Path, tmp_path: Path
+) -> None:
     suite, cache = finished.parent / "suite.toml", tmp_path / "cache.sqlite"
     shutil.copy(finished / "journal.sqlite", cache)
     changed(cache.parent, 1) if (cache.parent / "journal.sqlite").exists() else None
@@ -426,7 +429,9 @@ def test_a_disk_without_room_ends_a_run_that_can_be_resumed(finished: Path, tmp_
             is_error(ended)
     for form in ("html", "parquet"):
         arguments = ("suite", "report", str(finished), "--format", form, "-o", str(tmp_path / form))
-        is_error(run_python(program, "1000", *arguments, timeout=60, env=ONE_THREAD), "cannot write")
+        is_error(
+            run_python(program, "1000", *arguments, timeout=60, env=ONE_THREAD), "cannot write"
+        )
         assert not (tmp_path / form).exists() or form == "parquet"
     assert formalm("suite", "run", suite, str(run), env=ONE_THREAD).code == 0
     assert (run / "results.jsonl").read_bytes() == (finished / "results.jsonl").read_bytes()
@@ -491,17 +496,24 @@ def test_two_processes_share_a_run_on_the_command_line(finished: Path, tmp_path:
 
 BLOCKED = """
     import sys
-    class Missing:
+    class Without:
+        # The finders, but for some packages, which are then simply not there.
+        def __init__(self, finder):
+            self.finder = finder
         def find_spec(self, name, path=None, target=None):
             if name.partition(".")[0] in PACKAGES:
-                raise ImportError(f"No module named {name!r}")
+                return None
+            return self.finder.find_spec(name, path, target)
+        def __getattr__(self, name):
+            return getattr(self.finder, name)
     PACKAGES = sys.argv[1].split(",")
-    sys.meta_path.insert(0, Missing())
+    sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
     sys.argv = ["formalm", *sys.argv[2:]]
     from formalm.cli import main
     main()
 """
-EXTRAS = "scipy,matplotlib,duckdb,nanoarrow,pydantic,jinja2,torch,transformers,pandas,polars"
+# Without pydantic, which Typer itself needs.
+EXTRAS = "scipy,matplotlib,duckdb,nanoarrow,jinja2,torch,transformers,pandas,polars"
 
 
 def test_a_suite_that_needs_a_package_is_refused_before_anything_is_asked(tmp_path: Path) -> None:

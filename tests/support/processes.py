@@ -212,8 +212,8 @@ def formalm_commands(
 ) -> list[Ended]:
     """Run commands of the command line one after the other, each in a process of its own.
 
-    Where the platform can fork, they share the start of the interpreter, which takes longer than most
-    commands do.
+    Where the platform can fork, they share the start of the interpreter, which takes longer than
+    most commands do.
 
     Parameters
     ----------

@@ -222,18 +222,18 @@ def _paired(
     for place_of, mine in _by_place(metric, one.evaluation.measurements).items():
         if place_of not in there:
             continue
-        quantities = [mine.quantity, there[place_of].quantity]
-        tolerance = tolerance_of(metric.kind, *quantities, log_tolerance)
-        ends = [
-            _widened(quantity, tied.get(place_of))
-            for quantity, tied in zip(quantities, ties, strict=True)
-        ]
-        said = _apart(*quantities, *ends, tolerance)
+        first_one, second_one = mine.quantity, there[place_of].quantity
+        tolerance = tolerance_of(metric.kind, first_one, second_one, log_tolerance)
+        ends = (
+            _widened(first_one, ties[0].get(place_of)),
+            _widened(second_one, ties[1].get(place_of)),
+        )
+        said = _apart(first_one, second_one, *ends, tolerance)
         if said in ("higher", "lower") and not allowed(
-            metric.kind, first, second, *quantities, drawn=drawn
+            metric.kind, first, second, first_one, second_one, drawn=drawn
         ):
             said = "open"
-        rows.append(Row(mine.where, *quantities, said, tolerance))
+        rows.append(Row(mine.where, first_one, second_one, said, tolerance))
     return rows
 
 

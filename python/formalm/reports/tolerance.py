@@ -1,8 +1,9 @@
 """How far two runs' numbers may lie apart by rounding alone.
 
-Every number of a suite is computed from log-probabilities. The tolerance of a number follows from that
-of a log-probability, which the run records, by the number's own formula: a probability changes by a
-factor, a logarithm of a ratio by a sum, and a rank only if the text has neighbors as probable as itself.
+Every number of a suite is computed from log-probabilities. The tolerance of a number follows from
+that of a log-probability, which the run records, by the number's own formula: a probability changes
+by a factor, a logarithm of a ratio by a sum, and a rank only if the text has neighbors as probable
+as itself.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ ABSOLUTE = {
     "exposure": 2.0 / math.log(2.0),
 }
 BUDGETED = ("valid", "yield")
-"""Counts of what was found for some work, of which a search in other batches does another amount."""
+"""Counts of what was found for some work, of which other batches do another amount."""
 
 
 def tolerance_of(kind: str, first: Quantity, second: Quantity, log_tolerance: float) -> float:
     """Return how far two numbers of a kind of metric may lie apart by rounding.
 
-    Numbers that count, such as accuracies, have no tolerance of their own: what rounding turns there
-    is one draw or one hit, not a digit.
+    Numbers that count, such as accuracies, have no tolerance of their own: what rounding turns
+    there is one draw or one hit, not a digit.
     """
     if kind in ABSOLUTE:
         return ABSOLUTE[kind] * log_tolerance

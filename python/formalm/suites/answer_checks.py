@@ -1,4 +1,4 @@
-"""Checks of answers that were read from a file: every field has the type and range it was written with.
+"""Checks of answers read from a file: every field has the type and range it was written with.
 
 Metrics compute with answers without looking twice. What a journal or a cache returns is therefore
 checked here first, so that a damaged file is reported with its place and never as an exception from

@@ -154,9 +154,7 @@ class Filled(NamedTuple):
     open: tuple[str, ...] = ()
 
 
-def language_of(
-    template: Template, slots: Mapping[str, Slot], fixed: Mapping[str, str]
-) -> Filled:
+def language_of(template: Template, slots: Mapping[str, Slot], fixed: Mapping[str, str]) -> Filled:
     """The language of a template with some slots filled.
 
     Open slots are groups of their name.
