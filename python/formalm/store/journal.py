@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ __all__ = ["Entry", "Journal"]
 LABEL = 0x666D6C6A  # "fmlj", where SQLite keeps what kind of file one is
 VERSION = 1
 ANEW = "begin anew in another directory"
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 PATIENCE_SECONDS = 60.0
 TABLES = """
 CREATE TABLE entries (
@@ -246,7 +248,7 @@ class Journal:
             raise self.damaged(number, f"the answer is {text!r:.60}")
         if not isinstance(seconds, float) or not 0 <= seconds < math.inf:
             raise self.damaged(number, f"the seconds are {seconds!r:.60}")
-        if not isinstance(finished, str):
+        if not isinstance(finished, str) or not TIME.fullmatch(finished):
             raise self.damaged(number, f"the time of its end is {finished!r:.60}")
         try:
             answer = json.loads(text)
