@@ -124,6 +124,44 @@ def test_the_plugin_has_three_outcomes(chosen, code, said, tmp_path: Path) -> No
     assert done.returncode == code
 
 
+FAILURES = {
+    "mass": ("assert assert_mass(['a']) < 0.1", "AssertionError: the mass of"),
+    "at_least": ("assert assert_mass(['a']) >= 0.3", "AssertionError: the mass of"),
+    "equal": ("assert assert_mass(['a']) == 0.3", "AssertionError: the mass of"),
+    "unequal": ("assert assert_mass(['a']) != 0.3", "ArgumentError: a claim is compared"),
+    "alone": ("assert assert_mass(['a'])", "ArgumentError: the mass of"),
+    "no_number": ("assert assert_mass(['a']) < 'x'", "ArgumentError: a claim is compared with"),
+    "open": (CASES["open"], "Inconclusive: inconclusive: the mass of"),
+    "rank": ("assert assert_rank(['a', 'b'], 'b') == 1", "AssertionError: the rank of"),
+    "no_member": ("assert assert_rank(['a'], 'c') < 1", "ArgumentError: 'c' is no member"),
+    "never": ("assert_never(['b'])", "AssertionError: the mass of"),
+    "conforms": (
+        "assert_conforms(['b'], draws=20, max_tokens=9)",
+        "AssertionError: the share that conforms",
+    ),
+    "prompt": ("assert assert_mass(['a'], prompt=3) < 1", "ArgumentError: prompt is"),
+    "given": ("assert assert_mass(Query(['a'], given='b')) < 1", "LanguageError: given has"),
+    "pattern": ("assert assert_mass(Regex('(')) < 1", "LanguageError: "),
+}
+
+
+def test_a_failure_shows_the_test_and_the_message_and_nothing_from_inside(tmp_path: Path) -> None:
+    fixtures = "assert_mass, assert_rank, assert_never, assert_conforms"
+    tests = [f"def test_{name}({fixtures}):\n    {line}" for name, (line, _) in FAILURES.items()]
+    out = session(tmp_path, ["from formalm import Query", *tests]).stdout
+    assert f"{len(FAILURES) - 1} failed, 1 inconclusive" in out
+    shown = out.split("= FAILURES =")[1]
+    assert "formalm/" not in shown.replace("tests.formalm", "")
+    for name, (line, said) in FAILURES.items():
+        part = shown.split(f"_ test_{name} _")[1].split("\n____")[0].split("\n====")[0]
+        assert f">       {line}" in part
+        assert said in part
+        assert len(part.splitlines()) < 20, part
+    # Whoever asks for all of it has it.
+    whole = session(tmp_path, ["from formalm import Query", *tests[-3:]], "--full-trace").stdout
+    assert "formalm/drivers" in whole
+
+
 def test_what_is_open_is_no_failure_that_was_expected(tmp_path: Path) -> None:
     expected = "import pytest\n@pytest.mark.xfail\n" + claiming("open")
     done = session(tmp_path, [claiming("passes"), expected])
@@ -135,7 +173,7 @@ def claiming(name: str) -> str:
     return f"def test_{name}(assert_mass, assert_rank):\n    {CASES[name]}"
 
 
-def session(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+def session(folder: Path, tests: list[str], *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "conftest.py").write_text(CONFTEST)
     lines = ["from formalm import Limits, Regex", *tests]
     (folder / "test_model.py").write_text("\n".join(lines))
@@ -143,7 +181,7 @@ def session(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
     path = {"PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     plugins = ["-p", "formalm.testing.plugin", "-p", "no:cacheprovider"]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins, str(folder)],
+        [sys.executable, "-m", "pytest", *plugins, *options, str(folder)],
         cwd=folder,
         env={**os.environ, **path},
         capture_output=True,

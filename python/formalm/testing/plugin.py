@@ -111,6 +111,17 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     return None
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show why tests are inconclusive, as pytest shows why tests fail."""
+    reports = terminalreporter.stats.get("inconclusive", [])
+    if not reports or terminalreporter.config.getoption("tbstyle", "auto") == "no":
+        return
+    terminalreporter.write_sep("=", "INCONCLUSIVE")
+    for report in reports:
+        terminalreporter.write_sep("_", report.head_line or report.nodeid)
+        terminalreporter.write_line(report.longreprtext)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """End with 3 if nothing failed outright and something was inconclusive, expected or not."""
