@@ -114,6 +114,8 @@ class Grammar:
         """Terminals expected behind a viable text: ``(name, begun, names of rules)``."""
     def captures(self) -> list[tuple[str, str, int, tuple[int, int]]]:
         """``(name, rule or terminal, bytes left out at the end, span in the text)``."""
+    def unusable(self) -> list[tuple[str, tuple[int, int] | None]]:
+        """Notes ``(message, span)`` of alternatives that the longest lexemes make unusable."""
     def special_tokens(self) -> list[str]:
         """Names of the special tokens in the text."""
     @property

@@ -16,6 +16,7 @@ use crate::grammar::{Grammar, Note, Rule};
 use crate::limits::{Limits, check};
 use crate::lists::NOTHING;
 use crate::rows::{Rows, UNKNOWN};
+use crate::unusable::unusable;
 
 /// What to ask instead where a language in the rules knows what it refuses alone.
 const ASKED: &str = "is_viable(text) tells what is not refused";
@@ -43,6 +44,9 @@ pub struct GrammarAutomaton {
     pub(crate) asks: bool,
 }
 
+/// Most reasons that the refusal of an empty grammar names.
+const NOTES: usize = 3;
+
 /// Why a grammar has no member.
 enum Empty {
     Rules,
@@ -50,7 +54,8 @@ enum Empty {
 }
 
 impl Empty {
-    fn error(self) -> Error {
+    /// The refusal of an empty grammar; `notes` tell which lexemes are never read.
+    fn error(self, notes: &[Note]) -> Error {
         let (message, hint) = match self {
             Empty::Rules => (
                 "no text is a member",
@@ -62,11 +67,11 @@ impl Empty {
                 "some longer lexeme always comes first, or what one looks ahead for never follows",
             ),
         };
-        Error::Language {
-            message: format!("the grammar is empty: {message}"),
-            span: None,
-            hint: Some(hint.to_owned()),
-        }
+        let why: Vec<&str> = notes.iter().take(NOTES).map(|note| note.message.as_str()).collect();
+        let hint = if why.is_empty() { hint.to_owned() } else { why.join("; ") };
+        let span = notes.first().and_then(|note| note.span);
+        let message = format!("the grammar is empty: {message}");
+        Error::Language { message, span, hint: Some(hint) }
     }
 }
 
@@ -122,7 +127,10 @@ impl GrammarAutomaton {
     /// [`Error::Language`] if no text is a member or a terminal cannot be read as the grammar
     /// asks; [`Error::Limit`] if preparing it takes more than `limits`.
     pub fn new(grammar: &Grammar, limits: Limits) -> Result<GrammarAutomaton, Error> {
-        GrammarAutomaton::build(grammar, limits)?.map_err(Empty::error)
+        match GrammarAutomaton::build(grammar, limits)? {
+            Ok(automaton) => Ok(automaton),
+            Err(empty) => Err(empty.error(&unusable(grammar, limits)?)),
+        }
     }
 
     /// The machine of a grammar; `None` if no text is a member.

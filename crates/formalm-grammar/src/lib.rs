@@ -45,6 +45,7 @@ mod text;
 mod texts;
 mod trees;
 mod units;
+mod unusable;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use asked::{Ways, Within};
@@ -57,6 +58,7 @@ pub use limits::Limits;
 pub use shown::{Kind, Shaped, Shown};
 pub use text::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
 pub use trees::{Beginnings, Branch, Parse, Part, Trees};
+pub use unusable::unusable;
 
 #[cfg(test)]
 mod reference;

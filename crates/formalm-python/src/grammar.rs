@@ -2,7 +2,8 @@
 
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{
-    Embedded, Grammar as Inner, Levels, Lexing, Options, Rules, Syntax, inlined, parse_with,
+    Embedded, Grammar as Inner, Levels, Lexing, Limits, Note, Options, Rules, Syntax, inlined,
+    parse_with, unusable,
 };
 use pyo3::prelude::*;
 
@@ -145,6 +146,15 @@ impl Grammar {
             (one.name.clone(), one.of.clone(), one.stop, span)
         })
         .collect()
+    }
+
+    /// Notes `(message, span)` of alternatives that the longest lexemes make unusable.
+    #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
+    fn unusable(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<(usize, usize)>)>> {
+        let found = py.detach(|| unusable(&self.inner, Limits::default()));
+        let notes = found.map_err(|error| errors::failure(py, &error, Some(&self.text)))?;
+        let span = |note: &Note| note.span.map(|span| (span.start, span.end));
+        Ok(notes.into_iter().map(|note| (note.message.clone(), span(&note))).collect())
     }
 
     /// Names of the special tokens in the text.

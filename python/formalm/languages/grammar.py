@@ -175,13 +175,17 @@ class Grammar(Derivations):
     def notes(self) -> tuple[Note, ...]:
         r"""Rules of no use, and what else means less than one may think.
 
+        With the longest lexemes, an alternative can be lost because a lexeme always takes what
+        should follow it. What is noted is lost for certain; other alternatives may be lost too.
+
         Examples
         --------
         >>> from formalm import Grammar
         >>> Grammar('start: "a"\nspare: "b"').notes[0].message
         'the rule spare is not needed by the start rule'
         """
-        return tuple(Note(message, span) for message, span in self.automaton().notes)
+        found = [*self.automaton().notes, *self._grammar.unusable()]
+        return tuple(Note(message, span) for message, span in found)
 
     @property
     def groups(self) -> tuple[Group, ...]:
