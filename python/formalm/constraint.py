@@ -10,7 +10,7 @@ from formalm.automata.texts import checked_integer
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
-from formalm.languages.report import Report, schemas_within
+from formalm.languages.report import Report, grammar_notes, schemas_within
 from formalm.languages.special import special_tokens_of, spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
@@ -160,7 +160,7 @@ class Constraint:
                 f"{given_up} {what} of which no shortest completion was found in time: where a text"
                 " had to end within a budget, tokens that lead there were left out"
             )
-        return Report(not inexact, tuple(inexact), notes, paths)
+        return Report(not inexact, tuple(inexact), notes + grammar_notes(self.language), paths)
 
     @property
     def width(self) -> int:

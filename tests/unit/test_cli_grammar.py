@@ -166,3 +166,14 @@ def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
     few = run(str(file), "--max-bytes", "9", "--state-limit", "2", command="sample")
     assert few.exit_code == 1
     assert run(str(file), "--state-limit", "2", command="sample").exit_code == 2
+
+
+def test_alternatives_that_are_never_used_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "calls.lark"
+    file.write_text(
+        'start: param* | "x"\nparam: "<p>\\n" VAL "\\n</p>\\n"\nVAL: /[^<]+/\n', encoding="utf-8"
+    )
+    assert "note: line 2: the rule param can never be used" in run(str(file)).stdout
+    (note,) = json.loads(run(str(file), "--json").stdout)["notes"]
+    assert note["line"] == 2
+    assert "VAL takes" in note["message"]

@@ -69,10 +69,15 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
         let rule = &grammar.rules[owner];
         let whole = left == first + owner as u32;
         let message = match (&rule.body, whole) {
-            (Node::Choice(list), true) if list.len() > 1 => {
+            (Node::Choice(list), true)
+                if list.len() > 1 && !matches!(cause, Cause::Apart(_, _, true)) =>
+            {
                 let one = list.get(lowering.alternatives[at] as usize);
                 let written = one.map_or_else(String::new, |one| shown(one, grammar));
                 format!("the alternative {written} of {} can never be used", rule.name)
+            }
+            _ if matches!(cause, Cause::Apart(_, _, true)) => {
+                format!("an optional part of the rule {} can never be used", rule.name)
             }
             (_, true) => format!("the rule {} can never be used", rule.name),
             _ => format!("a part of the rule {} can never be used", rule.name),
@@ -90,8 +95,8 @@ enum Cause {
     /// A terminal whose texts are all those of others, which are preferred.
     Never(u32),
     /// Symbols that do not follow each other: the first of these terminals with its competitors
-    /// goes on over the second.
-    Apart(u32, u32),
+    /// goes on over the second. The second may be left out, or not.
+    Apart(u32, u32, bool),
 }
 
 /// Terminals as bits.
@@ -99,13 +104,6 @@ type Set = Vec<u64>;
 
 fn has(set: &Set, at: u32) -> bool {
     set[at as usize / 64] >> (at % 64) & 1 == 1
-}
-
-fn add(set: &mut Set, at: u32) -> bool {
-    let word = &mut set[at as usize / 64];
-    let before = *word;
-    *word |= 1 << (at % 64);
-    *word != before
 }
 
 fn unite(set: &mut Set, other: &Set) -> bool {
@@ -164,7 +162,7 @@ impl Analysis<'_> {
         while changed {
             changed = false;
             for at in 0..self.productions.len() {
-                let Ok(found) = self.walk(at, &ends)? else { continue };
+                let Ok(found) = self.walk(at, &ends, &mut Vec::new())? else { continue };
                 let left = self.productions[at].left as usize;
                 let size = (ends[left].firsts.len(), ends[left].lasts.len());
                 if self.is_over(1 + found.firsts.len() + found.lasts.len()) {
@@ -178,10 +176,12 @@ impl Analysis<'_> {
         let reached = self.reached();
         let mut causes = Vec::new();
         for at in 0..self.productions.len() {
-            if reached[self.productions[at].left as usize]
-                && let Err(Some(cause)) = self.walk(at, &ends)?
-            {
-                causes.push((at, cause));
+            if reached[self.productions[at].left as usize] {
+                let mut lost = Vec::new();
+                match self.walk(at, &ends, &mut lost)? {
+                    Err(cause) => causes.extend(cause.map(|cause| (at, cause))),
+                    Ok(_) => causes.extend(lost.into_iter().map(|cause| (at, cause))),
+                }
             }
         }
         Ok((!self.is_over(0)).then_some(causes))
@@ -229,7 +229,9 @@ impl Analysis<'_> {
     fn find_competitors(&mut self) -> bool {
         let (count, words) = (self.terminals(), self.grammar.terminals.len() / 64 + 1);
         let mut first: Vec<Set> = vec![vec![0; words]; self.symbols];
-        (0..count).for_each(|at| drop(add(&mut first[at as usize], at)));
+        for at in 0..count {
+            first[at as usize][at as usize / 64] |= 1 << (at % 64);
+        }
         let mut changed = true;
         while changed {
             changed = false;
@@ -277,8 +279,13 @@ impl Analysis<'_> {
     }
 
     /// What a production begins and ends with; else why it is unusable, if that is not known of one
-    /// of its symbols.
-    fn walk(&mut self, at: usize, ends: &[Ends]) -> Result<Result<Ends, Option<Cause>>, Error> {
+    /// of its symbols. `lost` takes why symbols that may be empty have to be.
+    fn walk(
+        &mut self,
+        at: usize,
+        ends: &[Ends],
+        lost: &mut Vec<Cause>,
+    ) -> Result<Result<Ends, Option<Cause>>, Error> {
         let production = self.productions[at];
         let mut so_far = Ends::default();
         let mut is_empty = true;
@@ -304,10 +311,14 @@ impl Analysis<'_> {
                 continue;
             }
             let follows = self.follows(&so_far.lasts, &own.firsts)?;
-            if !is_empty && !nullable && !follows {
+            if !is_empty && !follows {
                 let (last, first) = (so_far.lasts.iter().min(), own.firsts.iter().min());
-                let pair = last.zip(first).map(|(&last, &first)| Cause::Apart(last, first));
-                return Ok(Err(pair));
+                let pair = last.zip(first);
+                let cause = pair.map(|(&last, &first)| Cause::Apart(last, first, nullable));
+                if !nullable {
+                    return Ok(Err(cause));
+                }
+                lost.extend(cause);
             }
             if is_empty {
                 so_far.firsts.extend(&own.firsts);
@@ -494,7 +505,7 @@ impl Analysis<'_> {
                      a higher priority, or say lexing=\"any\""
                 ))
             }
-            Cause::Apart(element, next) => {
+            Cause::Apart(element, next, _) => {
                 let terminal = self.elements[*element as usize].0;
                 let mut found: Option<(Vec<u8>, Vec<u8>, u32)> = None;
                 self.search(*element, Some(*next), &mut |text, more, longer| {
@@ -505,18 +516,18 @@ impl Analysis<'_> {
                 let (first, second) = (name(terminal), name(*next));
                 let why = match found {
                     Some((_, more, longer)) if longer == terminal => {
-                        format!("{first} takes {} too", quoted(&more))
+                        let more = quoted(&more);
+                        format!("{first} takes {more} too: leave that out of {first}, or say")
                     }
                     Some((text, more, longer)) => {
                         let whole = quoted(&[text, more].concat());
-                        format!("{whole} is read as {}", name(longer))
+                        format!("{whole} is one lexeme of {}: say", name(longer))
                     }
-                    None => "something longer is read".to_owned(),
+                    None => "something longer is read: say".to_owned(),
                 };
                 Ok(format!(
-                    "{second} cannot follow {first}, because the longest lexeme is read and {why}: \
-                     leave that out of {}, or say lexing=\"any\"",
-                    name(terminal)
+                    "{second} cannot follow {first}, because the longest lexeme is read and {why} \
+                     lexing=\"any\""
                 ))
             }
         }

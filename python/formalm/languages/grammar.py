@@ -84,7 +84,7 @@ class Grammar(Derivations):
     True
     """
 
-    __slots__ = ("_captured", "_grammar")
+    __slots__ = ("_captured", "_grammar", "_unusable")
 
     def __init__(
         self,
@@ -116,6 +116,7 @@ class Grammar(Derivations):
         super().__init__(text, syntax, lexing, start, indentation, *flat)
         self._grammar = _core.Grammar(self._written())
         self._captured = Captured(self._grammar.captures())
+        self._unusable: list[tuple[str, tuple[int, int] | None]] | None = None
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
@@ -125,7 +126,8 @@ class Grammar(Derivations):
         ----------
         parser
             The parser. Its text is read again, with its start rule, and an ``Indenter`` as
-            :class:`Indentation`; ``keep_all_tokens`` and ``maybe_placeholders=False`` become a
+            :class:`Indentation`. If the text imports from other files, extends or overrides, the
+            definitions that Lark made of it are read instead; ``keep_all_tokens`` and ``maybe_placeholders=False`` become a
             line ``%trees``.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
@@ -184,7 +186,9 @@ class Grammar(Derivations):
         >>> Grammar('start: "a"\nspare: "b"').notes[0].message
         'the rule spare is not needed by the start rule'
         """
-        found = [*self.automaton().notes, *self._grammar.unusable()]
+        if self._unusable is None:
+            self._unusable = self._grammar.unusable()
+        found = [*self.automaton().notes, *self._unusable]
         return tuple(Note(message, span) for message, span in found)
 
     @property

@@ -9,7 +9,7 @@ from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language
 from formalm.languages.schema_notes import SchemaNote, SchemaPath
 
-__all__ = ["Report", "counted", "schemas_within"]
+__all__ = ["Report", "counted", "grammar_notes", "schemas_within"]
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Report:
     approximations
         Where they are not, and in which direction.
     notes
-        What schemas in it mean otherwise than one may think, with their places; of those that are
-        not exact, ``approximations`` tells too.
+        What schemas and grammars in it mean otherwise than one may think, with their places: JSON
+        pointers, and lines as in ``line 2``. ``approximations`` lists those that are not exact too.
     paths
         Every subschema that can be reached, exact or approximate.
 
@@ -66,6 +66,23 @@ def counted(paths: tuple[SchemaPath, ...]) -> list[str]:
             what = "path of a schema is" if count == 1 else "paths of schemas are"
             lines.append(f"{count} {what} {status}")
     return lines
+
+
+def grammar_notes(language: object) -> tuple[SchemaNote, ...]:
+    """Return the notes of a grammar, or of the grammars that a language is made of."""
+    from formalm.languages.grammar import Grammar
+
+    notes: tuple[SchemaNote, ...] = ()
+    if isinstance(language, Grammar):
+        for note in language.notes:
+            start = 0 if note.span is None else note.span[0]
+            line = language.text.count("\n", 0, start) + 1
+            notes += (SchemaNote("" if note.span is None else f"line {line}", note.message),)
+    if isinstance(language, Language):
+        language = language._arguments
+    if isinstance(language, tuple):
+        notes += tuple(note for part in language for note in grammar_notes(part))
+    return notes
 
 
 def schemas_within(language: object) -> tuple[JsonSchema, ...]:

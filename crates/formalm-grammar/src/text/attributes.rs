@@ -7,7 +7,7 @@ use formalm_automata::{Automaton, Error, Expression, Limits, Machine, Recognizer
 use super::build::{Build, DEPTH};
 use super::lark::Reader;
 use super::{RuleSource, TerminalSource, Tree};
-use crate::grammar::{Capture, Lexing, Node};
+use crate::grammar::{Capture, Lexing, Node, Note};
 
 /// The most that `max_bytes` may be.
 const MOST: u32 = 100_000;
@@ -190,6 +190,46 @@ impl Build<'_> {
         let some = language.difference(Expression::texts(vec![Vec::new()]))?;
         let terminal = Node::Terminal(self.given_terminal(&rule.name, 0, some, rule.span)?);
         Ok(if empty { Node::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
+    }
+
+    /// Notes captures that nothing can be found by: the parts of a lexeme are not kept.
+    pub(super) fn note_lost_captures(&mut self) {
+        let terminals = self.source.terminals.iter().map(|one| (&one.name, &one.body));
+        let bounded = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
+        let bounded = bounded.map(|one| (&one.name, &one.body));
+        let mut notes = Vec::new();
+        for (whole, body) in terminals.chain(bounded) {
+            let mut open = vec![body];
+            while let Some(tree) = open.pop() {
+                match tree {
+                    Tree::Leaf(_) => {}
+                    Tree::Name(name, arguments, span) => {
+                        if self.is_captured(name) {
+                            let message = format!(
+                                "{name} within {whole} captures nothing: {whole} is read as one \
+                                 lexeme, whose parts are not kept"
+                            );
+                            notes.push(Note { message, span: Some(*span) });
+                        }
+                        open.extend(arguments);
+                    }
+                    Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
+                        open.extend(list);
+                    }
+                    Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+                        open.push(one);
+                    }
+                    Tree::Except(first, second, _) => open.extend([&**first, &**second]),
+                }
+            }
+        }
+        self.notes.extend(notes);
+    }
+
+    fn is_captured(&self, name: &str) -> bool {
+        let terminal = self.defined.get(name).map(|one| &one.attributes);
+        let rule = || self.templates.get(name).map(|one| &one.attributes);
+        terminal.or_else(rule).is_some_and(|one| one.capture.is_some())
     }
 
     /// What is captured, in the order written.

@@ -53,7 +53,7 @@ pub(super) struct Build<'a> {
     instances: FxHashMap<String, usize>,
     /// Rules to write out: the definition and what its parameters stand for.
     queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
-    notes: Vec<Note>,
+    pub(super) notes: Vec<Note>,
     /// Names that texts and patterns within rules are sorted by, by their keys.
     unnamed: FxHashMap<String, String>,
     pub(super) parts: Cell<u64>,
@@ -141,6 +141,7 @@ pub(super) fn grammar(
     }
     let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
     let whole = build.all_whole()?;
+    build.note_lost_captures();
     if lexing == Lexing::Any {
         build.note_priorities();
     }
