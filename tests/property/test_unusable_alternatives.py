@@ -84,7 +84,7 @@ def members(grammar: Grammar) -> list[str]:
 
 
 def terminals_of(grammar: Grammar, text: str, names: list[str]) -> str:
-    """The terminals of a member as capitals: with the longest lexemes they are the same in each tree."""
+    """The terminals of a member as capitals: with the longest lexemes all trees have the same."""
     found, open_ = [], [grammar.parse(text, whole=True)]
     while open_:
         one = open_.pop()
@@ -116,7 +116,7 @@ def check(seed: int) -> int:
         for sequence in sequences:
             spaced = "!*" + "".join(f"{one}!*" for one in sequence)
             used = marked & Regex(spaced) & Regex("[^!]*!.*")
-            with pytest.raises(LanguageError, match="empty|no text is a member"):
+            with pytest.raises(LanguageError, match=r"empty|no text is a member"):
                 raise AssertionError((drawn.text(), rule, at, sequence, used.shortest("")))
     return len(found)
 

@@ -82,6 +82,7 @@ def test_signs_are_of_rules_as_in_lark(sign: str) -> None:
         '!!start: "a"',
         'start: "a"\n%ignore "b" -> c',
         '%declare\nstart: "a"',
+        '%declare A\nstart: A\nA: "a"',
         'start: "a"if\nif: "b"',
     ],
 )

@@ -1,4 +1,4 @@
-"""Counts in braces in Lark text, as llguidance and guidance write them, and what else braces hold."""
+"""Counts in braces in Lark text, as llguidance writes them, and what else braces hold."""
 
 from __future__ import annotations
 

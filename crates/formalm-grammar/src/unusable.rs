@@ -9,7 +9,7 @@
 //! for the two and for those that surely compete with the first, and everything else that could
 //! forbid a text is left out. What is not reported may be unusable for other reasons.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use formalm_automata::{Error, Machine, StateId};
@@ -99,6 +99,9 @@ enum Cause {
     Apart(u32, u32, bool),
 }
 
+/// Takes a lexeme that is not read, what follows it, and the terminal that reads both.
+type Longer<'a> = dyn FnMut(&[u8], &[u8], u32) + 'a;
+
 /// Terminals as bits.
 type Set = Vec<u64>;
 
@@ -138,8 +141,8 @@ struct Analysis<'a> {
 /// What a symbol can begin and end with, as far as it was found out.
 #[derive(Clone, Default)]
 struct Ends {
-    firsts: FxHashSet<u32>,
-    lasts: FxHashSet<u32>,
+    firsts: BTreeSet<u32>,
+    lasts: BTreeSet<u32>,
 }
 
 impl Analysis<'_> {
@@ -380,9 +383,9 @@ impl Analysis<'_> {
 
     /// Returns `true` if one of some terminals can follow one of some elements, directly or behind
     /// what is ignored.
-    fn follows(&mut self, lasts: &FxHashSet<u32>, firsts: &FxHashSet<u32>) -> Result<bool, Error> {
+    fn follows(&mut self, lasts: &BTreeSet<u32>, firsts: &BTreeSet<u32>) -> Result<bool, Error> {
         let mut open: Vec<u32> = lasts.iter().copied().collect();
-        let mut seen: FxHashSet<u32> = lasts.clone();
+        let mut seen = lasts.clone();
         let mut ignored: Vec<u32> = self.grammar.ignored.iter().map(|&at| at as u32).collect();
         // Between brackets line breaks are left out.
         ignored.extend(self.grammar.indentation.as_ref().map(|one| one.newline as u32));
@@ -419,13 +422,13 @@ impl Analysis<'_> {
     }
 
     /// Looks for a lexeme of a terminal that is read where its competitors may stand and, if there
-    /// is a next one, in front of a text of that. `longer` is told each lexeme that is not read, what
-    /// follows it, and the competitor that goes on.
+    /// is a next one, in front of a text of that. `longer` takes each lexeme that is not read because a
+    /// longer one is.
     fn search(
         &mut self,
         element: u32,
         next: Option<u32>,
-        longer: &mut dyn FnMut(&[u8], &[u8], u32),
+        longer: &mut Longer<'_>,
     ) -> Result<bool, Error> {
         let (terminal, compete) = self.elements[element as usize].clone();
         let readers: Vec<&Reader> =

@@ -127,8 +127,8 @@ class Grammar(Derivations):
         parser
             The parser. Its text is read again, with its start rule, and an ``Indenter`` as
             :class:`Indentation`. If the text imports from other files, extends or overrides, the
-            definitions that Lark made of it are read instead; ``keep_all_tokens`` and ``maybe_placeholders=False`` become a
-            line ``%trees``.
+            definitions that Lark made of it are read instead. ``keep_all_tokens`` and
+            ``maybe_placeholders=False`` become a line ``%trees``.
         lexing
             How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
             for ``contextual``, ``"any"`` for ``dynamic_complete``.

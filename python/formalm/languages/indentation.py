@@ -34,9 +34,11 @@ class Indentation:
     rules
         ``"python"``: a tab leads to the next multiple of `tab`, a form feed back to the first
         column, and levels must not depend on the width of a tab. Blank lines in front are left
-        out, a backslash in an indentation joins the line with the next one, whose blanks then do
-        not count unless it is at the first column, the first line has an indentation as well, and the end of the text ends its last line,
-        blanks and comments on it left out. ``"lark"``: as ``lark.indenter.Indenter`` does, a tab
+        out, the first line has an indentation as well, and the end of the text ends its last line,
+        blanks and comments on it left out. A backslash in the indentation joins the line with the
+        next one: the column of the first backslash that has blanks before it counts for both, and
+        the text cannot end directly after the joined line break; the newline terminal has to read
+        such lines. ``"lark"``: as ``lark.indenter.Indenter`` does, a tab
         is as wide as `tab` blanks, the first line has no indentation, and the end of the text ends
         levels but no line.
     tab

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from formalm.errors import LanguageError
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language
 from formalm.languages.schema_notes import SchemaNote, SchemaPath
@@ -74,7 +75,11 @@ def grammar_notes(language: object) -> tuple[SchemaNote, ...]:
 
     notes: tuple[SchemaNote, ...] = ()
     if isinstance(language, Grammar):
-        for note in language.notes:
+        try:
+            found = language.notes
+        except LanguageError:  # A part of a union may be empty.
+            found = ()
+        for note in found:
             start = 0 if note.span is None else note.span[0]
             line = language.text.count("\n", 0, start) + 1
             notes += (SchemaNote("" if note.span is None else f"line {line}", note.message),)

@@ -26,6 +26,14 @@ impl Build<'_> {
                 return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
             }
         }
+        for (name, span) in &self.source.declared {
+            let defined = self.defined.contains_key(name.as_str());
+            if defined || self.templates.contains_key(name.as_str()) {
+                let message = format!("{name} is declared, and defined in the text as well");
+                let hint = "leave out %declare, which is for languages that are given and levels";
+                return Err(self.refuse(*span, &message, Some(hint)));
+            }
+        }
         for (at, (name, _)) in languages.iter().enumerate() {
             let declared = self.source.declared.iter().any(|one| one.0 == *name);
             let twice = languages[..at].iter().any(|one| one.0 == *name);
