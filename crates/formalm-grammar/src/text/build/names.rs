@@ -27,8 +27,13 @@ impl Build<'_> {
             }
         }
         for (name, span) in &self.source.declared {
-            let defined = self.defined.contains_key(name.as_str());
-            if defined || self.templates.contains_key(name.as_str()) {
+            let defined = self.defined.contains_key(name.as_str())
+                || self.templates.contains_key(name.as_str());
+            // What is given as well has refusals of its own.
+            let given = self.given.contains_key(name.as_str())
+                || self.is_embedded(name)
+                || self.level(name).is_some();
+            if defined && !given {
                 let message = format!("{name} is declared, and defined in the text as well");
                 let hint = "leave out %declare, which is for languages that are given and levels";
                 return Err(self.refuse(*span, &message, Some(hint)));
