@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import lzma
 import math
@@ -36,8 +38,6 @@ def cases() -> list[dict[str, Any]]:
 
 @lru_cache
 def tokenizer() -> tuple[Tokenizer, Vocabulary]:
-    import gzip
-
     text = gzip.decompress(TOKENIZER.read_bytes())
     made = Tokenizer.from_str(text.decode())
     return made, Vocabulary.from_tokenizer(made, end_token_ids=made.token_to_id("<|eot_id|>"))
@@ -53,11 +53,6 @@ def judge_of(schema: Any) -> Any:
         return jsonschema_rs.validator_for(schema, validate_formats=True)
     except (ValueError, jsonschema_rs.ReferencingError):
         return None
-
-
-def is_told(error: Exception) -> bool:
-    """Whether a refusal names a reference to a schema elsewhere."""
-    return "is not among the resources passed" in str(error)
 
 
 def mask_takes(constraint: Constraint, token_ids: list[int]) -> bool:
@@ -88,32 +83,26 @@ def check(case: dict[str, Any], draws: int) -> None:
     schema, name = case["schema"], case["name"]
     language = JsonSchema(written(schema), order="any", blanks=0)
     judge = judge_of(schema)
-    try:
-        constraint = Constraint(language, tokenizer()[1])
-    except LanguageError as error:
-        assert judge is None and is_told(error), (name, str(error))
+    if judge is None:
+        with pytest.raises(LanguageError, match="is not among the resources passed"):
+            Constraint(language, tokenizer()[1])
         return
-    assert judge is not None, name
+    constraint = Constraint(language, tokenizer()[1])
     for test in case["tests"]:
         valid, text = judge.is_valid(test["data"]), written(test["data"])
         assert language.matches(text) == valid, (name, text[:200])
         token_ids = tokenizer()[0].encode(text, add_special_tokens=False).ids
         assert mask_takes(constraint, token_ids) == valid, (name, text[:200])
     drawn = [language.shortest()]
-    try:
+    # A draw may come to a number of thousands of digits, or a completion that takes too long.
+    with contextlib.suppress(LimitError):
         drawn += language.sample(draws, seed=1)
-    except LimitError:
-        drawn = drawn[:1]
     for text in drawn:
         assert text is not None
         for value in readable(text):
             # The validator's dialect of the format `regex` is another one.
-            wrong = [one for one in judge.iter_errors(value) if "regex" not in str(one)]
-            assert not wrong or _only_regex(schema), (name, text)
-
-
-def _only_regex(schema: Any) -> bool:
-    return '"format":"regex"' in written(schema)
+            is_valid = judge.is_valid(value) or '"format":"regex"' in written(schema)
+            assert is_valid, (name, text)
 
 
 @pytest.mark.parametrize("part", range(2))

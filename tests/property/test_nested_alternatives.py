@@ -1,5 +1,6 @@
 """Alternatives within alternatives that a property or two tell apart, as configuration files have
-them, judged by another library."""
+them, judged by another library.
+"""
 
 from __future__ import annotations
 

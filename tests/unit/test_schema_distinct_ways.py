@@ -13,8 +13,12 @@ VALUES = ["a", "b", "all", 1, None]
 UNIQUE = {"type": "array", "uniqueItems": True}
 LETTERS = {"enum": ["a", "b"]}
 EXACT: dict[str, Any] = {
-    "beside a constant": {"oneOf": [{**UNIQUE, "minItems": 1, "items": LETTERS}, {"const": ["all"]}]},
-    "beside an enumeration": {"anyOf": [{**UNIQUE, "items": LETTERS}, {"enum": [["all"], ["all", 1]]}]},
+    "beside a constant": {
+        "oneOf": [{**UNIQUE, "minItems": 1, "items": LETTERS}, {"const": ["all"]}],
+    },
+    "beside an enumeration": {
+        "anyOf": [{**UNIQUE, "items": LETTERS}, {"enum": [["all"], ["all", 1]]}],
+    },
     "beside an array of another kind": {
         "oneOf": [
             {**UNIQUE, "minItems": 1, "items": LETTERS},

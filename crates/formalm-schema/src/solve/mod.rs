@@ -69,6 +69,8 @@ pub(crate) struct Answers {
     many_classes: Map<Vec<F>, ()>,
     /// Properties of one object that are being decided one after the other.
     splits: u32,
+    /// Steps left to assign members to what some member has to be; `None` is no limit.
+    duty_steps: Option<u64>,
     /// Whether objects exist of which some names are gone, while properties are being decided.
     objects: Map<(F, Vec<NameId>), bool>,
     numbers: Map<F, bool>,
@@ -100,6 +102,7 @@ impl Answers {
     pub(crate) fn abandon(&mut self) {
         self.open.clear();
         self.splits = 0;
+        self.duty_steps = None;
         self.objects = Map::default();
         for id in std::mem::take(&mut self.tentative) {
             self.values.insert(id, None);

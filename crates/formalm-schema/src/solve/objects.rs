@@ -11,6 +11,10 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::names::NameId;
 use crate::node::NodeId;
 
+/// Assignments of members to what some member has to be, before properties are decided one after
+/// the other. Twelve such statements over ten names have 10^12 assignments.
+const DUTY_STEPS: u64 = 500;
+
 /// Names made up that are remembered.
 const MAX_FRESH: usize = 10_000;
 
@@ -74,14 +78,20 @@ impl Core {
     /// Whether properties satisfy a formula that is no conjunction of literals.
     pub(super) fn search_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
         let fits = |core: &mut Core, literals: &[F]| core.object_may_fit(literals, gone);
-        let leaf = |core: &mut Core, literals: &[F]| core.object_fits(literals, gone);
-        let patience = self.answers.patience();
-        if let Some(found) = self.some_implicant(id, patience, &mut { fits }, &mut { leaf })? {
+        let (patience, mut gave_up) = (self.answers.patience(), false);
+        let found = self.some_implicant(id, patience, &mut { fits }, &mut |core, literals| {
+            let found = core.object_fits_soon(literals, gone)?;
+            gave_up |= found.is_none();
+            Ok(found.unwrap_or(true))
+        })?;
+        if let Some(found) = found.filter(|_| !gave_up) {
             return Ok(found);
         }
         match self.split_by_property(id, gone)? {
             Some(found) => Ok(found),
-            None => self.implicants(id, &mut { fits }, &mut { leaf }),
+            None => self.implicants(id, &mut { fits }, &mut |core, literals| {
+                core.object_fits(literals, gone)
+            }),
         }
     }
 
@@ -107,6 +117,29 @@ impl Core {
 
     /// The same for a conjunction of atoms and negated atoms.
     pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+        if let Some(found) = self.object_fits_soon(literals, gone)? {
+            return Ok(found);
+        }
+        let all = self.formulas.and(literals.to_vec());
+        if let Some(found) = self.split_by_property(all, gone)? {
+            return Ok(found);
+        }
+        let before = self.answers.duty_steps.take();
+        let found = self.search_members(literals, gone);
+        self.answers.duty_steps = before;
+        found
+    }
+
+    /// The same; `None` if there are many ways to assign members to what some member has to be.
+    fn object_fits_soon(&mut self, literals: &[F], gone: &[NameId]) -> Result<Option<bool>, Error> {
+        let before = self.answers.duty_steps.replace(DUTY_STEPS);
+        let found = self.search_members(literals, gone);
+        let left = std::mem::replace(&mut self.answers.duty_steps, before);
+        let found = found?;
+        Ok((found || left != Some(0)).then_some(found))
+    }
+
+    fn search_members(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
         let mut plan = self.plan(literals, gone);
         // Members that are owed say it all where no others are.
         if !plan.duties.is_empty() || plan.least > plan.owed.len() as u64 {
@@ -248,6 +281,12 @@ impl Core {
         unusable: &[NameId],
     ) -> Result<bool, Error> {
         self.step()?;
+        if let Some(left) = &mut self.answers.duty_steps {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                return Ok(false);
+            }
+        }
         let Some(duty) = plan.duties.get(at) else { return self.fill(plan, members, unusable) };
         let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
         let mut candidates: Vec<NameId> = members.keys().copied().collect();
