@@ -148,7 +148,7 @@ impl Terms {
                     sum.push(next);
                 }
             }
-            Term::Recognized(at) => sum.extend(self.derive_recognized(at, byte)),
+            Term::Recognized(at) => sum.extend(self.derive_recognized(at, byte)?),
             Term::Alt(list) | Term::Ordered(list) => {
                 for &id in list.iter() {
                     self.derive_into(id, byte, context, work, sum)?;

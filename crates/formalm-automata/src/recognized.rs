@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::automaton::{Automaton, StateId};
+use crate::derive::Exhausted;
 use crate::error::Error;
 use crate::term::{Term, TermId, Terms};
 
@@ -105,6 +106,12 @@ pub trait Recognizer: Debug + Send + Sync {
     /// states than are worth keeping.
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
         None
+    }
+
+    /// Whether something was not answered since this was last asked, because that takes more than
+    /// a limit: what was said instead is then worth nothing.
+    fn gave_up(&self) -> bool {
+        false
     }
 
     /// Whether all characters of as many bytes are alike: then those that share their first byte
@@ -273,9 +280,16 @@ impl Terms {
     }
 
     /// The rest of a recognizer's language after a byte.
-    pub(crate) fn derive_recognized(&mut self, at: Recognized, byte: u8) -> Option<TermId> {
-        let next = self.recognizers.step(at, byte)?;
-        Some(self.intern(Term::Recognized(next)))
+    pub(crate) fn derive_recognized(
+        &mut self,
+        at: Recognized,
+        byte: u8,
+    ) -> Result<Option<TermId>, Exhausted> {
+        let next = self.recognizers.step(at, byte);
+        if self.recognizers.of(at).gave_up() {
+            return Err(Exhausted);
+        }
+        Ok(next.map(|next| self.intern(Term::Recognized(next))))
     }
 }
 

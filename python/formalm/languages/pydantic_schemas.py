@@ -5,11 +5,12 @@ Where Pydantic's own schema has texts that its validation refuses, the schema he
 
 from __future__ import annotations
 
+import enum
 import inspect
-import re
 import sys
 import typing
 import warnings
+from collections.abc import Hashable
 from typing import Any
 
 import pydantic
@@ -17,10 +18,15 @@ import pydantic_core
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic.types import Base64Encoder, Base64UrlEncoder
+from pydantic_core import PydanticOmit
 from typing_extensions import NotRequired, TypedDict
 
 from formalm.errors import ArgumentError, LimitError
-from formalm.languages import python_formats as formats
+from formalm.languages import python_numbers as numbers
+from formalm.languages import python_texts as texts
+from formalm.languages import python_times as times
+from formalm.languages.pydantic_objects import lookups, object_of
+from formalm.languages.schema_notes import SchemaNote
 from formalm.languages.whole_numbers import with_whole_numbers
 
 __all__ = ["described"]
@@ -32,13 +38,62 @@ SILENT_FORMATS = {"binary", "path", "password", *(f"uuid{version}" for version i
 
 #: Base64 by the class that decodes it.
 BASE64 = {
-    Base64Encoder: formats.BASE64,
-    Base64UrlEncoder: formats.BASE64URL,
+    Base64Encoder: texts.BASE64,
+    Base64UrlEncoder: texts.BASE64URL,
 }
 
+#: Texts of types whose schema has a format that JSON Schema does not know.
+_ANY = [texts.network(4), texts.network(6)]
+FORMATS = {
+    "ipv4": f"^(?:{texts.address(4)})$",
+    "ipv6": f"^(?:{texts.address(6)})$",
+    "ipv4network": f"^(?:{_ANY[0]})$",
+    "ipv6network": f"^(?:{_ANY[1]})$",
+    "ipv4interface": f"^(?:{texts.interface(4)})$",
+    "ipv6interface": f"^(?:{texts.interface(6)})$",
+    "ipvanyaddress": f"^(?:{texts.address(4)}|{texts.address(6)})$",
+    "ipvanynetwork": f"^(?:{_ANY[0]}|{_ANY[1]})$",
+    "ipvanyinterface": f"^(?:{texts.interface(4)}|{texts.interface(6)})$",
+    "fraction": numbers.FRACTION,
+}
 
-def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
-    """What validates values of a type, its schema, and what that does not say.
+#: Formats whose texts are told by code.
+CODE = {
+    "ipv6network": "bits behind the prefix of a network are zero, which is not in the schema",
+    "ipvanynetwork": "bits behind the prefix of a network are zero, which is not in the schema",
+    "zoneinfo": "which zones of time there are is not in the schema",
+    "color": "which texts are colors is not in the schema",
+    "regex": "which patterns Python reads is not in the schema",
+    "email": "which addresses of mail are taken is code, which the schema does not have",
+    "name-email": "which addresses of mail are taken is code, which the schema does not have",
+    "json-string": "which texts are JSON is not in the schema",
+}
+
+#: Functions of a configuration or of another person's code are named; these are in the schema.
+KNOWN_CODE = ("pydantic._internal", "pydantic.networks", "pydantic_core")
+
+#: What describes a schema, and asserts nothing.
+DESCRIBING = {
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+    "discriminator",
+    "contentEncoding",
+    "contentMediaType",
+}
+
+#: Counts of a text up to which combinations of flags are listed.
+FLAGS = 8
+
+
+def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
+    """What validates values of a type, its schema, and where that is not exact.
 
     Raises
     ------
@@ -47,20 +102,19 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[str, ...]]:
     LimitError
         For types that are nested too deeply.
     """
-    remarks: dict[str, None] = {}
+    remarks: dict[SchemaNote, None] = {}
 
     class Exact(ExactSchema):
-        def remark(self, message: str) -> None:
-            remarks[message] = None
+        def remark(self, message: str, effect: str = "more") -> None:
+            remarks[SchemaNote("#", message, effect)] = None
 
     is_function = inspect.isroutine(type_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             adapter = pydantic.TypeAdapter(_arguments(type_) if is_function else type_)
-            schema = with_whole_numbers(
-                _without_silent_formats(adapter.json_schema(schema_generator=Exact))
-            )
+            schema = adapter.json_schema(schema_generator=Exact)
+            schema = with_whole_numbers(_finished(schema, schema.get("$defs", {})))
         except ImportError as error:
             first = str(error).partition(",")[0]
             raise ArgumentError(
@@ -101,9 +155,47 @@ def _arguments(function: Any) -> Any:
 class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     """Schemas all of whose instances are values, as far as a schema can say it."""
 
-    def remark(self, message: str) -> None:
-        """Keep what the schema does not say."""
+    def remark(self, message: str, effect: str = "more") -> None:
+        """Keep where the schema is not exact, and in which direction."""
         raise NotImplementedError
+
+    def generate_inner(self, schema: Any) -> Schema:
+        """The schema of a part, with what is told of what was written by hand."""
+        self._remark_code_of(schema)
+        if schema.get("type") == "custom-error" and _is_hashable(schema):
+            return {"type": ["null", "boolean", "number", "string"]}
+        found: Schema = super().generate_inner(schema)
+        if schema.get("type") == "function-plain" or "format" in found:
+            found = self._told(found)
+        return found
+
+    def _told(self, found: Schema) -> Schema:
+        """A schema whose format is a pattern, or is told by code."""
+        name = found.get("format")
+        if name in CODE:
+            self.remark(CODE[name])
+        if name in FORMATS:
+            found = {key: value for key, value in found.items() if key != "format"}
+            found["pattern"] = FORMATS[name]
+        elif name in CODE:
+            found = {key: value for key, value in found.items() if key != "format"}
+        return found
+
+    def _remark_code_of(self, schema: Any) -> None:
+        """Tell of schemas, and of ways to write values, that are written by hand."""
+        metadata = schema.get("metadata") or {}
+        written = [metadata.get("pydantic_js_updates"), metadata.get("pydantic_js_extra")]
+        for one in written:
+            if callable(one) or (one and set(one) - DESCRIBING - {"const"} and _asserts(one)):
+                self.remark("a schema of a field is changed by hand, which values are not", "more")
+                self.remark("a schema of a field is changed by hand, which values are not", "fewer")
+        serialization = schema.get("serialization") or {}
+        function = serialization.get("function")
+        if function is not None and not _is_known(function):
+            name = getattr(function, "__qualname__", None) or repr(function)
+            self.remark(f"{name} writes values, perhaps as no member", "fewer")
+        if schema.get("computed_fields"):
+            self.remark("computed fields are written, and not read", "fewer")
 
     def emit_warning(self, kind: Any, detail: str) -> None:
         """Refuse what would be left out: an option of a union without JSON."""
@@ -128,63 +220,101 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
 
     def date_schema(self, schema: Any) -> Schema:
         """Days that Python has."""
-        self._remark_bounds(schema, "dates")
-        return {"type": "string", "format": "date", "pattern": formats.DATE}
+        self._remark_now(schema)
+        self._remark_temporal()
+        return times.date(schema)
 
     def time_schema(self, schema: Any) -> Schema:
         """Times of day, to the microsecond."""
-        self._remark_bounds(schema, "times")
-        if schema.get("tz_constraint") == "naive":
-            return {"type": "string", "pattern": formats.NAIVE_TIME}
-        return {"type": "string", "format": "time", "pattern": formats.TIME}
+        return self._point(schema, has_date=False)
 
     def datetime_schema(self, schema: Any) -> Schema:
         """Points in time, to the microsecond."""
-        self._remark_bounds(schema, "times")
-        if schema.get("tz_constraint") == "naive":
-            return {"type": "string", "pattern": formats.NAIVE_DATETIME}
-        return {"type": "string", "format": "date-time", "pattern": formats.DATETIME}
+        self._remark_now(schema)
+        return self._point(schema, has_date=True)
+
+    def _point(self, schema: Any, *, has_date: bool) -> Schema:
+        self._remark_temporal()
+        found, is_whole = times.point(schema, has_date=has_date)
+        if not is_whole:
+            self.remark("bounds of times with offsets are not in the schema")
+        return found
+
+    def _remark_now(self, schema: Any) -> None:
+        if schema.get("now_op") is not None:
+            self.remark("bounds of dates that depend on the present time are not in the schema")
+
+    def _remark_temporal(self) -> None:
+        if self._config.ser_json_temporal not in (None, "iso8601"):
+            self.remark("dates and times are written as numbers, and are texts here", "fewer")
 
     def timedelta_schema(self, schema: Any) -> Schema:
         """Durations that Python can hold."""
-        self._remark_bounds(schema, "durations")
         found: Schema = super().timedelta_schema(schema)
         if found.get("type") == "string":
-            found["pattern"] = formats.DURATION
-        return found
+            return times.timedelta(schema)
+        if self._config.ser_json_temporal == "milliseconds":
+            self.remark("durations are written in milliseconds, and read in seconds", "fewer")
+        return times.seconds(schema)
 
     def uuid_schema(self, schema: Any) -> Schema:
         """UUIDs of one version, or of any."""
         version = schema.get("version")
         if version is None:
             return {"type": "string", "format": "uuid"}
-        return {"type": "string", "pattern": formats.UUID.replace("V", str(version))}
+        return {"type": "string", "pattern": texts.UUID.replace("V", str(version))}
 
     def decimal_schema(self, schema: Any) -> Schema:
-        """Numbers where there are bounds; else texts too, which keep all digits."""
-        return formats.decimal(schema, self.remark)
+        """Numbers, and texts, which keep all digits."""
+        found, remark = numbers.decimal(schema)
+        if remark is not None:
+            self.remark(remark, "fewer")
+        if schema.get("allow_inf_nan"):
+            found = {"anyOf": [found, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
+        return found
+
+    def fraction_schema(self, schema: Any) -> Schema:
+        """Fractions are numbers, or texts that keep them."""
+        return {"anyOf": [{"type": "number", **numbers.FINITE}, _text(numbers.FRACTION)]}
 
     def float_schema(self, schema: Any) -> Schema:
         """Numbers; what has to be finite stays within the range of doubles."""
-        found: Schema = super().float_schema(schema)
-        if float(found.get("multipleOf", 1)) % 1:
-            self.remark("multiples of fractions are told in doubles, which round")
-        if schema.get("allow_inf_nan", self._config.allow_inf_nan) is False:
-            kept = formats.finite(found)
+        found: Schema = numbers.float_bounds(super().float_schema(schema))
+        if "multipleOf" in found:
+            self.remark("multiples are told in doubles, which round", "fewer")
+        is_finite = schema.get("allow_inf_nan", self._config.allow_inf_nan) is False
+        if is_finite or "multipleOf" in found:
+            kept = numbers.finite(found)
             if kept:
                 found["allOf"] = kept
+        if not is_finite and self._config.ser_json_inf_nan == "strings":
+            named = ["NaN", "Infinity", "-Infinity"]
+            if not any(name in found for name in (*numbers.BOUNDS.values(), "multipleOf")):
+                found = {"anyOf": [found, {"enum": named}]}
         return found
 
     def str_schema(self, schema: Any) -> Schema:
         """Texts; those that would be stripped begin and end with something else."""
-        found: Schema = super().str_schema(schema)
-        if re.search(r"\\[sSDWbB]", str(found.get("pattern", ""))):
-            self.remark(f"classes of the pattern {found['pattern']} are those of ECMAScript")
-        parts = [formats.STRIPPED] if schema.get("strip_whitespace") else []
+        config = self._config
+        found: Schema = {"type": "string"}
+        for name, keyword in (("min_length", "minLength"), ("max_length", "maxLength")):
+            count = schema.get(name, getattr(config, f"str_{name}"))
+            if count:
+                found[keyword] = count
+        parts: list[Schema] = []
+        if schema.get("pattern") is not None:
+            engine = schema.get("regex_engine", config.regex_engine)
+            made = texts.searched(schema["pattern"], engine)
+            if "pattern" in made:
+                found.update(made)
+            else:
+                parts.append(made)
+        if schema.get("strip_whitespace", config.str_strip_whitespace):
+            parts.append({"pattern": texts.STRIPPED})
         if schema.get("ascii_only"):
-            parts.append(formats.ASCII)
+            parts.append({"pattern": texts.ASCII})
         if parts:
-            found["allOf"] = [{"pattern": part} for part in parts]
+            found["allOf"] = parts
         return found
 
     def literal_schema(self, schema: Any) -> Schema:
@@ -193,35 +323,149 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return typing.cast(Schema, super().literal_schema(schema))
 
     def enum_schema(self, schema: Any) -> Schema:
-        """The same for enumerations."""
-        _check_read_back(schema, [member.value for member in schema["members"]])
-        return typing.cast(Schema, super().enum_schema(schema))
+        """The same for enumerations; of flags all combinations are values."""
+        values = [member.value for member in schema["members"]]
+        _check_read_back(schema, values)
+        found = typing.cast(Schema, super().enum_schema(schema))
+        class_ = schema["cls"]
+        if issubclass(class_, enum.Flag):
+            single = [value for value in values if value and not value & (value - 1)]
+            if len(single) > FLAGS:
+                self.remark("combinations of so many flags are left out", "fewer")
+            else:
+                combined = {0}
+                for value in single:
+                    combined |= {one | value for one in combined}
+                found.pop("const", None)
+                found["enum"] = sorted({*values, *(one for one in combined if _takes(class_, one))})
+        return found
 
     def bytes_schema(self, schema: Any) -> Schema:
-        """Bytes are texts; those that are counted are of ASCII, a byte each."""
-        if self._config.ser_json_bytes == "base64" or self._config.val_json_bytes != "utf8":
-            self.remark("how bytes are written is not in the schema")
-        found: Schema = super().bytes_schema(schema)
-        return {**found, "pattern": formats.ASCII} if "maxLength" in found else found
+        """Bytes are texts, whose bytes are counted, or an encoding of them."""
+        counts = [schema.get("min_length") or 0, schema.get("max_length")]
+        mode = self._config.val_json_bytes or "utf8"
+        written = self._config.ser_json_bytes or "utf8"
+        if mode != written:
+            self.remark(f"bytes are written as {written}, and read as {mode}", "fewer")
+        if mode == "utf8":
+            found: Schema = {"type": "string"}
+            if counts != [0, None]:
+                part = {"bytes": [one for one in counts if one is not None]}
+                found[texts.PARTS] = [part]
+            return found
+        if mode == "hex":
+            found = {"type": "string", "pattern": texts.HEX, "minLength": 2 * counts[0]}
+            if counts[1] is not None:
+                found["maxLength"] = 2 * counts[1]
+            return found
+        found = {"type": "string", "pattern": texts.BASE64URL}
+        if counts != [0, None]:
+            # Three bytes are four characters; the last ones are filled up.
+            most = "" if counts[1] is None else counts[1]
+            lengths = f"(?:[^=]{{4}}){{{counts[0] // 3},{'' if most == '' else most // 3 + 1}}}"
+            found["allOf"] = [{"pattern": f"^{lengths}"}]
+            self.remark("the number of bytes that Base64 stands for is not in the schema")
+            del found["allOf"]
+        return found
 
     def complex_schema(self, schema: Any) -> Schema:
-        """Refused: the schema would have every text."""
-        raise PydanticInvalidForJsonSchema("complex numbers have no JSON")
+        """Complex numbers are texts."""
+        return _text(texts.COMPLEX)
+
+    def url_schema(self, schema: Any) -> Schema:
+        """URLs as Pydantic writes them."""
+        return texts.url(schema, is_multiple=False)
+
+    def multi_host_url_schema(self, schema: Any) -> Schema:
+        """The same of those with several hosts."""
+        return texts.url(schema, is_multiple=True)
+
+    def chain_schema(self, schema: Any) -> Schema:
+        """The first of several steps; what the others ask is not in the schema."""
+        if len(schema["steps"]) > 1:
+            self.remark("what later steps of a chain ask for is not in the schema")
+        return typing.cast(Schema, super().chain_schema(schema))
+
+    def tagged_union_schema(self, schema: Any) -> Schema:
+        """Unions by a tag, which has to be there, whatever its default."""
+        discriminator = schema["discriminator"]
+        if callable(discriminator):
+            name = getattr(discriminator, "__qualname__", None) or repr(discriminator)
+            message = f"{name} chooses a type of the union, which the schema does not have"
+            self.remark(message)
+            self.remark(message, "fewer")
+        if "custom_error_type" in schema:
+            pass
+        found = typing.cast(Schema, super().tagged_union_schema(schema))
+        paths = [discriminator] if isinstance(discriminator, str) else discriminator
+        tags = []
+        for path in paths if isinstance(paths, list) else []:
+            name = path[0] if isinstance(path, list) else path
+            if isinstance(name, str):
+                tags.append({"required": [name]})
+        if tags:
+            found["allOf"] = [{"anyOf": tags}] if len(tags) > 1 else tags
+        # Choices exclude each other by their tags; that need not be found out again.
+        found["anyOf"] = found.pop("oneOf")
+        found.pop("discriminator", None)
+        return found
+
+    def set_schema(self, schema: Any) -> Schema:
+        """Distinct items that can be hashed."""
+        return self._set_of(schema, super().set_schema(schema))
+
+    def frozenset_schema(self, schema: Any) -> Schema:
+        """The same."""
+        return self._set_of(schema, super().frozenset_schema(schema))
+
+    def _set_of(self, schema: Any, found: Schema) -> Schema:
+        items = schema.get("items_schema") or {"type": "any"}
+        kind = items["type"]
+        if kind == "any":
+            found["items"] = {"type": ["null", "boolean", "number", "string"]}
+        elif kind in UNHASHABLE:
+            self.remark("items of a set have to be hashable, which is not in the schema")
+        if (schema.get("min_length") or 0) > 1 and kind not in PLAIN_ITEMS:
+            self.remark("texts that stand for one value count as one item of a set")
+        return found
+
+    def _named_required_fields_schema(self, named_required_fields: Any) -> Schema:
+        """Objects with their fields where they are looked for."""
+        config = self._config
+        by_alias = config.validate_by_alias is not False
+        by_name = bool(config.validate_by_name or config.populate_by_name)
+        fields = []
+        for name, required, field in named_required_fields:
+            if field.get("init") is False:
+                self.remark(f"the field {name} is written, and not read", "fewer")
+                continue
+            paths = lookups(field, name, by_alias=by_alias, by_name=by_name)
+
+            def make(field: Any = field) -> Schema | None:
+                try:
+                    return dict(self.handle_ref_overrides(self.generate_inner(field).copy()))
+                except PydanticOmit:
+                    return None
+
+            fields.append((paths, required, make))
+        return object_of(fields, is_closed=True)
 
     def is_subclass_schema(self, schema: Any) -> Schema:
         """Refused: the schema would have everything."""
         raise PydanticInvalidForJsonSchema("classes have no JSON")
 
     def json_schema(self, schema: Any) -> Schema:
-        """Refused: what is in the text would not be enforced."""
-        raise PydanticInvalidForJsonSchema("JSON within a text is not supported")
+        """JSON within a text."""
+        inner = schema.get("schema")
+        found = {} if inner is None else self.generate_inner(inner)
+        return {"type": "string", texts.PARTS: [{"json": found}]}
 
     def dict_schema(self, schema: Any) -> Schema:
         """Dictionaries: keys are texts, whatever they become."""
         found: Schema = {"type": "object", "additionalProperties": True}
         if "values_schema" in schema:
             found["additionalProperties"] = self.generate_inner(schema["values_schema"])
-        names = formats.keys(schema.get("keys_schema"), self.generate_inner)
+        names = self._keys(schema.get("keys_schema"))
         if names:
             found["propertyNames"] = names
         for bound, keyword in (("min_length", "minProperties"), ("max_length", "maxProperties")):
@@ -231,9 +475,29 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
 
     ordered_dict_schema = counter_schema = frozendict_schema = dict_schema
 
+    def _keys(self, schema: Any) -> Schema:
+        """The schema of the names that become the keys of a dictionary; empty for any."""
+        if schema is None or schema["type"] == "any":
+            return {}
+        if schema["type"] == "int":
+            if schema.get("multiple_of") is not None:
+                raise ArgumentError("multiples as keys are not supported")
+            return numbers.whole_text(schema)
+        if schema["type"] == "bool":
+            return {"enum": ["true", "false"]}
+        found = self.generate_inner(schema)
+        asked = {name: value for name, value in found.items() if name != "title"}
+        if asked == {"type": "string"}:
+            return {}
+        values = asked.get("enum", [asked["const"]] if "const" in asked else None)
+        is_text = values is not None and all(isinstance(value, str) for value in values)
+        if "$ref" in asked or asked.get("type") == "string" or is_text:
+            return asked
+        raise ArgumentError(f"keys of the type {schema['type']} have no JSON of their own")
+
     def function_before_schema(self, schema: Any) -> Schema:
         """Code that runs before the check."""
-        self._remark_code(schema)
+        self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_before_schema(schema))
 
     def function_after_schema(self, schema: Any) -> Schema:
@@ -247,26 +511,65 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
 
     def function_wrap_schema(self, schema: Any) -> Schema:
         """Code around the check."""
-        self._remark_code(schema)
+        self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_wrap_schema(schema))
 
     def function_plain_schema(self, schema: Any) -> Schema:
         """Code in place of a check."""
-        self._remark_code(schema)
+        self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_plain_schema(schema))
 
-    def _remark_code(self, schema: Any) -> None:
+    def _remark_code(self, schema: Any, *effects: str) -> None:
         function = schema["function"]["function"]
         function = getattr(function, "func", function)
-        module = getattr(function, "__module__", None) or ""
-        # What Pydantic's own internals check is in the schema.
-        if not module.startswith("pydantic._internal"):
-            name = getattr(function, "__qualname__", None) or repr(function)
-            self.remark(f"the validator {name} is code, which the schema does not have")
+        if _is_known(function):
+            return
+        name = getattr(function, "__qualname__", None) or repr(function)
+        for effect in ("more", *effects):
+            self.remark(f"the validator {name} is code, which the schema does not have", effect)
 
-    def _remark_bounds(self, schema: Any, what: str) -> None:
-        if any(schema.get(bound) is not None for bound in ("gt", "ge", "lt", "le", "now_op")):
-            self.remark(f"bounds of {what} are not in the schema")
+
+#: Types of items that no set takes, or not all of them.
+UNHASHABLE = {"list", "set", "dict", "model", "dataclass", "typed-dict", "definition-ref", "deque"}
+#: Types of items of which each text is a value of its own.
+PLAIN_ITEMS = {"str", "int", "bool", "none", "literal", "enum", "date", "any"}
+
+
+def _text(pattern: str) -> Schema:
+    return {"type": "string", "pattern": pattern}
+
+
+def _is_known(function: Any) -> bool:
+    """Whether code is Pydantic's own, and in the schema or told of elsewhere."""
+    module = getattr(function, "__module__", None) or ""
+    name = getattr(function, "__qualname__", "") or ""
+    if name.startswith(("import_string", "ImportString")):
+        return False
+    if module.startswith(KNOWN_CODE):
+        return "Email" not in name
+    if module == "pydantic.types":
+        return name.startswith(
+            ("Secret", "_Secret", "_serialize_secret", "EncodedBytes", "EncodedStr")
+        )
+    return module.startswith("pydantic.color")
+
+
+def _is_hashable(schema: Any) -> bool:
+    inner = schema["schema"].get("json_schema", {})
+    return any(step.get("cls") is Hashable for step in inner.get("steps", []))
+
+
+def _asserts(written: Any) -> bool:
+    """Whether what is written into a schema by hand asserts something."""
+    return any(name not in DESCRIBING and not name.startswith("x-") for name in written)
+
+
+def _takes(class_: Any, value: Any) -> bool:
+    try:
+        class_(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_read_back(schema: Any, values: list[Any]) -> None:
@@ -288,13 +591,56 @@ def closed(schema: Schema) -> Schema:
     return schema
 
 
-def _without_silent_formats(schema: Any) -> Any:
+def _finished(schema: Any, definitions: Schema) -> Any:
+    """A schema without formats that say nothing, whose documents within texts are whole."""
     if isinstance(schema, list):
-        return [_without_silent_formats(one) for one in schema]
+        return [_finished(one, definitions) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: _without_silent_formats(value) for name, value in schema.items()}
+    made = {name: _finished(value, definitions) for name, value in schema.items()}
     silent = schema.get("format") in SILENT_FORMATS
     if schema.get("type") == "string" and (silent or schema.get("pattern") in BASE64.values()):
         made.pop("format", None)
+    if isinstance(made.get(texts.PARTS), list):
+        made[texts.PARTS] = [_document(part, definitions) for part in made[texts.PARTS]]
     return made
+
+
+def _document(part: Schema, definitions: Schema) -> Schema:
+    """A part of a text; the schema of a document has the definitions that it refers to."""
+    if "json" not in part:
+        return part
+    found = dict(part["json"])
+    needed: Schema = {}
+    rest = [found]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, list):
+            rest += one
+        elif isinstance(one, dict):
+            rest += one.values()
+            name = str(one.get("$ref", "")).removeprefix("#/$defs/")
+            if name in definitions and name not in needed:
+                if _mentions(definitions[name]):
+                    raise PydanticInvalidForJsonSchema(
+                        "JSON within a text that refers to a type with JSON within a text"
+                    )
+                needed[name] = _finished(definitions[name], definitions)
+                rest.append(needed[name])
+    if needed:
+        found["$defs"] = {**needed, **found.get("$defs", {})}
+    return {"json": with_whole_numbers(found)}
+
+
+def _mentions(schema: Any) -> bool:
+    """Whether a schema has a document within a text."""
+    rest = [schema]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, list):
+            rest += one
+        elif isinstance(one, dict):
+            if set(one) == {"json"}:
+                return True
+            rest += one.values()
+    return False

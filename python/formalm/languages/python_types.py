@@ -82,7 +82,8 @@ class PythonType(JsonSchema):
             ) from None
         check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
-        super().__init__(schema, **options)
+        # Pydantic writes large and small numbers with exponents, whatever is asked of them.
+        super().__init__(schema, **{"numbers": "any", **options})
         self._type = type_
         self._options = options
 
@@ -97,7 +98,7 @@ class PythonType(JsonSchema):
 
         Texts of the language may then be refused by :meth:`value`.
         """
-        return (*(SchemaNote("#", remark, "more") for remark in self._remarks), *super().notes)
+        return (*self._remarks, *super().notes)
 
     def value(self, text: str | bytes) -> object:
         """The value of a member, made and checked by Pydantic.

@@ -24,7 +24,8 @@ WHOLE = {
 }
 #: Keywords whose values are schemas by name, and those whose values are no schemas.
 NAMED = {"properties", "patternProperties", "$defs", "dependentSchemas"}
-VALUES = {"default", "const", "enum", "examples", "example"}
+#: Documents within texts are schemas of their own, and are done already.
+VALUES = {"default", "const", "enum", "examples", "example", "x-formalm-text"}
 
 
 def with_whole_numbers(schema: Schema) -> Schema:

@@ -1,6 +1,8 @@
 //! Formats as patterns, from the standards that JSON Schema names.
 
+mod bytes;
 mod idna;
+mod inner;
 mod leap;
 
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use std::sync::Arc;
 use formalm_automata::syntax::{Dialect, Flags, PatternTexts, parse};
 use formalm_automata::{Error, Expression, SetOnce};
 
+pub(crate) use self::bytes::ByteCount;
+pub(crate) use self::inner::Inner;
 use self::leap::LeapSeconds;
 
 /// The formats that are known.

@@ -77,6 +77,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             }
         }
         self.format(fields, at, rules)?;
+        self.text_parts(fields, at, rules)?;
         self.members(fields, at, rules)?;
         if fields.has_any(ITEMS) {
             self.items(fields, at, rules)?;

@@ -16,6 +16,7 @@ mod plain;
 mod references;
 mod resources;
 mod shapes;
+mod text_parts;
 mod unread;
 mod words;
 

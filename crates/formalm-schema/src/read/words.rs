@@ -72,6 +72,8 @@ keywords! {
     // A keyword of our own: `pattern` in another dialect than that of JSON Schema.
     OtherPattern "x-formalm-pattern" Says(D4, D20),
     Format "format" Says(D4, D20),
+    // Ours: what types of programming languages ask of texts, and no keyword of JSON Schema says.
+    TextParts "x-formalm-text" Says(D4, D20),
     MaxItems "maxItems" Says(D4, D20),
     MinItems "minItems" Says(D4, D20),
     UniqueItems "uniqueItems" Says(D4, D20),

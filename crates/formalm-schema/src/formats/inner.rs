@@ -1,0 +1,97 @@
+//! JSON within a text: the documents of a schema, read character by character.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use formalm_automata::{Error, Machine, Recognizer, StateId};
+
+use crate::machine::SchemaAutomaton;
+
+/// Reads the texts of a schema; states are those of its machine, which shows live ones only.
+#[derive(Clone, Debug)]
+pub(crate) struct Inner {
+    machine: Arc<SchemaAutomaton>,
+    /// Whether the machine met a limit.
+    gave_up: Arc<AtomicBool>,
+}
+
+impl Inner {
+    pub(crate) fn new(machine: SchemaAutomaton) -> Inner {
+        Inner { machine: Arc::new(machine), gave_up: Arc::default() }
+    }
+
+    fn known<T>(&self, answer: Result<T, Error>) -> Option<T> {
+        if answer.is_err() {
+            self.gave_up.store(true, Ordering::Relaxed);
+        }
+        answer.ok()
+    }
+
+    fn read(&self, state: u32, bytes: &[u8]) -> Option<u32> {
+        let mut state = StateId::from_number(state);
+        for &byte in bytes {
+            state = self.known(self.machine.step(state, byte))??;
+        }
+        Some(state.number())
+    }
+
+    /// Whether some text of as many bytes lies between two and leads on.
+    fn some_between(&self, state: u32, low: &[u8], high: &[u8]) -> bool {
+        let (Some((&first, low)), Some((&last, high))) = (low.split_first(), high.split_first())
+        else {
+            return true;
+        };
+        (first..=last).any(|byte| {
+            let Some(next) = self.read(state, &[byte]) else { return false };
+            let (least, most) = ([0x80; 4], [0xBF; 4]);
+            let low = if byte == first { low } else { &least[..low.len()] };
+            let high = if byte == last { high } else { &most[..high.len()] };
+            self.some_between(next, low, high)
+        })
+    }
+}
+
+impl Recognizer for Inner {
+    fn start(&self) -> u32 {
+        Machine::start(&*self.machine).number()
+    }
+
+    fn step(&self, state: u32, character: char) -> Option<u32> {
+        self.read(state, character.encode_utf8(&mut [0; 4]).as_bytes())
+    }
+
+    fn some_within(&self, state: u32, first: char, last: char) -> bool {
+        let (low, high) = (first.to_string(), last.to_string());
+        if low.len() == high.len() {
+            return self.some_between(state, low.as_bytes(), high.as_bytes());
+        }
+        // The characters of each number of bytes.
+        let bounds = [('\0', '\u{7F}'), ('\u{80}', '\u{7FF}'), ('\u{800}', '\u{FFFF}')];
+        let all = bounds.into_iter().chain([('\u{10000}', char::MAX)]);
+        all.map(|(least, most)| (least.max(first), most.min(last)))
+            .filter(|(least, most)| least <= most)
+            .any(|(least, most)| self.some_within(state, least, most))
+    }
+
+    fn is_accepting(&self, state: u32) -> bool {
+        self.machine.is_accepting(StateId::from_number(state))
+    }
+
+    fn least(&self, state: u32) -> u32 {
+        self.missing(state).div_ceil(4)
+    }
+
+    fn missing(&self, state: u32) -> u32 {
+        let least = self.known(self.machine.least_bytes(StateId::from_number(state)));
+        least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX))
+    }
+
+    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+        // Its states are as many as texts, so that no machine that has it is kept for others.
+        Some(Arc::new(self.clone()))
+    }
+
+    fn gave_up(&self) -> bool {
+        self.gave_up.swap(false, Ordering::Relaxed)
+    }
+}

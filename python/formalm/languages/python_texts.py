@@ -1,0 +1,225 @@
+"""Texts of Python types that have a shape of their own: URLs, addresses of networks, and others."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = [
+    "ASCII",
+    "BASE64",
+    "BASE64URL",
+    "COMPLEX",
+    "HEX",
+    "PARTS",
+    "STRIPPED",
+    "UUID",
+    "address",
+    "interface",
+    "network",
+    "searched",
+    "url",
+]
+
+Schema = dict[str, Any]
+
+#: The keyword for what a text consists of, part by part.
+PARTS = "x-formalm-text"
+
+#: The keyword for a pattern of another dialect than JSON Schema's.
+PATTERN = "x-formalm-pattern"
+
+UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-V[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
+ASCII = r"^[\x00-\x7f]*$"
+BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+BASE64URL = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
+HEX = "^(?:[0-9a-fA-F]{2})*$"
+#: A text that has nothing to strip, by Unicode's white space.
+_SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+STRIPPED = rf"^(?:[^{_SPACE}](?:[\s\S]*[^{_SPACE}])?)?$"
+
+_REAL = r"(?:[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,3})?|inf|nan)"
+#: Complex numbers, as ``complex`` reads them.
+COMPLEX = rf"^(?:-?{_REAL}|(?:-?{_REAL}[+-])?{_REAL}j|-{_REAL}j)$"
+
+# Characters of the parts of URLs that are written as they are. Those of hosts are what the URL
+# standard does not forbid; parts behind the host take whatever is encoded, and more.
+_USER = r"[!$%&'()*+,\-.0-9A-Z_a-z~]"
+_PATH = r"[!$-;=@-_a-z|~]"
+_QUERY = r"[!$-;=?-~]"
+_FRAGMENT = r"[!#-;=?-_a-~]"
+_REST = rf"(?:/{_PATH}*)?(?:\?{_QUERY}*)?(?:#{_FRAGMENT}*)?"
+_OPAQUE = r"(?!/)[ !\"$->@-~]*(?:\?[!$-;=?-~]*)?(?:#[!#-;=?-_a-~]*)?"
+_PORT = r"(?::(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+_BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = rf"{_BYTE}(?:\.{_BYTE}){{3}}"
+#: Schemes whose hosts are names of the internet.
+SPECIAL = ("ftp", "http", "https", "ws", "wss")
+
+
+def _ipv6(last: str) -> str:
+    group = "[0-9a-fA-F]{1,4}"
+    last = f"(?:{group}:{group}|{last})" if last else f"{group}:{group}"
+    forms = [f"(?:{group}:){{6}}{last}"]
+    for before in range(8):
+        head = f"(?:{group}(?::{group}){{0,{before - 1}}})?" if before else ""
+        after = 7 - before
+        tail = "" if not after else group if after == 1 else f"(?:{group}:){{{after - 2}}}{last}"
+        forms.append(f"{head}::{tail}")
+    return f"(?:{'|'.join(forms)})"
+
+
+_IPV6 = _ipv6(_IPV4)
+_PREFIX6 = "(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
+
+
+def _named_host(ends: str) -> str:
+    """Names of ASCII, as the URL standard takes them, of labels that are not encoded."""
+    letter = r"[!\"$&'()*+\-;=_`{}~a-z0-9" + ("]" if "," in ends else ",]")
+    number = rf"(?:[0-9]+|0x[0-9a-f]*)\.?(?:[{ends}]|$)"
+    label = f"(?!xn--|{number}){letter}*"
+    return rf"(?!(?:[{ends}]|$)){label}(?:\.{label})*"
+
+
+def url(schema: Any, *, is_multiple: bool) -> Schema:
+    """The schema of URLs as Pydantic writes them: hosts in lower case, other characters encoded."""
+    allowed = schema.get("allowed_schemes")
+    needs_host = bool(schema.get("host_required")) or is_multiple
+    fills_host = schema.get("default_host") is not None
+    choices: list[Schema] = []
+    if allowed is None:
+        schemes = [*SPECIAL, "file", None]
+    else:
+        schemes = [one for one in allowed if one == one.lower()]
+    special = [one for one in schemes if one in SPECIAL]
+    others = [one for one in schemes if one not in (*SPECIAL, "file")]
+    has_options = any(
+        schema.get(name) is not None for name in ("default_host", "default_port", "default_path")
+    )
+    if special:
+        choices += _special(_alternatives(special), is_multiple=is_multiple)
+    # Files have no port.
+    if "file" in schemes and not is_multiple and schema.get("default_port") is None:
+        choices += _files(may_lack=not needs_host or fills_host)
+    if others:
+        start = _alternatives(others)
+        user = _user(is_multiple=is_multiple)
+        letter = r"[!\"$%&'()*+\-.;=_`{}~a-zA-Z0-9" + ("]" if is_multiple else ",]")
+        host = rf"(?:\[{_IPV6}\]|{letter}+)"
+        one = f"{user}{host}{_PORT}"
+        places = f"{one}(?:,{one})*" if is_multiple else one
+        choices.append({"pattern": f"^{start}://{places}{_REST}$"})
+        if fills_host:
+            # Whatever a host can be filled into; the name itself does not matter.
+            choices.append({"pattern": f"^{start}://{_REST}$"})
+        elif not needs_host and not has_options:
+            rest = rf"//{_REST}|/(?!/){_PATH}*(?:\?{_QUERY}*)?(?:#{_FRAGMENT}*)?"
+            choices.append({"pattern": f"^{start}:(?:{rest})$"})
+            choices.append({"pattern": f"^{start}:{_OPAQUE}$"})
+    found: Schema = {"type": "string"}
+    if schema.get("max_length") is not None:
+        found["maxLength"] = schema["max_length"]
+    return {**found, "anyOf": choices} if choices else {"not": {}}
+
+
+def _alternatives(schemes: list[Any]) -> str:
+    if None in schemes:
+        named = "|".join((*SPECIAL, "file"))
+        return rf"(?!(?:{named}):)[a-z][a-z0-9+.\-]*"
+    return f"(?:{'|'.join(re.escape(one).replace('/', '[/]') for one in schemes)})"
+
+
+def _special(start: str, *, is_multiple: bool) -> list[Schema]:
+    """URLs of the internet."""
+    user = _user(is_multiple=is_multiple)
+    ends = ":/?#," if is_multiple else ":/?#"
+    host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host(ends)})"
+    one = f"{user}{host}{_PORT}"
+    places = f"{one}(?:,{one})*" if is_multiple else one
+    before = f"{start}://" + (f"(?:{one},)*" if is_multiple else "") + user
+    after = _PORT + (f"(?:,{one})*" if is_multiple else "") + _REST
+    return [{"pattern": f"^{start}://{places}{_REST}$"}, _encoded(before, after)]
+
+
+def _user(*, is_multiple: bool) -> str:
+    """The name and the password of a user; a comma in them would separate hosts."""
+    one = _USER.replace(",", "") if is_multiple else _USER
+    return f"(?:{one}*(?::{one}*)?@)?"
+
+
+def _files(*, may_lack: bool) -> list[Schema]:
+    host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host('/?#')})"
+    lacking = "?" if may_lack else ""
+    return [
+        {"pattern": f"^file://(?:{host}){lacking}{_REST}$"},
+        _encoded("file://", _REST),
+    ]
+
+
+def _encoded(before: str, after: str) -> Schema:
+    """URLs whose host has a label of other characters than ASCII, encoded."""
+    host = {
+        "format": "hostname",
+        "pattern": r"(?:.*\.)?[xX][nN]--.*(?<!\.[0-9]+)(?<!\.0[xX][0-9a-fA-F]*)",
+    }
+    return {PARTS: [{"pattern": before}, host, {"pattern": after}]}
+
+
+def network(version: int) -> str:
+    """Networks: addresses with a prefix; of version 4 the bits behind it are zero."""
+    if version == 6:
+        return f"{_IPV6}(?:%[^%/]+)?(?:/{_PREFIX6})?"
+    choices = [_IPV4]
+    for prefix in range(33):
+        whole, bits = divmod(prefix, 8)
+        groups = [_BYTE] * whole
+        if bits:
+            groups.append(f"(?:{'|'.join(str(one) for one in range(0, 256, 1 << (8 - bits)))})")
+        groups += ["0"] * (4 - len(groups))
+        choices.append(rf"{'[.]'.join(groups)}/{prefix}")
+    return "|".join(choices)
+
+
+def address(version: int) -> str:
+    """Addresses, with a zone where they have one."""
+    return _IPV4 if version == 4 else f"{_IPV6}(?:%[^%/]+)?"
+
+
+def interface(version: int) -> str:
+    """Addresses with a prefix."""
+    prefix = "(?:[0-9]|[12][0-9]|3[0-2])" if version == 4 else _PREFIX6
+    return f"{address(version)}(?:/{prefix})?"
+
+
+def searched(pattern: Any, engine: str) -> Schema:
+    """The texts in which a pattern is found, by the engine that reads it.
+
+    A compiled pattern is Python's own, whatever the engine.
+    """
+    if isinstance(pattern, re.Pattern):
+        flags = "".join(letter for letter, flag in FLAGS.items() if pattern.flags & flag)
+        part = {"dialect": "python", "pattern": pattern.pattern, "method": "search"}
+        return {PATTERN: {**part, "flags": flags} if flags else part}
+    is_python = engine == "python-re"
+    body = pattern if is_python or pattern.endswith("\\$") else pattern.removesuffix("$")
+    if _PLAIN.match(body) and not _DOUBLED.search(body):
+        return {"pattern": pattern}
+    dialect = "python" if is_python else "rust"
+    return {PATTERN: {"dialect": dialect, "pattern": pattern, "method": "search"}}
+
+
+#: Flags of Python's patterns by their letters.
+FLAGS = {"i": re.I, "m": re.M, "s": re.S, "x": re.X, "a": re.A}
+
+#: What means the same in every dialect: characters, classes of ASCII, groups, repetitions.
+_PLAIN = re.compile(
+    r"""\^?(?:
+        [A-Za-z0-9_<>=!@"'%,;:/~`&-] | [ ]
+        | \\[.\\+*?()|\[\]{}^$/-]
+        | \[\^?(?:[A-Za-z0-9](?:-[A-Za-z0-9])?|[_.@%,:+*/]|\\[.\\\]\[^-])+-?\]
+        | \((?:\?:)?|\)|\||[*+?]\??|\{[0-9]+(?:,[0-9]*)?\}
+    )*\Z""",
+    re.VERBOSE,
+)
+#: Signs of repetition behind one another, which not all dialects take.
+_DOUBLED = re.compile(r"(?<!\\)[*+?}](?:[*+{]|\?[*+?{])")

@@ -1,0 +1,74 @@
+"""Every type and option of Pydantic: members are values, and what is written of values is a member.
+
+Where a language has no note, it is exact: each of its members is validated, and each JSON text that
+Pydantic writes of a value, and reads back as that value, is a member. Notes say what differs.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from typing import Any
+
+import pydantic
+import pytest
+
+from formalm import Constraint, PythonType, Vocabulary
+from tests.unit.pydantic_table import TABLE, UNSAID, Draw
+
+#: Members and values of each row.
+COUNT = 200
+
+#: Rows whose members are slow to draw.
+FEWER_MEMBERS = {"set": 20, "strict set": 20, "frozenset": 20, "set of anything": 20}
+
+
+def read(adapter: Any, text: bytes) -> tuple[bool, Any]:
+    """Whether a text is validated, and what it is read as."""
+    try:
+        value = adapter.validate_json(text)
+        if hasattr(value, "__next__"):
+            value = list(value)
+    except (pydantic.ValidationError, ImportError):
+        return False, None
+    return True, value
+
+
+def written(name: str, adapter: Any, draw: Draw, count: int) -> list[bytes]:
+    """Texts that Pydantic writes of values, and reads back as them."""
+    random_ = random.Random(name)
+    found: list[bytes] = []
+    for _ in range(10 * count):
+        if len(found) == count:
+            break
+        try:
+            value = adapter.validate_python(draw(random_))
+        except pydantic.ValidationError:
+            continue
+        for by_alias in (False, True):
+            text = adapter.dump_json(value, by_alias=by_alias, round_trip=True)
+            is_read, again = read(adapter, text)
+            if is_read and (name in UNSAID or adapter.dump_json(again, round_trip=True) == adapter.dump_json(value, round_trip=True)):
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize(("name", "type_", "draw", "effects"), TABLE, ids=[row[0] for row in TABLE])
+def test_what_is_said_of_a_type_is_so(name: str, type_: Any, draw: Draw, effects: set[str]) -> None:
+    language = PythonType(type_)
+    adapter: Any = pydantic.TypeAdapter(type_)
+    told = {note.effect for note in language.notes if note.effect != "exact"}
+    assert told == effects, language.notes
+    count = FEWER_MEMBERS.get(name, COUNT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        members = [str(text) for text in language.sample(count, seed=1)]
+        refused = [text for text in members if not read(adapter, text.encode())[0]]
+        texts = written(name, adapter, draw, COUNT)
+        missing = [text for text in texts if not language.matches(text)]
+    if "more" not in told:
+        assert not refused, (refused[:5], len(refused))
+    if "fewer" not in told:
+        assert not missing, (missing[:5], len(missing))
+    if not told & {"more", "fewer"}:
+        assert texts, "no value was written"
