@@ -114,8 +114,6 @@ def test_text_is_not_encoded_by_a_guess(
         ({"tokenizer.ggml.token_type": [3] * 9}, "no ordinary token"),
         ({"tokenizer.ggml.eos_token_id": 99}, "end token"),
         ({"tokenizer.ggml.eos_token_id": "5"}, "not a number"),
-        ({"tokenizer.ggml.tokens": [*"ab a€", "x", "y", "z"], "tokenizer.ggml.token_type": [1] * 8},
-         "stands for no byte"),
     ],
 )  # fmt: skip
 def test_contradictions(

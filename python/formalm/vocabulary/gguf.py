@@ -86,6 +86,17 @@ def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
     tokenizer, cannot = _tokenizer(metadata, pieces, kinds)
     unused = [at for at, kind in enumerate(kinds) if kind == UNUSED]
     notes = [f"tokens marked unused, never allowed: {shown(unused)}"] if unused else []
+    # Printable ASCII stands for itself; other characters do only where the piece as a whole does.
+    raw = [
+        at
+        for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
+        if model in BYTE_LEVEL
+        and kind == NORMAL
+        and spelled[at] == piece.encode()
+        and not all("!" <= character <= "~" for character in piece)
+    ]
+    raw_note = "with characters that stand for no byte; their bytes are their own UTF-8"
+    notes += [f"tokens {raw_note}: {shown(raw)}"] if raw else []
     notes += [f"text cannot be encoded: {cannot}"] if cannot else []
     core = _core.Vocabulary.from_tokens(spelled, [], names, notes)
     ends = [_id(metadata, key) for key in END_KEYS]
