@@ -7,7 +7,6 @@ from typing import Dict, List, Optional, Tuple  # noqa: UP035 - what users nest
 import pytest
 
 from formalm import (
-    ArgumentError,
     Constraint,
     LimitError,
     PythonType,

@@ -1,4 +1,4 @@
-"""Byte-level pieces that have characters outside of the byte-level alphabet, as Command-R has them."""
+"""Byte-level pieces with characters outside of the byte-level alphabet, as Command-R has them."""
 
 import json
 from pathlib import Path

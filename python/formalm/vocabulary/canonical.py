@@ -202,7 +202,7 @@ def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
         If it is of a kind that we cannot follow exactly, or one of the checks failed.
     """
     encoder = _READERS[tokenizer.kind](tokenizer.data, core)
-    # What was checked once is not checked again: the tokenizers package leaks memory with each text.
+    # What was checked once is not checked again: the tokenizers package leaks what it caches.
     checked = tokenizer.kind, sha256(tokenizer.data).digest(), core.fingerprint
     if checked in _checked:
         return encoder

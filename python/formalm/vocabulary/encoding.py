@@ -138,8 +138,8 @@ def _tokenizer(data: bytes) -> Any:
 class _Library:
     """A tokenizer of the ``tokenizers`` package, shared by all vocabularies of one file.
 
-    The package leaks what such an object has cached (up to some megabytes) when it is freed, so that
-    loading one file again and again must not make them again and again.
+    The package leaks what such an object has cached (up to some megabytes) when it is freed, so a
+    file that is loaded many times must not make one each time.
     """
 
     __slots__ = ("__weakref__", "_tokenizer")
@@ -153,8 +153,8 @@ class _Library:
         return ids
 
 
-# Those in use, and the latest: a vocabulary that is loaded again finds it. No lock is needed, as two
-# threads make two at worst; so there is none that a fork could find held.
+# Those in use, and the latest: a vocabulary that is loaded again finds it. Two threads make two at
+# worst, so there is no lock that a fork could find held.
 _libraries: WeakValueDictionary[tuple[bytes, bool], _Library] = WeakValueDictionary()
 _latest: deque[_Library] = deque(maxlen=2)
 
