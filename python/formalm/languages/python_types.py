@@ -15,7 +15,7 @@ __all__ = ["PythonType", "is_type"]
 
 
 MOST_LEVELS = 200
-"""Levels of an annotation. The interpreter's limit of 1,000 calls ends ``repr`` of twice as many."""
+"""Levels of an annotation. The interpreter's limit of 1,000 calls ends ``repr`` of twice that."""
 
 DEEP_HINT = "give inner types a name, as a class or a model; a class may refer to itself"
 
