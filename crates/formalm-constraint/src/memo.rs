@@ -158,7 +158,7 @@ impl Memo {
     pub(crate) fn size(&self) -> (usize, usize) {
         let filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
         let chunks = self.chunks.iter().filter_map(Segment::get);
-        let slots: usize = chunks.map(|slots| slots.len() * size_of::<Slot>()).sum();
+        let slots: usize = chunks.map(size_of_val::<[Slot]>).sum();
         (filled.order.len(), filled.bytes + slots)
     }
 }
