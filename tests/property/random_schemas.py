@@ -8,6 +8,7 @@ which makes them deep.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -170,7 +171,7 @@ class _Drawing:
             return shares
         cuts = sorted(self.random.randint(0, max(0, budget - parts)) for _ in range(parts - 1))
         cuts = [0, *cuts, max(0, budget - parts)]
-        return [1 + high - low for low, high in zip(cuts, cuts[1:], strict=False)]
+        return [1 + high - low for low, high in pairwise(cuts)]
 
     def schema(self, depth: int, budget: int) -> Schema:
         if self.definitions and self.some(0.03 if budget > 8 else 0.3):
@@ -255,7 +256,7 @@ class _Drawing:
 
 
 def random_schema(seed: int) -> dict[str, Any]:
-    """The schema of a seed: some definitions, each of which may refer to those before, and a root."""
+    """The schema of a seed: some definitions, which may refer to earlier ones, and a root."""
     random = Random(seed)
     drawing = _Drawing(random)
     budget = random.randint(50, 130)
@@ -273,9 +274,7 @@ def random_schema(seed: int) -> dict[str, Any]:
 
 def references(schema: Schema) -> list[str]:
     """The targets of all references, each as often as it is referred to."""
-    return [
-        one["$ref"] for one, _ in subschemas(schema) if isinstance(one, dict) and "$ref" in one
-    ]
+    return [one["$ref"] for one, _ in subschemas(schema) if isinstance(one, dict) and "$ref" in one]
 
 
 def near(value: Any, random: Random) -> Any:

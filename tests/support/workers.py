@@ -16,14 +16,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.support.processes import ROOT, kill_group
 
-# The program defines ``answer(item)``. A profiling timer kills the process after so much CPU time of
-# one item, whatever code it is in. The peak of resident memory is reset before each item.
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# The program defines ``answer(item)``. A profiling timer kills the process after so much CPU time
+# of one item, whatever code it is in. The peak of resident memory is reset before each item.
 _LOOP = """
-import json as _json, os as _os, resource as _resource, signal as _signal, sys as _sys, time as _time
+import json as _json, resource as _resource, signal as _signal, sys as _sys, time as _time
 _seconds, _bytes = float(_sys.argv[1]), int(_sys.argv[2])
 _resource.setrlimit(_resource.RLIMIT_AS, (_bytes, _bytes))
 _resource.setrlimit(_resource.RLIMIT_CORE, (0, 0))
@@ -87,7 +90,7 @@ class Worker:
         self._env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -122,7 +125,8 @@ class Worker:
     def ask(self, item: Any) -> Answer:
         """The answer to an item. Without one in ten times the CPU seconds the process is killed."""
         process = self._started()
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(item).encode() + b"\n")
         process.stdin.flush()
         deadline = time.monotonic() + 10 * self._cpu_seconds + 10

@@ -22,10 +22,6 @@ const DEEP: usize = 128;
 /// tenth of a second where terms are huge.
 const POLLED: usize = 1 << 10;
 
-/// Steps of derivation that one search takes, some seconds of them. Where many patterns have to be
-/// found in one text, or none of many, there are exponentially many states.
-const STEPS: u64 = 20_000_000;
-
 /// How deep a guess looks into a term.
 const DEPTH: usize = 8;
 
@@ -97,7 +93,6 @@ impl Automaton {
             true => Open::Near(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
             false => Open::Deep(vec![(root, 0)]),
         };
-        let begun_at = lock.work.steps;
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
         let mut looked_at = 0;
@@ -110,7 +105,6 @@ impl Automaton {
                 lock = self.lock();
             }
             let core = &mut *lock;
-            check(Resource::Steps, core.work.steps - begun_at, STEPS)?;
             let next = self.fill_locked(core, state, at)?;
             let flags = self.flags.get(next as usize);
             if next == DEAD || flags & BARREN != 0 {

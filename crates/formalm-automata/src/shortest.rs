@@ -10,15 +10,11 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, StateId, check};
+use crate::automaton::{Automaton, StateId};
 use crate::dag::DagId;
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::machine::Machine;
 use crate::term::{Term, TermId, Terms};
-
-/// Steps of derivation that one search takes, about a second of them. Where many patterns have to
-/// be found in one text the shortest has exponentially many states before it.
-const STEPS: u64 = 10_000_000;
 
 /// Longer texts are searched, so that what they cost is counted.
 const BYTES: u32 = 1 << 16;
@@ -134,8 +130,6 @@ impl Automaton {
 
     /// Bytes of the shortest continuation; none of a state that leads to no member.
     fn least_length(&self, start: StateId) -> Result<usize, Error> {
-        let steps = || self.lock().work.steps;
-        let begun_at = steps();
         let mut read = FxHashMap::from_iter([(start, 0)]);
         // By the bytes that members through a state have at least, with those read.
         let mut open = BTreeMap::from([(self.needs(start), vec![(start, 0)])]);
@@ -151,7 +145,6 @@ impl Automaton {
             if read.get(&here).is_some_and(|&other| other < length) {
                 continue;
             }
-            check(Resource::Steps, steps() - begun_at, STEPS)?;
             for &byte in self.class_starts() {
                 let Some(next) = self.step(here, byte)? else { continue };
                 let before = read.entry(next).or_insert(usize::MAX);

@@ -97,7 +97,7 @@ fn wanted(keyword: Keyword) -> Wanted {
         | Keyword::MinProperties => Wanted::Count,
         Keyword::Type => Wanted::Types,
         Keyword::Required => Wanted::Names,
-        Keyword::Enum => Wanted::List,
+        Keyword::Enum | Keyword::TextParts => Wanted::List,
         Keyword::OtherPattern => Wanted::Map,
         Keyword::Vocabulary => Wanted::Truths,
         Keyword::Properties
