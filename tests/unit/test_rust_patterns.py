@@ -93,7 +93,7 @@ def test_flags_are_those_of_the_crate() -> None:
     assert copy.deepcopy(language) == language
     with pytest.raises(LanguageError, match="ascii"):
         Regex("a", re.A, dialect="rust")
-    with pytest.raises(ArgumentError, match="dialect must be one of python, .*, rust"):
+    with pytest.raises(ArgumentError, match=r"dialect must be one of python, .*, rust"):
         Regex("a", dialect="pcre")
 
 

@@ -90,7 +90,7 @@ class Regex(Language):
 
     @property
     def dialect(self) -> str:
-        """The dialect as recorded; ``"python"`` if all versions of Python read the pattern alike."""
+        """The dialect as recorded; ``"python"`` if all versions read the pattern alike."""
         return str(self._arguments[2])
 
     def _build(self) -> _core.Expression:
