@@ -233,7 +233,8 @@ class Run:
 
     def evaluate(self) -> Evaluation:
         """What follows from the answers so far."""
-        return evaluate(self.manifest.asked, self.answered, whole=self.manifest.suite)
+        asked, whole = self.manifest.asked, self.manifest.suite
+        return evaluate(asked, self.answered, whole=whole, items=self.items)
 
     def write_results(self) -> Path:
         """Write the answers as lines of JSON, in the order of the suite; timings are not in it.

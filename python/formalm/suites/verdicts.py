@@ -66,7 +66,13 @@ class Evaluation:
         return "inconclusive" if "inconclusive" in verdicts else "pass"
 
 
-def evaluate(suite: Suite, answered: Answered, *, whole: Suite | None = None) -> Evaluation:
+def evaluate(
+    suite: Suite,
+    answered: Answered,
+    *,
+    whole: Suite | None = None,
+    items: Sequence[Item] | None = None,
+) -> Evaluation:
     """Compute metrics, comparisons and assertions of a suite from answers.
 
     Parameters
@@ -79,6 +85,8 @@ def evaluate(suite: Suite, answered: Answered, *, whole: Suite | None = None) ->
     whole
         The suite that this one is a smaller form of, with fewer draws. What is demanded of numbers
         that were drawn less often than it wants is inconclusive.
+    items
+        The items of the suite, if they are at hand: making them takes longer than all the rest.
     """
     fewer = {
         name: (question.draws, whole.queries[name].draws)
@@ -92,7 +100,7 @@ def evaluate(suite: Suite, answered: Answered, *, whole: Suite | None = None) ->
         else _differences(suite, comparison, numbers[comparison.metric])
         for name, comparison in suite.comparisons.items()
     }
-    items = suite.items()
+    items = suite.items() if items is None else items
     missing, waiting = len(items) - len(answered), _waiting(items, answered)
     outcomes = []
     for assertion in suite.assertions:
