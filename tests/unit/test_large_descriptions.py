@@ -13,6 +13,7 @@ import pytest
 
 from formalm import JsonSchema, Language, Literal, Regex
 from formalm.errors import LimitError
+from formalm.languages import TypeScript
 from formalm.languages.algebra import Combination
 
 OPERATORS = {"|": operator.or_, "&": operator.and_, "+": operator.add}
@@ -105,5 +106,15 @@ def test_objects_may_have_very_many_names(kind: str) -> None:
         schema = JsonSchema({"type": "object", **SCHEMAS[kind](40_000)})
         assert schema.is_viable('{"n0":')
         assert not schema.is_viable("[")
+
+    assert cpu_seconds(read) < 6
+
+
+def test_an_intersection_may_have_thousands_of_object_types() -> None:
+    def read() -> None:
+        types = " & ".join(f"{{p{number}: number; shared?: string}}" for number in range(8000))
+        language = TypeScript(types)
+        assert language.is_viable('{"p0":1,')
+        assert not language.is_viable('{"p1":1,"p1"')
 
     assert cpu_seconds(read) < 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import NoReturn
 
 from formalm.errors import LanguageError, LimitError
@@ -111,10 +112,7 @@ class Evaluation:
             case tree.Union(_, options):
                 return union([self.shape(option, names) for option in options])
             case tree.Intersection(_, parts):
-                found = self.shape(parts[0], names)
-                for part in parts[1:]:
-                    found = meet_later(found, self.shape(part, names))
-                return found
+                return meet_later(*[self.shape(part, names) for part in parts])
             case tree.KeysOf(_, of):
                 return Reference("keyof", (self.shape(of, names),))
             case tree.Indexed(_, of, key):
@@ -228,7 +226,7 @@ class Evaluation:
         if declared is None:
             if reference.name != "&":
                 return self.resolve(apply(reference, self))
-            found, *others = reference.arguments
+            found, *others = self._merged(reference.arguments)
             for other in others:
                 found = meet(found, other, self.options, self.resolve)
             return self.resolve(found)
@@ -242,6 +240,21 @@ class Evaluation:
                 refuse(self.source, base.span, "an interface extends object types only")
             found = meet(inherited, found, self.options, self.resolve)
         return self.resolve(found)
+
+    def _merged(self, shapes: tuple[Shape, ...]) -> list[Shape]:
+        """The parts of an intersection with object types beside each other joined.
+
+        By halves: one after the other, thousands of them would be copied at each step.
+        """
+        merged: list[Shape] = []
+        for is_object, run in groupby(shapes, lambda shape: isinstance(shape, Object)):
+            parts = list(run)
+            while is_object and len(parts) > 1:
+                pairs = zip(parts[::2], parts[1::2], strict=False)
+                odd = parts[len(parts) - len(parts) % 2 :]
+                parts = [meet(a, b, self.options, self.resolve) for a, b in pairs] + odd
+            merged += parts
+        return merged
 
     def options(self, shape: Shape) -> list[Shape]:
         """What a type is a union of. References stay as they are, unless to unions."""

@@ -30,9 +30,9 @@ Options = Callable[[Shape], list[Shape]]
 Resolve = Callable[[Shape], Shape]
 
 
-def meet_later(left: Shape, right: Shape) -> Shape:
-    """The intersection, worked out when it is needed: both may refer to themselves."""
-    parts = tuple(dict.fromkeys([*_joined(left), *_joined(right)]))
+def meet_later(*shapes: Shape) -> Shape:
+    """The intersection, worked out when it is needed: all may refer to themselves."""
+    parts = tuple(dict.fromkeys(part for shape in shapes for part in _joined(shape)))
     return parts[0] if len(parts) == 1 else Reference("&", parts)
 
 
