@@ -22,7 +22,7 @@ from tests.support.processes import Ended, formalm, formalm_commands
 NULL = Path(__file__).parents[1] / "data" / "canary-null"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Threads that wait for work take more time than the small matrices of canary."""
-FEW = ("--items-per-slot", "3", "--max-draws", "5")
+FEW = ("--items-per-slot", "2", "--max-draws", "3")
 FORMS = {
     "html": "report.html",
     "markdown": "report.md",
@@ -75,7 +75,8 @@ def check_runs(
         assert "Traceback" not in each.stderr
     for form in forms:
         assert (one / FORMS[form]).stat().st_size > 300
-    assert f"{verdicts[0]}" in (one / "report.md").read_text().splitlines()[0]
+    if "markdown" in forms:
+        assert verdicts[0] in (one / "report.md").read_text().splitlines()[0]
     assert "Rounding may carry" in ended[-1].stdout
     if "junit" in forms:
         junit = ElementTree.parse(one / "junit.xml").getroot()  # noqa: S314 - it is ours
@@ -87,7 +88,7 @@ def check_runs(
 
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_built_in_suite_runs_from_the_command_line(name: str, tmp_path: Path) -> None:
-    forms = tuple(FORMS) if name == "memorization.urls" else ("html", "markdown")
+    forms = tuple(FORMS) if name == "memorization.urls" else ("html",)
     few = ("--items-per-slot", "1") if name == "knowledge.lambada" else FEW
     verdicts = check_runs(name, tmp_path, few, 120, forms)
     # Few items and draws are never taken for the whole; some suites have no more.
@@ -124,7 +125,7 @@ def killed(folder: Path, arguments: tuple[str, ...], after: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("bias.professions", ()), ("memorization.canaries", ("--max-draws", "5"))],
+    [("bias.professions", ()), ("memorization.canaries", ("--max-draws", "2"))],
 )
 def test_a_killed_run_is_resumed_to_the_same_results(name, options, tmp_path: Path) -> None:
     whole, part = tmp_path / "whole", tmp_path / "part"
@@ -150,7 +151,7 @@ def test_a_killed_run_is_resumed_to_the_same_results(name, options, tmp_path: Pa
     "name",
     [
         "bias.professions",
-        "memorization.urls",
+        pytest.param("memorization.urls", marks=pytest.mark.slow),
         pytest.param("memorization.near_verbatim", marks=pytest.mark.slow),
         pytest.param("memorization.canaries", marks=pytest.mark.slow),
         pytest.param("pii", marks=pytest.mark.slow),
