@@ -167,12 +167,19 @@ def patterns(names: list[str]) -> JsonSchema:
     return JsonSchema({"type": "object", "patternProperties": rules}, order="any", blanks=0)
 
 
-def test_patterns_of_names_that_all_overlap_have_a_limit() -> None:
-    language = patterns(list("abcdefg"))
+@pytest.mark.parametrize("letters", ["abcdefg", "abcdefghijklmnop"])
+def test_patterns_of_names_that_all_overlap_have_no_limit(letters: str) -> None:
+    language = patterns(list(letters))
     assert language.matches('{"bad":"xyz"}')
     assert not language.matches('{"bad":"xy"}')
+    assert language.is_viable('{"a')
+
+
+def test_patterns_that_overlap_and_are_negated_have_a_limit() -> None:
+    rules = {name: {"minLength": at} for at, name in enumerate("abcdefghijklmnop")}
+    schema = {"type": "object", "not": {"patternProperties": rules}}
     with pytest.raises(LimitError, match="terms"):
-        patterns(list("abcdefghijklmnop")).is_viable('{"a')
+        JsonSchema(schema, order="any", blanks=0).is_viable('{"a')
 
 
 def test_many_patterns_of_names_that_do_not_overlap_have_none() -> None:
