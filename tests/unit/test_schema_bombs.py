@@ -340,3 +340,28 @@ def test_beginnings_of_formats_are_completed_at_once(name: str) -> None:
         answer = worker.ask({"format": name, "beginnings": BEGINNINGS})
     assert answer.failure is None, answer.failure
     assert answer.value == {}
+
+
+@needs_limits
+@pytest.mark.parametrize("depth", [8, 25, 60])
+def test_regular_languages_that_use_operands_twice_are_graphs(depth: int) -> None:
+    program = """
+    from formalm import FormalmError, Regex
+    def answer(depth):
+        language, told = Regex(".*a.*"), []
+        for level in range(depth):
+            letter = Regex(f".*[{chr(97 + level % 3)}].*")
+            language = (language & letter) | (language - letter)
+        for text in ("", "b", "abc"):
+            try:
+                told.append(language.matches(text))
+            except FormalmError as error:
+                told.append(type(error).__name__)
+        return told
+    """
+    with Worker(program, cpu_seconds=5.0, memory_bytes=5 << 30) as worker:
+        answer = worker.ask(depth)
+    assert answer.failure is None, answer.failure
+    assert answer.cpu_seconds < CPU_SECONDS
+    # Each level is the language itself.
+    assert answer.value in ([False, False, True], ["LimitError"] * 3)

@@ -12,6 +12,9 @@ use crate::node::NodeId;
 use crate::shared::keyed_hash;
 use crate::value::ValueId;
 
+/// Ways that are copied in the time of a step.
+const FORKS_IN_A_STEP: usize = 8;
+
 /// Kinds of items that are copied in the time of a step.
 const KINDS_IN_A_STEP: usize = 512;
 
@@ -247,7 +250,7 @@ impl Core {
                 |way| {
                     way.needs[at] -= 1;
                 },
-            );
+            )?;
         }
         for (at, (_, node)) in plan.budgets.iter().enumerate() {
             let counted = self.child(*node);
@@ -260,7 +263,7 @@ impl Core {
                 |way| {
                     way.budgets[at] -= 1;
                 },
-            );
+            )?;
             // Where nothing is left of a budget, only the others may come.
             for (item, _) in ways.iter_mut().filter(|_| way.budgets[at] == 0) {
                 *item = self.formulas.both(*item, other);
@@ -277,7 +280,7 @@ impl Core {
                 |way| {
                     way.duties[at] = true;
                 },
-            );
+            )?;
         }
         let mut list = Vec::new();
         for (item, next) in ways {
@@ -335,7 +338,9 @@ impl Core {
         taken: F,
         left: F,
         take: impl Fn(&mut Way),
-    ) -> Vec<(F, Way)> {
+    ) -> Result<Vec<(F, Way)>, Error> {
+        // Each need may double them.
+        self.steps_of(ways.len() / FORKS_IN_A_STEP)?;
         let mut more = Vec::with_capacity(ways.len() * 2);
         for (item, way) in ways {
             if !can(&way) {
@@ -347,7 +352,7 @@ impl Core {
             take(&mut way);
             more.push((self.formulas.both(item, taken), way));
         }
-        more
+        Ok(more)
     }
 }
 
