@@ -24,6 +24,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, Union
 
 import pydantic
 from pydantic import AliasChoices, AliasGenerator, AliasPath, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import NotRequired, TypedDict
 
@@ -290,7 +291,7 @@ class Generated(BaseModel):
 
 
 class Camel(BaseModel):
-    model_config = ConfigDict(alias_generator=pydantic.alias_generators.to_camel)
+    model_config = ConfigDict(alias_generator=to_camel)
     some_name: int
 
 
@@ -442,7 +443,7 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("long tuple", tuple[bool, ...], items(one_of(True, False)), EXACT),
     ("named tuple", Pair, lambda draw: Pair(integer(draw), text(draw)), EXACT),
     ("set", set[int], lambda draw: {draw.randrange(99) for _ in range(3)}, EXACT),
-    ("set of anything", set[Any], one_of({1, "a"}, {None}, {True, 2.5}), EXACT),
+    ("set of anything", set[Any], one_of({1, "a"}, {None}, {True, 2.5}), FEWER),
     ("frozenset", frozenset[str], one_of(frozenset("ab"), frozenset()), EXACT),
     ("deque", collections.deque[int], items(integer), EXACT),
     ("sequence", Sequence[str], items(text), EXACT),
@@ -557,29 +558,29 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("base64 bytes", Base64Model, given(a=one_of(b"", b"abc", b"\xff", b"ab")), EXACT),
     ("no infinity", NoInfinity, given(a=real), EXACT),
     # URLs.
-    ("url", pydantic.AnyUrl, urls_of_all_kinds, EXACT),
-    ("http", pydantic.HttpUrl, url("http", "https"), EXACT),
-    ("any http", pydantic.AnyHttpUrl, url("http", "https"), EXACT),
-    ("websocket", pydantic.WebsocketUrl, url("ws", "wss"), EXACT),
-    ("file", pydantic.FileUrl, url("file"), EXACT),
-    ("ftp", pydantic.FtpUrl, url("ftp"), EXACT),
+    ("url", pydantic.AnyUrl, urls_of_all_kinds, FEWER),
+    ("http", pydantic.HttpUrl, url("http", "https"), FEWER),
+    ("any http", pydantic.AnyHttpUrl, url("http", "https"), FEWER),
+    ("websocket", pydantic.WebsocketUrl, url("ws", "wss"), FEWER),
+    ("file", pydantic.FileUrl, url("file"), FEWER),
+    ("ftp", pydantic.FtpUrl, url("ftp"), FEWER),
     ("schemes", Annotated[pydantic.AnyUrl, pydantic.UrlConstraints(allowed_schemes=["git", "ws"])],
-     url("git", "ws"), EXACT),
+     url("git", "ws"), FEWER),
     ("host required", Annotated[pydantic.AnyUrl, pydantic.UrlConstraints(host_required=True)],
-     urls_of_all_kinds, EXACT),
+     urls_of_all_kinds, FEWER),
     ("short url", Annotated[pydantic.AnyUrl, pydantic.UrlConstraints(max_length=20)],
-     url("http", "x"), EXACT),
+     url("http", "x"), FEWER),
     ("default host", Annotated[pydantic.AnyUrl, pydantic.UrlConstraints(
-        default_host="h", default_port=5, default_path="/p")], url("foo", "http"), EXACT),
+        default_host="h", default_port=5, default_path="/p")], url("foo", "http"), FEWER),
     ("empty path", Annotated[pydantic.AnyUrl, pydantic.UrlConstraints(preserve_empty_path=True)],
-     url("http", "foo"), EXACT),
+     url("http", "foo"), FEWER),
     ("postgres", pydantic.PostgresDsn, hosts("postgres", "postgresql+asyncpg"), EXACT),
     ("cockroach", pydantic.CockroachDsn, url("cockroachdb"), EXACT),
     ("amqp", pydantic.AmqpDsn, url("amqp"), EXACT),
     ("redis", pydantic.RedisDsn, url("redis", "rediss"), EXACT),
     ("mongo", pydantic.MongoDsn, hosts("mongodb"), EXACT),
     ("kafka", pydantic.KafkaDsn, url("kafka"), EXACT),
-    ("nats", pydantic.NatsDsn, hosts("nats", "ws"), EXACT),
+    ("nats", pydantic.NatsDsn, hosts("nats", "ws"), FEWER),
     ("mysql", pydantic.MySQLDsn, url("mysql+pymysql"), EXACT),
     ("mariadb", pydantic.MariaDBDsn, url("mariadb"), EXACT),
     ("clickhouse", pydantic.ClickHouseDsn, url("clickhouse+http"), EXACT),

@@ -162,6 +162,8 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     def generate_inner(self, schema: Any) -> Schema:
         """The schema of a part, with what is told of what was written by hand."""
         self._remark_code_of(schema)
+        if schema.get("type") == "function-plain":
+            self._remark_code(schema, "fewer")
         if schema.get("type") == "custom-error" and _is_hashable(schema):
             return {"type": ["null", "boolean", "number", "string"]}
         found: Schema = super().generate_inner(schema)
@@ -191,8 +193,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                 self.remark("a schema of a field is changed by hand, which values are not", "fewer")
         serialization = schema.get("serialization") or {}
         function = serialization.get("function")
-        if function is not None and not _is_known(function):
-            name = getattr(function, "__qualname__", None) or repr(function)
+        name = getattr(function, "__qualname__", None) or repr(function)
+        is_decoding = name.startswith(("EncodedStr.", "EncodedBytes."))
+        if function is not None and not is_decoding and not _is_known(function):
             self.remark(f"{name} writes values, perhaps as no member", "fewer")
         if schema.get("computed_fields"):
             self.remark("computed fields are written, and not read", "fewer")
@@ -250,8 +253,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
 
     def timedelta_schema(self, schema: Any) -> Schema:
         """Durations that Python can hold."""
-        found: Schema = super().timedelta_schema(schema)
-        if found.get("type") == "string":
+        temporal = self._config.ser_json_temporal
+        is_number = temporal in ("seconds", "milliseconds")
+        if not is_number and self._config.ser_json_timedelta != "float":
             return times.timedelta(schema)
         if self._config.ser_json_temporal == "milliseconds":
             self.remark("durations are written in milliseconds, and read in seconds", "fewer")
@@ -358,14 +362,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             if counts[1] is not None:
                 found["maxLength"] = 2 * counts[1]
             return found
-        found = {"type": "string", "pattern": texts.BASE64URL}
+        found = {"type": "string", "pattern": texts.BASE64_ZERO}
         if counts != [0, None]:
-            # Three bytes are four characters; the last ones are filled up.
-            most = "" if counts[1] is None else counts[1]
-            lengths = f"(?:[^=]{{4}}){{{counts[0] // 3},{'' if most == '' else most // 3 + 1}}}"
-            found["allOf"] = [{"pattern": f"^{lengths}"}]
             self.remark("the number of bytes that Base64 stands for is not in the schema")
-            del found["allOf"]
         return found
 
     def complex_schema(self, schema: Any) -> Schema:
@@ -374,11 +373,19 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
 
     def url_schema(self, schema: Any) -> Schema:
         """URLs as Pydantic writes them."""
+        self._remark_hosts(schema)
         return texts.url(schema, is_multiple=False)
 
     def multi_host_url_schema(self, schema: Any) -> Schema:
         """The same of those with several hosts."""
+        self._remark_hosts(schema)
         return texts.url(schema, is_multiple=True)
+
+    def _remark_hosts(self, schema: Any) -> None:
+        allowed = schema.get("allowed_schemes")
+        if allowed is None or any(one in (*texts.SPECIAL, "file") for one in allowed):
+            message = "hosts of other characters than ASCII, which are written as xn--, are left out"
+            self.remark(message, "fewer")
 
     def chain_schema(self, schema: Any) -> Schema:
         """The first of several steps; what the others ask is not in the schema."""
@@ -394,8 +401,6 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             message = f"{name} chooses a type of the union, which the schema does not have"
             self.remark(message)
             self.remark(message, "fewer")
-        if "custom_error_type" in schema:
-            pass
         found = typing.cast(Schema, super().tagged_union_schema(schema))
         paths = [discriminator] if isinstance(discriminator, str) else discriminator
         tags = []
@@ -421,6 +426,8 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     def _set_of(self, schema: Any, found: Schema) -> Schema:
         items = schema.get("items_schema") or {"type": "any"}
         kind = items["type"]
+        if kind in ("any", "float", "union", "decimal", "nullable"):
+            self.remark("numbers of a set are written without exponents", "fewer")
         if kind == "any":
             found["items"] = {"type": ["null", "boolean", "number", "string"]}
         elif kind in UNHASHABLE:
@@ -541,15 +548,17 @@ def _text(pattern: str) -> Schema:
 
 def _is_known(function: Any) -> bool:
     """Whether code is Pydantic's own, and in the schema or told of elsewhere."""
-    module = getattr(function, "__module__", None) or ""
+    module = getattr(function, "__module__", None) or type(function).__module__
     name = getattr(function, "__qualname__", "") or ""
     if name.startswith(("import_string", "ImportString")):
         return False
+    if module in ("builtins", "operator", "_operator"):
+        return True
     if module.startswith(KNOWN_CODE):
         return "Email" not in name
     if module == "pydantic.types":
         return name.startswith(
-            ("Secret", "_Secret", "_serialize_secret", "EncodedBytes", "EncodedStr")
+            ("Secret", "_Secret", "_serialize_secret", "EncodedBytes")
         )
     return module.startswith("pydantic.color")
 

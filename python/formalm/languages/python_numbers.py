@@ -131,8 +131,7 @@ def _bound_of_number(bound: Decimal, name: str) -> Schema:
     """A bound of numbers that are read as doubles: up to the last double within it."""
     above, may_equal = name in ("ge", "gt"), name in ("ge", "le")
     value = float(bound)
-    # Between zero and the least double there are no numbers that anybody writes.
-    if not bound or not math.isfinite(value) or (bound == bound.to_integral_value() and may_equal):
+    if not math.isfinite(value) or (bound == bound.to_integral_value() and may_equal):
         return {BOUNDS[name]: bound}
     read = Decimal(repr(value))
     while (read < bound if above else read > bound) or (read == bound and not may_equal):

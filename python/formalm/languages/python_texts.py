@@ -9,6 +9,7 @@ __all__ = [
     "ASCII",
     "BASE64",
     "BASE64URL",
+    "BASE64_ZERO",
     "COMPLEX",
     "HEX",
     "PARTS",
@@ -33,12 +34,16 @@ UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-V[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[
 ASCII = r"^[\x00-\x7f]*$"
 BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 BASE64URL = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
+#: The same where bits that stand for nothing have to be zero.
+BASE64_ZERO = (
+    "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]==|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]=)?$"
+)
 HEX = "^(?:[0-9a-fA-F]{2})*$"
 #: A text that has nothing to strip, by Unicode's white space.
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 STRIPPED = rf"^(?:[^{_SPACE}](?:[\s\S]*[^{_SPACE}])?)?$"
 
-_REAL = r"(?:[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,3})?|inf|nan)"
+_REAL = r"(?:[0-9]{1,40}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,3})?|inf|nan)"
 #: Complex numbers, as ``complex`` reads them.
 COMPLEX = rf"^(?:-?{_REAL}|(?:-?{_REAL}[+-])?{_REAL}j|-{_REAL}j)$"
 
@@ -109,10 +114,10 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
         one = f"{user}{host}{_PORT}"
         places = f"{one}(?:,{one})*" if is_multiple else one
         choices.append({"pattern": f"^{start}://{places}{_REST}$"})
-        if fills_host:
+        if fills_host and not is_multiple:
             # Whatever a host can be filled into; the name itself does not matter.
             choices.append({"pattern": f"^{start}://{_REST}$"})
-        elif not needs_host and not has_options:
+        elif not needs_host and not fills_host and not has_options:
             rest = rf"//{_REST}|/(?!/){_PATH}*(?:\?{_QUERY}*)?(?:#{_FRAGMENT}*)?"
             choices.append({"pattern": f"^{start}:(?:{rest})$"})
             choices.append({"pattern": f"^{start}:{_OPAQUE}$"})
@@ -136,9 +141,7 @@ def _special(start: str, *, is_multiple: bool) -> list[Schema]:
     host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host(ends)})"
     one = f"{user}{host}{_PORT}"
     places = f"{one}(?:,{one})*" if is_multiple else one
-    before = f"{start}://" + (f"(?:{one},)*" if is_multiple else "") + user
-    after = _PORT + (f"(?:,{one})*" if is_multiple else "") + _REST
-    return [{"pattern": f"^{start}://{places}{_REST}$"}, _encoded(before, after)]
+    return [{"pattern": f"^{start}://{places}{_REST}$"}]
 
 
 def _user(*, is_multiple: bool) -> str:
@@ -150,19 +153,7 @@ def _user(*, is_multiple: bool) -> str:
 def _files(*, may_lack: bool) -> list[Schema]:
     host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host('/?#')})"
     lacking = "?" if may_lack else ""
-    return [
-        {"pattern": f"^file://(?:{host}){lacking}{_REST}$"},
-        _encoded("file://", _REST),
-    ]
-
-
-def _encoded(before: str, after: str) -> Schema:
-    """URLs whose host has a label of other characters than ASCII, encoded."""
-    host = {
-        "format": "hostname",
-        "pattern": r"(?:.*\.)?[xX][nN]--.*(?<!\.[0-9]+)(?<!\.0[xX][0-9a-fA-F]*)",
-    }
-    return {PARTS: [{"pattern": before}, host, {"pattern": after}]}
+    return [{"pattern": f"^file://(?:{host}){lacking}{_REST}$"}]
 
 
 def network(version: int) -> str:

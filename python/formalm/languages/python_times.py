@@ -143,7 +143,7 @@ def timedelta(schema: Any) -> Schema:
     plus = "" if given else r"\+?"
     found: Schema = {
         "type": "string",
-        "pattern": f"^(?:{plus}(?:{spelled}|{positive})|-(?:{spelled}|{negative}))$",
+        "pattern": f"^(?:{plus}(?:{spelled}|{positive})|-(?!PT0(?:\\.0+)?S$)(?:{spelled}|{negative}))$",
     }
     patterns = []
     for name in given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import types
 import typing
 from typing import Any
@@ -83,7 +84,8 @@ class PythonType(JsonSchema):
         check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
         # Pydantic writes large and small numbers with exponents, whatever is asked of them.
-        super().__init__(schema, **{"numbers": "any", **options})
+        numbers = "plain" if '"uniqueItems": true' in json.dumps(schema, default=str) else "any"
+        super().__init__(schema, **{"numbers": numbers, **options})
         self._type = type_
         self._options = options
 
