@@ -599,7 +599,7 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("by name", ByName, either(given(a=integer, b_=integer), given(theA=integer)), EXACT),
     ("name only", NameOnly, given(a=integer), EXACT),
     ("path of aliases", AtPath, lambda d: {"meta": {"q": 1, "more": {"r": integer(d)}}}, EXACT),
-    ("places", AtPlaces, lambda d: {"names": [text(d), text(d)]}, EXACT),
+    ("items of a list", AtPlaces, lambda d: {"names": [text(d), text(d)]}, EXACT),
     ("end", AtEnd, lambda d: {"values": [integer(d)]}, EXACT),
     ("choices", Chosen, either(given(x=integer), given(y=integer)), EXACT),
     ("generated", Generated, lambda d: {"data": {"one": 1, "two": integer(d)}}, EXACT),

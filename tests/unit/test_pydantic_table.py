@@ -25,7 +25,7 @@ FEWER_MEMBERS = {"set": 20, "strict set": 20, "frozenset": 20, "set of anything"
     "json of a model": 5, "json": 40, "json twice": 10, "any json": 5, "money": 60}
 
 #: Rows whose fields are written under other names than they are read.
-AS_READ = {"path of aliases", "places", "end", "choices", "generated"}
+AS_READ = {"path of aliases", "items of a list", "end", "choices", "generated"}
 
 
 def read(adapter: Any, text: bytes) -> tuple[bool, Any]:

@@ -153,13 +153,10 @@ def test_functions_that_are_refused() -> None:
 @pytest.mark.parametrize(
     "type_",
     [
-        complex,
         type[int],
         Callable[[], int],
         int | Callable[[], int],
-        pydantic.Json[int],
         dict[float, int],
-        dict[Annotated[int, pydantic.Field(gt=3)], int],
         dict[tuple[int, int], int],
         range,
         Regex,
@@ -205,7 +202,7 @@ def test_code_is_named_in_notes() -> None:
     assert "Made" in PythonType(Made).notes[0].message
     assert "bounds of dates" in PythonType(pydantic.PastDate).notes[0].message
     spaced = PythonType(Annotated[str, pydantic.Field(pattern=r"^\s+$")])
-    assert "ECMAScript" in spaced.notes[0].message
+    assert spaced.notes == () and spaced.matches('"\u3000"') and not spaced.matches('"\ufeff"')
     assert (
         "doubles" in PythonType(Annotated[float, pydantic.Field(multiple_of=0.1)]).notes[0].message
     )

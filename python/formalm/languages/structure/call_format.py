@@ -78,7 +78,14 @@ class CallFormat:
             raise LanguageError(
                 f"{self.call!r} is no call: it has {{name}} and then {{arguments}}, once each"
             )
-        before, between, _ = self.parts
+        before, between, behind = self.parts
+        if _is_quoted(between, behind):
+            raise LanguageError(
+                f"{self.call!r} has {{arguments}} between quotation marks, where JSON would have to "
+                "be escaped",
+                hint="write {arguments} without quotation marks; calls whose arguments are a JSON "
+                "string are not read",
+            )
         if self.begin == "" and before == "":
             raise LanguageError(
                 "nothing shows where calls begin", hint="pass begin=, or a text before {name}"
@@ -108,6 +115,16 @@ def _cut(mark: Mark, field: str) -> tuple[Mark, Mark]:
             before, _, behind = one.partition(field)
             return joined(*pieces[:at], before), joined(behind, *pieces[at + 1 :])
     return mark, ""
+
+
+def _is_quoted(between: Mark, behind: Mark) -> bool:
+    """Whether quotation marks stand right before the arguments and right behind them."""
+    last, first = pieces_of_mark(between)[-1:], pieces_of_mark(behind)[:1]
+    texts = [one for one in (*last, *first) if isinstance(one, str)]
+    if len(texts) < 2:
+        return False
+    before, after = texts[0].rstrip(), texts[1].lstrip()
+    return bool(before) and before[-1] in "\"'`" and after.startswith(before[-1])
 
 
 def in_names(character: str) -> bool:
