@@ -30,7 +30,7 @@ from typing_extensions import NotRequired, TypedDict
 
 Draw = Callable[[random.Random], Any]
 UTC = dt.timezone.utc
-LETTERS = string.ascii_letters + string.digits + " _-é日😀\n\"\\\x00\x7f\u2028\x1c\u0085"
+LETTERS = string.ascii_letters + string.digits + ' _-é日😀\n"\\\x00\x7f\u2028\x1c\u0085'
 
 
 def text(draw: random.Random, letters: str = LETTERS, most: int = 8) -> str:
@@ -618,4 +618,3 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
 
 #: Values whose JSON does not say them: they are read as something else.
 UNSAID = {"secret", "secret bytes", "secret number"}
-

@@ -384,7 +384,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     def _remark_hosts(self, schema: Any) -> None:
         allowed = schema.get("allowed_schemes")
         if allowed is None or any(one in (*texts.SPECIAL, "file") for one in allowed):
-            message = "hosts of other characters than ASCII, which are written as xn--, are left out"
+            message = (
+                "hosts of other characters than ASCII, which are written as xn--, are left out"
+            )
             self.remark(message, "fewer")
 
     def chain_schema(self, schema: Any) -> Schema:
@@ -557,9 +559,7 @@ def _is_known(function: Any) -> bool:
     if module.startswith(KNOWN_CODE):
         return "Email" not in name
     if module == "pydantic.types":
-        return name.startswith(
-            ("Secret", "_Secret", "_serialize_secret", "EncodedBytes")
-        )
+        return name.startswith(("Secret", "_Secret", "_serialize_secret", "EncodedBytes"))
     return module.startswith("pydantic.color")
 
 

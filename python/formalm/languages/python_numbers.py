@@ -220,8 +220,8 @@ def _magnitude(size: Decimal, *, above: bool, may_equal: bool) -> str:
         choices.append(r"[1-9][0-9]*(?:\.[0-9]+)?$")
     for at, one in enumerate(whole):
         if one != "9" and whole != "0":
-            rest = len(whole) - at - 1
-            choices.append(rf"{whole[:at]}[{int(one) + 1}-9][0-9]{{{rest}}}(?:\.[0-9]+)?$")
+            left = len(whole) - at - 1
+            choices.append(rf"{whole[:at]}[{int(one) + 1}-9][0-9]{{{left}}}(?:\.[0-9]+)?$")
     for at, one in enumerate(fraction):
         if one != "9":
             choices.append(rf"{whole}\.{fraction[:at]}[{int(one) + 1}-9][0-9]*$")
