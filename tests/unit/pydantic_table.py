@@ -436,7 +436,7 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("integer enum", Level, one_of(*Level), EXACT),
     ("mixed enum", Mixed, one_of(*Mixed), EXACT),
     ("flag", Permission, one_of(*(Permission(n) for n in range(8))), EXACT),
-    ("literal", Literal["a", 1, None], one_of("a", 1, None), EXACT),
+    ("literal", Literal["a", 1] | None, one_of("a", 1, None), EXACT),
     ("list", list[int], items(integer), EXACT),
     ("bare list", list, items(anything), EXACT),
     ("tuple", tuple[int, str], lambda draw: (integer(draw), text(draw)), EXACT),

@@ -202,7 +202,9 @@ def test_code_is_named_in_notes() -> None:
     assert "Made" in PythonType(Made).notes[0].message
     assert "bounds of dates" in PythonType(pydantic.PastDate).notes[0].message
     spaced = PythonType(Annotated[str, pydantic.Field(pattern=r"^\s+$")])
-    assert spaced.notes == () and spaced.matches('"\u3000"') and not spaced.matches('"\ufeff"')
+    assert spaced.notes == ()
+    assert spaced.matches('"\u3000"')
+    assert not spaced.matches('"\ufeff"')
     assert (
         "doubles" in PythonType(Annotated[float, pydantic.Field(multiple_of=0.1)]).notes[0].message
     )

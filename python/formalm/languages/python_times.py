@@ -141,10 +141,9 @@ def timedelta(schema: Any) -> Schema:
     given = _given(schema)
     spelled = _WRITTEN if given else f"{_SPELLED}|{_WRITTEN}"
     plus = "" if given else r"\+?"
-    found: Schema = {
-        "type": "string",
-        "pattern": f"^(?:{plus}(?:{spelled}|{positive})|-(?!PT0(?:\\.0+)?S$)(?:{spelled}|{negative}))$",
-    }
+    negative = rf"-(?!PT0(?:\.0+)?S$)(?:{spelled}|{negative})"
+    pattern = f"^(?:{plus}(?:{spelled}|{positive})|{negative})$"
+    found: Schema = {"type": "string", "pattern": pattern}
     patterns = []
     for name in given:
         bound = schema[name]

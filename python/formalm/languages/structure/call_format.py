@@ -81,8 +81,8 @@ class CallFormat:
         before, between, behind = self.parts
         if _is_quoted(between, behind):
             raise LanguageError(
-                f"{self.call!r} has {{arguments}} between quotation marks, where JSON would have to "
-                "be escaped",
+                f"{self.call!r} has {{arguments}} between quotation marks, where JSON would have "
+                "to be escaped",
                 hint="write {arguments} without quotation marks; calls whose arguments are a JSON "
                 "string are not read",
             )
