@@ -1,11 +1,11 @@
-"""A local TCP server that answers byte by byte as a test tells it, for clients that must not trust it."""
+"""A local TCP server that answers byte by byte, for clients that must not trust their server."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 Script = Callable[[socket.socket, threading.Event], None]
 """Answers one connection. The event is set when the test is over: waits and loops must heed it."""
@@ -20,11 +20,8 @@ def hostile_server(script: Script) -> Iterator[str]:
     workers: list[threading.Thread] = []
 
     def answer(connection: socket.socket) -> None:
-        with connection:
-            try:
-                script(connection, over)
-            except OSError:
-                pass  # the client closed the connection, which is its right
+        with connection, suppress(OSError):  # the client may close the connection
+            script(connection, over)
 
     def serve() -> None:
         while not over.is_set():
@@ -69,7 +66,7 @@ def read_request(connection: socket.socket) -> bytes:
 
 
 def drip(data: bytes, *, seconds_between: float = 0.2) -> Script:
-    """Return a script that reads the request and sends ``data`` a byte at a time, for ever at its end."""
+    """Return a script that reads the request and sends ``data`` a byte at a time, over and over."""
 
     def script(connection: socket.socket, over: threading.Event) -> None:
         read_request(connection)

@@ -1,8 +1,9 @@
 """Programs run in processes of their own, under limits of time and memory.
 
-What must not abort, hang or outgrow a limit cannot be tested in the process of the tests: a failure
-would take the test run with it. Each helper starts a fresh interpreter, bounds it, and reports how it
-ended. Platforms that lack a means (``fork``, resource limits, ``/dev/full``) skip with a reason.
+What must not abort, hang or outgrow a limit cannot be tested in the process of the tests: a
+failure would take the test run with it. Each helper starts a fresh interpreter, bounds it, and
+reports how it ended. Platforms that lack a means (``fork``, resource limits, ``/dev/full``) skip
+with a reason.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ needs_dev_full = pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="the platform has no /dev/full"
 )
 
-# Runs the program given as the first argument and reports CPU seconds and peak resident memory as the
-# last line of stderr. The limit on the address space is far above the limit on resident memory,
-# because allocators reserve addresses they never touch; it keeps a runaway from taking the machine.
+# Runs the program given as the first argument and reports CPU seconds and peak resident memory as
+# the last line of stderr. The limit on the address space is far above the limit on resident
+# memory, because allocators reserve addresses they never touch; it stops a runaway.
 _RUNNER = """
 import resource, sys, os
 source, limit = sys.argv[1], int(sys.argv[2])
@@ -49,7 +50,8 @@ except BaseException:
     code = 1
 usage = resource.getrusage(resource.RUSAGE_SELF)
 sys.stdout.flush()
-print(f"\\n@usage {usage.ru_utime + usage.ru_stime:.3f} {usage.ru_maxrss}", file=sys.stderr, flush=True)
+seconds = usage.ru_utime + usage.ru_stime
+print(f"\\n@usage {seconds:.3f} {usage.ru_maxrss}", file=sys.stderr, flush=True)
 os._exit(code)
 """
 
