@@ -310,10 +310,13 @@ fn syntax_means_what_the_regex_crate_means() {
     }
 }
 
-/// Every character is looked at, in texts of a line for each.
+/// Every character is compared in an optimized build. A debug build, whose engine is a hundred times
+/// slower, compares all characters below U+3000 and one of 61 above.
 #[test]
 fn classes_have_the_characters_of_the_regex_crate() {
-    let all: String = ('\0'..=char::MAX).collect();
+    let is_compared = |&c: &char| !cfg!(debug_assertions) || c < '\u{3000}' || c as u32 % 61 == 0;
+    let all: String = ('\0'..=char::MAX).filter(is_compared).collect();
+    let compared = CharSet::from_ranges(all.chars().map(|c| (c, c)));
     let mut classes: Vec<String> = [
         r"\w",
         r"\d",
@@ -356,7 +359,7 @@ fn classes_have_the_characters_of_the_regex_crate() {
             engine.find_iter(&all).flat_map(|one| one.as_str().chars()).map(|c| (c, c)),
         );
         let Node::Class(found) = read.expect(&class).root else { panic!("{class} is no class") };
-        assert_eq!(found, expected, "{class}");
+        assert_eq!(found.intersection(&compared), expected, "{class}");
     }
 }
 
