@@ -79,14 +79,25 @@ impl Grown {
         from: u32,
     ) -> Result<Option<OwesId>, Error> {
         if record == UNRECORDED {
-            // Looking ahead, where there is no end of other items.
-            return self.closed(owes, truths).map(Some);
+            // Looking ahead, where which value it was does not matter.
+            let after = self.closed(owes, truths)?;
+            if let Some(&known) = self.known.go_on.get(&after) {
+                return Ok(known.then_some(after));
+            }
+            let goes_on = self.goes_on(after)?;
+            self.known.go_on.insert(after, goes_on);
+            return Ok(goes_on.then_some(after));
         }
         let value = self.recorded_value(record, from)?;
         let after = self.after_child(owes, truths, Some(value))?;
-        let owed = self.parts.owes.get(after.0).clone();
+        Ok(self.goes_on(after)?.then_some(after))
+    }
+
+    /// Whether some items complete an array.
+    fn goes_on(&mut self, owes: OwesId) -> Result<bool, Error> {
+        let owed = self.parts.owes.get(owes.0).clone();
         let total = self.core.total(&owed);
-        Ok(self.core.some_array(total)?.then_some(after))
+        self.core.some_array(total)
     }
 
     pub(super) fn is_unique(&mut self, owes: OwesId) -> bool {

@@ -130,7 +130,7 @@ impl Grown {
         }
         let forgets = match self.item_of_many(owes)? {
             Some((item, fresh)) => self.core.is_plenty(item, of)?.then_some(fresh),
-            None => None,
+            None => self.has_endless_cells(owes, of)?.then_some(owes),
         };
         self.known.forgets.insert((owes, of), forgets);
         Ok(forgets.is_some())

@@ -9,7 +9,7 @@ use formalm_automata::spelling::{Escape, Escapes};
 
 use super::frame::{Frame, OwesId, Place};
 use super::{Grown, UNRECORDED};
-use crate::formula::{Atom, Form};
+use crate::formula::Atom;
 use crate::node::Type;
 use crate::value::Value;
 
@@ -103,15 +103,14 @@ impl Grown {
 
     /// Whether some text among the items of an array is so.
     fn some_taken(&self, owes: OwesId, is_so: impl Fn(&[u8]) -> bool) -> bool {
-        let [must, ..] = self.parts.owes.get(owes.0).formulas[..] else { return true };
-        let parts = self.core.formulas.conjuncts(must).into_iter();
-        let mut taken = parts.filter_map(|part| match self.core.formulas.get(part) {
-            Form::Atom(Atom::UniqueWith(taken)) => Some(taken),
-            _ => None,
-        });
-        let (Some(taken), None) = (taken.next(), taken.next()) else { return true };
-        taken.iter().any(|&value| match self.core.schema.values.get(value) {
-            Value::String(text) => is_so(text.as_bytes()),
+        let formulas = &self.parts.owes.get(owes.0).formulas;
+        self.core.formulas.some_atom(formulas, |atom| match atom {
+            Atom::UniqueWith(taken) => {
+                taken.iter().any(|&one| match self.core.schema.values.get(one) {
+                    Value::String(text) => is_so(text.as_bytes()),
+                    _ => false,
+                })
+            }
             _ => false,
         })
     }

@@ -128,6 +128,8 @@ pub(super) struct Known {
     pub(super) gone_after: Map<(GoneId, OrderId, NameId), GoneId>,
     /// What a container owes once a child without a value of its own has closed.
     pub(super) closed: Map<(OwesId, TruthsId), OwesId>,
+    /// Whether some items complete an array behind an item that was not recorded.
+    pub(super) go_on: Map<OwesId, bool>,
     pub(super) ended: Map<OwesId, Option<TruthsId>>,
     /// Bytes that a value has at least.
     pub(super) least: Map<F, usize>,
@@ -167,6 +169,7 @@ impl Known {
             + self.after_name.memory_bytes()
             + self.gone_after.memory_bytes()
             + self.closed.memory_bytes()
+            + self.go_on.memory_bytes()
             + self.ended.memory_bytes()
             + self.least.memory_bytes()
             + self.unique.memory_bytes()

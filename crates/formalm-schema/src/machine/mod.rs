@@ -4,6 +4,7 @@ mod ahead;
 mod apart;
 mod automaton;
 mod bounds;
+mod cells;
 mod cheapest;
 mod containers;
 mod derive;
