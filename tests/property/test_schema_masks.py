@@ -1,6 +1,8 @@
 """Masks of JSON Schemas are as defined, on random schemas, vocabularies and walks."""
 
+import itertools
 import json
+import time
 
 import numpy as np
 import pytest
@@ -144,6 +146,26 @@ JOINING = [
 ]
 
 
+def check_walks(language: JsonSchema, *, joined: bool) -> None:
+    """Compare masks along walks with naive ones; with tokens that join items, or without."""
+    tokens = [text for text in JOINING if joined or text not in ('","a', '"},{"a', '","",')]
+    encoded: list[bytes | None] = [text.encode() for text in tokens]
+    vocabulary = Vocabulary.from_tokens([*encoded, None], end_token_ids=[len(tokens)])
+    constraint = Constraint(language, vocabulary)
+    rng = np.random.default_rng(7)
+    for _ in range(25):
+        matcher = constraint.matcher()
+        for _ in range(16):
+            mask = matcher.mask()
+            assert np.array_equal(mask, naive_mask(language, vocabulary, matcher.text)), (
+                matcher.text
+            )
+            steps = np.flatnonzero(mask[: len(tokens)])
+            if not len(steps):
+                break
+            matcher.advance(int(rng.choice(steps)))
+
+
 @pytest.mark.parametrize(
     "schema",
     [
@@ -209,19 +231,81 @@ def test_masks_of_what_tokens_join(schema: dict[str, object], joined: bool) -> N
     draft = "http://json-schema.org/draft-07/schema#"
     whole = {"$schema": draft, "type": kind, **schema}
     language = JsonSchema(whole, order="any", blanks=0, approximate=True)
-    tokens = [text for text in JOINING if joined or text not in ('","a', '"},{"a', '","",')]
-    encoded: list[bytes | None] = [text.encode() for text in tokens]
-    vocabulary = Vocabulary.from_tokens([*encoded, None], end_token_ids=[len(tokens)])
-    constraint = Constraint(language, vocabulary)
-    rng = np.random.default_rng(7)
-    for _ in range(25):
-        matcher = constraint.matcher()
-        for _ in range(16):
-            mask = matcher.mask()
-            assert np.array_equal(mask, naive_mask(language, vocabulary, matcher.text)), (
-                matcher.text
-            )
-            steps = np.flatnonzero(mask[: len(tokens)])
-            if not len(steps):
-                break
-            matcher.advance(int(rng.choice(steps)))
+    check_walks(language, joined=joined)
+
+
+STRINGS: dict[str, object] = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+XS = {"type": "string", "pattern": "^x"}
+
+#: Arrays of distinct items of which more is asked than the same of every item.
+BESIDE: list[dict[str, object]] = [
+    {"anyOf": [STRINGS, {**STRINGS, "minItems": 2}]},
+    {"anyOf": [STRINGS, {**STRINGS, "maxItems": 2, "items": XS}]},
+    {"anyOf": [STRINGS, {"type": "array", "minItems": 3, "items": XS}]},
+    {"anyOf": [STRINGS, {"type": "array", "items": {"enum": ["a", "b", "x"]}, "minItems": 2}]},
+    {"oneOf": [STRINGS, {**STRINGS, "minItems": 2}]},
+    {"oneOf": [STRINGS, {"type": "array", "items": {"type": "string"}, "maxItems": 2}]},
+    {**STRINGS, "prefixItems": [{"type": "string"}, {"const": "a"}], "minItems": 2},
+    {**STRINGS, "prefixItems": [XS, {"not": XS}, {"const": True}], "items": XS},
+    {**STRINGS, "prefixItems": [True, {"const": True}, {"const": False}], "items": XS},
+    {**STRINGS, "prefixItems": [{"enum": ["a", "b"]}, {"enum": ["a", "b"]}], "items": False},
+    {**STRINGS, "contains": {"const": "a"}},
+    {**STRINGS, "contains": XS, "minContains": 2, "maxContains": 3},
+    {**STRINGS, "items": True, "contains": {"type": "string"}},
+    {**STRINGS, "items": True, "contains": {"required": ["a"]}},
+    {**STRINGS, "not": {"prefixItems": [XS, XS], "minItems": 2}},
+    {"type": "array", "items": {"type": "string"}, "not": {"uniqueItems": True}, "maxItems": 3},
+    {
+        "properties": {"a": STRINGS},
+        "anyOf": [
+            {"properties": {"b": {"type": "string"}}},
+            {"required": ["a"], "properties": {"a": {"minItems": 2}}},
+        ],
+    },
+    {
+        "properties": {"a": {"type": "array"}, "b": True},
+        "required": ["a", "b"],
+        "if": {"properties": {"b": {"const": 1}}},
+        "then": {"properties": {"a": STRINGS}},
+        "else": {"properties": {"a": {**STRINGS, "items": XS}}},
+    },
+    {"items": STRINGS, "anyOf": [{"minItems": 2}, {"items": {"minItems": 1}}]},
+    {
+        "type": "array",
+        "uniqueItems": True,
+        "items": {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+        "anyOf": [{"minItems": 2}, {"prefixItems": [{"properties": {"a": XS}}]}],
+    },
+]
+
+
+@pytest.mark.parametrize("joined", [True, False])
+@pytest.mark.parametrize("schema", BESIDE)
+def test_masks_of_distinct_items_beside_other_statements(
+    schema: dict[str, object], joined: bool
+) -> None:
+    language = JsonSchema(schema, order="any", blanks=0, approximate=True)
+    check_walks(language, joined=joined)
+
+
+def cpu_time_of_masks(schema: dict[str, object], vocabulary: Vocabulary) -> float:
+    """Return the seconds that the masks inside distinct items take, each a new one."""
+    matcher = Constraint(JsonSchema(schema, order="any", blanks=0), vocabulary).matcher()
+    spent = 0.0
+    for byte in b'["xen","by","xab' if "properties" not in schema else b'{"a":["xen","by","xab':
+        matcher.advance(byte)
+        begun = time.process_time()
+        matcher.mask()
+        spent += time.process_time() - begun
+    return spent
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 16])
+def test_masks_of_distinct_items_beside_other_statements_are_not_read_byte_by_byte(at: int) -> None:
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    words = ("".join(letters) for letters in itertools.product("abenxy", repeat=6))
+    tokens += [word.encode() for word in words]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
+    alone = min(cpu_time_of_masks(STRINGS, vocabulary) for _ in range(2))
+    beside = min(cpu_time_of_masks(BESIDE[at], vocabulary) for _ in range(2))
+    assert beside < 5 * alone + 0.05
