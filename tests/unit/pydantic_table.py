@@ -82,6 +82,13 @@ def near(draw: random.Random) -> dt.datetime:
     return dt.datetime(2024, 3, 1, 12) + moved
 
 
+def near_with_zone(draw: random.Random) -> dt.datetime:
+    """The same, at any offset or none."""
+    offset = draw.choice([0, 60, -60, draw.randrange(-1439, 1440)])
+    here = dt.timezone(dt.timedelta(minutes=offset))
+    return draw.choice([near(draw), *[near(draw).replace(tzinfo=UTC).astimezone(here)] * 4])
+
+
 def duration(draw: random.Random) -> dt.timedelta:
     known = [dt.timedelta(), dt.timedelta.max, dt.timedelta.min, dt.timedelta(days=365)]
     days = draw.choice([0, 0, 1, 6, 30, 364, 366, 3660])
@@ -410,6 +417,7 @@ def bounded(type_: Any, **options: Any) -> Any:
 
 
 NOON = dt.datetime(2024, 3, 1, 12)
+EAST = dt.timezone(dt.timedelta(hours=5, minutes=45))
 small = one_of(*range(-6, 30), 2**70)
 networks4 = one_of("10.0.0.0/8", "1.2.3.4/32", "0.0.0.0/0", "192.168.128.0/17", "1.2.3.4")
 networks6 = one_of("2001:db8::/32", "::/0", "1:2:3:4:5:6:7:8/128", "fe80::/10")
@@ -526,7 +534,13 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("dates before", bounded(dt.date, lt=dt.date(1999, 12, 31)), day, EXACT),
     ("after noon", bounded(dt.datetime, gt=NOON), near, EXACT),
     ("until noon", bounded(dt.datetime, le=NOON), near, EXACT),
-    ("bounds with zones", bounded(dt.datetime, ge=NOON.replace(tzinfo=UTC)), near, MORE),
+    ("bounds with zones", bounded(dt.datetime, ge=NOON.replace(tzinfo=UTC)), near_with_zone, EXACT),
+    ("between offsets", bounded(dt.datetime, gt=NOON.replace(tzinfo=EAST), lt=NOON.replace(tzinfo=UTC)),
+     near_with_zone, EXACT),
+    ("aware until", bounded(pydantic.AwareDatetime, le=NOON.replace(tzinfo=EAST)), near_with_zone,
+     EXACT),
+    ("clocks with offsets", bounded(dt.time, lt=dt.time(12, 30, 1, 5, EAST)),
+     lambda d: near_with_zone(d).timetz(), EXACT),
     ("mornings", bounded(dt.time, lt=dt.time(12)), lambda d: near(d).time(), EXACT),
     ("short durations", bounded(dt.timedelta, ge=dt.timedelta(), lt=dt.timedelta(days=1)),
      duration, EXACT),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from formalm.languages.python_texts import PARTS
+
 __all__ = ["CLOCK", "DATE", "bounds_of", "date", "point", "seconds", "timedelta"]
 
 Schema = dict[str, Any]
@@ -49,8 +51,8 @@ def date(schema: Any) -> Schema:
     return _bounded(found, [_compared(schema[name].isoformat(), name) for name in _given(schema)])
 
 
-def point(schema: Any, *, has_date: bool) -> tuple[Schema, bool]:
-    """The schema of times, or of dates and times, within bounds; whether it has all bounds.
+def point(schema: Any, *, has_date: bool) -> Schema:
+    """The schema of times, or of dates and times, within bounds.
 
     Where a bound and a text both have an offset, they are compared in UTC, and as they are written
     otherwise.
@@ -62,15 +64,29 @@ def point(schema: Any, *, has_date: bool) -> tuple[Schema, bool]:
     if isinstance(constraint, int):
         zone = _offset(constraint)
     found: Schema = {"type": "string", "pattern": f"^{day}{CLOCK}{zone}$"}
-    patterns, is_whole = [], True
+    parts: list[Schema] = []
     for name in _given(schema):
         bound = schema[name]
-        local = _written(bound.replace(tzinfo=None).isoformat(), name)
-        if bound.tzinfo is not None and constraint != "naive":
-            local = f"(?=.*{ZONE}$)|{local}"
-            is_whole = False
-        patterns.append(local)
-    return _bounded(found, patterns), is_whole
+        local = {"pattern": f"^(?:{_written(bound.replace(tzinfo=None).isoformat(), name)})"}
+        offset = bound.utcoffset()
+        if offset is None or constraint == "naive":
+            parts.append(local)
+            continue
+        without = {"pattern": f"^{day}{CLOCK}$", "allOf": [local]}
+        parts.append({"anyOf": [without, {PARTS: [{"moment": _moment(bound, name)}]}]})
+    if parts:
+        found["allOf"] = parts
+    return found
+
+
+def _moment(bound: Any, name: str) -> list[Any]:
+    """A bound in UTC, as minutes since 1970 or midnight, and the microseconds beyond."""
+    has_date = isinstance(bound, datetime.datetime)
+    start = datetime.datetime(1970, 1, 1)
+    naive = bound.replace(tzinfo=None)
+    local = naive if has_date else datetime.datetime.combine(start, naive)
+    minutes, rest = divmod(local - start - bound.utcoffset(), datetime.timedelta(minutes=1))
+    return [name, has_date, minutes, rest // datetime.timedelta(microseconds=1)]
 
 
 def _offset(seconds_east: int) -> str:

@@ -4,6 +4,7 @@ mod bytes;
 mod idna;
 mod inner;
 mod leap;
+mod moments;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use formalm_automata::{Error, Expression, SetOnce};
 pub(crate) use self::bytes::ByteCount;
 pub(crate) use self::inner::Inner;
 use self::leap::LeapSeconds;
+pub(crate) use self::moments::{Bound, Moments};
 
 /// The formats that are known.
 pub const NAMES: [&str; 19] = [

@@ -3,7 +3,9 @@
 //! It is a list of parts, whose texts stand one behind the other. Each is an object that says one
 //! thing or several of its part: `pattern`, a whole one of JSON Schema's dialect; `format`, one
 //! that is known; `bytes`, a list of the least count of bytes and perhaps the most; `json`, the
-//! schema of a document. Types of programming languages are made of it.
+//! schema of a document; `moment`, a list of `ge`, `gt`, `le` or `lt`, whether there are dates, and
+//! a bound in UTC as minutes (since 1970 or midnight) and microseconds: times that have an offset
+//! and lie within the bound. Types of programming languages are made of it.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use super::fields::{Fault, Fields, wrong};
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::document::Document;
-use crate::formats::{self, ByteCount, Inner};
+use crate::formats::{self, Bound, ByteCount, Inner, Moments};
 use crate::machine::SchemaAutomaton;
 use crate::node::{Note, Rule};
 use crate::options::{Limits, Options};
@@ -77,6 +79,7 @@ fn part_of(part: &Json, options: Options, notes: &mut Vec<Note>) -> Result<Expre
                 format.ok_or_else(|| bad(format!("there is no format {value}")))??
             }
             "bytes" => bytes_of(value)?,
+            "moment" => moment_of(value)?,
             "json" => document_of(value, options, notes)?,
             _ => return Err(bad(format!("a part has no {name:?}"))),
         });
@@ -111,6 +114,24 @@ fn bytes_of(value: &Json) -> Result<Expression, Fault> {
     };
     match ByteCount::new(min as u32, max.map(|max| max as u32)) {
         Some(count) => Ok(Expression::recognized(Arc::new(count))),
+        None => Ok(Expression::union(Vec::new())?),
+    }
+}
+
+fn moment_of(value: &Json) -> Result<Expression, Fault> {
+    let bound = value.as_array().and_then(|list| match &list[..] {
+        [Json::String(name), Json::Bool(has_date), minutes, rest] => Some(Bound {
+            is_above: name.starts_with('g'),
+            may_equal: name.ends_with('e'),
+            has_date: *has_date,
+            minutes: minutes.as_i64()?,
+            rest: rest.as_i64()?,
+        }),
+        _ => None,
+    });
+    let bound = bound.ok_or_else(|| bad("a moment is a bound in UTC"))?;
+    match Moments::new(bound) {
+        Some(moments) => Ok(Expression::recognized(Arc::new(moments))),
         None => Ok(Expression::union(Vec::new())?),
     }
 }

@@ -16,6 +16,7 @@ use formalm_automata::{Error, Expression, SetOnce};
 
 use self::letters::{Beside, Letters};
 use self::names::Names;
+pub(super) use self::places::Places;
 use self::tables::Tables;
 
 /// Rules of labels: in names without labels from right to left, and in names with such.

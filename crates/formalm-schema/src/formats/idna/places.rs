@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// What a recognizer knows of the texts that it has read, by number.
 #[derive(Debug)]
-pub(super) struct Places<T>(Mutex<(Vec<T>, FxHashMap<T, u32>)>);
+pub(in crate::formats) struct Places<T>(Mutex<(Vec<T>, FxHashMap<T, u32>)>);
 
 impl<T> Default for Places<T> {
     fn default() -> Places<T> {
@@ -22,7 +22,7 @@ impl<T: Clone> Clone for Places<T> {
 }
 
 impl<T: Clone + Eq + Hash> Places<T> {
-    pub(super) fn intern(&self, place: T) -> u32 {
+    pub(in crate::formats) fn intern(&self, place: T) -> u32 {
         let (list, ids) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *ids.entry(place.clone()).or_insert_with(|| {
             list.push(place);
@@ -30,7 +30,12 @@ impl<T: Clone + Eq + Hash> Places<T> {
         })
     }
 
-    pub(super) fn get(&self, id: u32) -> T {
+    pub(in crate::formats) fn get(&self, id: u32) -> T {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0[id as usize].clone()
+    }
+
+    #[cfg(test)]
+    pub(in crate::formats) fn count(&self) -> u32 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.len() as u32
     }
 }
