@@ -210,6 +210,18 @@ class Derived:
 
 
 @pydantic_dataclass
+class Named:
+    x: int
+    y: int = Field(init=False, default=3, alias="z")
+
+
+@pydantic_dataclass(config=ConfigDict(extra="forbid"))
+class Sealed:
+    x: int
+    y: int = Field(init=False, default=3)
+
+
+@pydantic_dataclass
 class Checked:
     a: Annotated[int, Field(gt=0)]
     b: list[str] = dataclasses.field(default_factory=list)
@@ -535,8 +547,8 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("after noon", bounded(dt.datetime, gt=NOON), near, EXACT),
     ("until noon", bounded(dt.datetime, le=NOON), near, EXACT),
     ("bounds with zones", bounded(dt.datetime, ge=NOON.replace(tzinfo=UTC)), near_with_zone, EXACT),
-    ("between offsets", bounded(dt.datetime, gt=NOON.replace(tzinfo=EAST), lt=NOON.replace(tzinfo=UTC)),
-     near_with_zone, EXACT),
+    ("between offsets", bounded(dt.datetime, gt=NOON.replace(tzinfo=EAST),
+     lt=NOON.replace(tzinfo=UTC)), near_with_zone, EXACT),
     ("aware until", bounded(pydantic.AwareDatetime, le=NOON.replace(tzinfo=EAST)), near_with_zone,
      EXACT),
     ("clocks with offsets", bounded(dt.time, lt=dt.time(12, 30, 1, 5, EAST)),
@@ -601,7 +613,9 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("snowflake", pydantic.SnowflakeDsn, url("snowflake"), EXACT),
     # Objects.
     ("data class", Point, given(x=integer, y_=integer), EXACT),
-    ("derived", Derived, given(x=integer), FEWER),
+    ("derived", Derived, given(x=integer), EXACT),
+    ("derived by another name", Named, given(x=integer), EXACT),
+    ("derived and closed", Sealed, given(x=integer), FEWER),
     ("checked", Checked, given(a=one_of(1, 7), b_=items(text)), EXACT),
     ("model", Plain, given(a=integer, b_=text), EXACT),
     ("nested", Nested, lambda d: {"plain": {"a": 1}, "others": [{"plain": {"a": 2}}]}, EXACT),

@@ -442,10 +442,14 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         by_name = bool(config.validate_by_name or config.populate_by_name)
         fields = []
         for name, required, field in named_required_fields:
-            if field.get("init") is False:
-                self.remark(f"the field {name} is written, and not read", "fewer")
-                continue
             paths = lookups(field, name, by_alias=by_alias, by_name=by_name)
+            if field.get("init") is False:
+                if config.extra == "forbid":
+                    self.remark(f"the field {name} is written, and not read", "fewer")
+                    continue
+                # It is ignored under whatever name it is written.
+                written = dict.fromkeys((name, field.get("serialization_alias", name)))
+                paths, required = [[one] for one in written], False
 
             def make(field: Any = field) -> Schema | None:
                 try:

@@ -85,8 +85,11 @@ def _moment(bound: Any, name: str) -> list[Any]:
     start = datetime.datetime(1970, 1, 1)
     naive = bound.replace(tzinfo=None)
     local = naive if has_date else datetime.datetime.combine(start, naive)
-    minutes, rest = divmod(local - start - bound.utcoffset(), datetime.timedelta(minutes=1))
-    return [name, has_date, minutes, rest // datetime.timedelta(microseconds=1)]
+    microsecond = datetime.timedelta(microseconds=1)
+    # Pydantic's offsets are whole seconds.
+    offset = datetime.timedelta(seconds=int(bound.utcoffset().total_seconds()))
+    minutes, rest = divmod(local - start - offset, datetime.timedelta(minutes=1))
+    return [name, has_date, minutes, rest // microsecond]
 
 
 def _offset(seconds_east: int) -> str:
