@@ -449,7 +449,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                     continue
                 # It is ignored under whatever name it is written.
                 written = dict.fromkeys((name, field.get("serialization_alias", name)))
-                paths, required = [[one] for one in written], False
+                paths = [[one] for one in written]
 
             def make(field: Any = field) -> Schema | None:
                 try:
@@ -457,7 +457,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                 except PydanticOmit:
                     return None
 
-            fields.append((paths, required, make))
+            fields.append((paths, required and field.get("init") is not False, make))
         return object_of(fields, is_closed=True)
 
     def is_subclass_schema(self, schema: Any) -> Schema:
