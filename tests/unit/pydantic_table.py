@@ -549,6 +549,8 @@ TABLE: list[tuple[str, Any, Draw, set[str]]] = [
     ("bounds with zones", bounded(dt.datetime, ge=NOON.replace(tzinfo=UTC)), near_with_zone, EXACT),
     ("between offsets", bounded(dt.datetime, gt=NOON.replace(tzinfo=EAST),
      lt=NOON.replace(tzinfo=UTC)), near_with_zone, EXACT),
+    ("one moment", bounded(dt.datetime, ge=NOON.replace(tzinfo=UTC), le=NOON.replace(tzinfo=UTC)),
+     lambda d: NOON.replace(tzinfo=UTC).astimezone(EAST), EXACT),
     ("aware until", bounded(pydantic.AwareDatetime, le=NOON.replace(tzinfo=EAST)), near_with_zone,
      EXACT),
     ("clocks with offsets", bounded(dt.time, lt=dt.time(12, 30, 1, 5, EAST)),

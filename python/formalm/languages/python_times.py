@@ -6,6 +6,7 @@ A bound is a pattern: texts of one shape compare as their digits do, from the le
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any
 
 from formalm.languages.python_texts import PARTS
@@ -64,19 +65,47 @@ def point(schema: Any, *, has_date: bool) -> Schema:
     if isinstance(constraint, int):
         zone = _offset(constraint)
     found: Schema = {"type": "string", "pattern": f"^{day}{CLOCK}{zone}$"}
-    parts: list[Schema] = []
+    written: list[Schema] = []
+    compared: list[Schema] = []
+    moments = {}
     for name in _given(schema):
         bound = schema[name]
-        local = {"pattern": f"^(?:{_written(bound.replace(tzinfo=None).isoformat(), name)})"}
-        offset = bound.utcoffset()
-        if offset is None or constraint == "naive":
-            parts.append(local)
-            continue
-        without = {"pattern": f"^{day}{CLOCK}$", "allOf": [local]}
-        parts.append({"anyOf": [without, {PARTS: [{"moment": _moment(bound, name)}]}]})
-    if parts:
-        found["allOf"] = parts
-    return found
+        local = f"^(?:{_written(bound.replace(tzinfo=None).isoformat(), name)})"
+        written.append({"pattern": local})
+        if bound.utcoffset() is None or constraint == "naive":
+            compared.append({"pattern": local})
+        else:
+            moments[name] = _moment(bound, name)
+            compared.append({PARTS: [{"moment": moments[name]}]})
+    if not moments:
+        return {**found, "allOf": written} if written else found
+    choices: list[Schema] = []
+    if zone.endswith("?"):
+        choices.append({"pattern": f"^{day}{CLOCK}$", "allOf": written})
+    # That bounds contradict each other is found out here: a search takes long.
+    if _least(moments) <= _most(moments):
+        choices.append({"allOf": compared})
+    return {**found, "anyOf": choices} if choices else {"not": {}}
+
+
+def _least(moments: dict[str, list[Any]]) -> float:
+    """The first microsecond within bounds."""
+    found = [
+        _microseconds(moments[name]) + (name == "gt") for name in ("ge", "gt") if name in moments
+    ]
+    return max(found, default=-math.inf)
+
+
+def _most(moments: dict[str, list[Any]]) -> float:
+    """The last one."""
+    found = [
+        _microseconds(moments[name]) - (name == "lt") for name in ("le", "lt") if name in moments
+    ]
+    return min(found, default=math.inf)
+
+
+def _microseconds(moment: list[Any]) -> int:
+    return 60_000_000 * int(moment[2]) + int(moment[3])
 
 
 def _moment(bound: Any, name: str) -> list[Any]:
