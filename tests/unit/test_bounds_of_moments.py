@@ -26,7 +26,7 @@ BOUNDS: list[dt.datetime | dt.time] = [
     dt.datetime(2024, 2, 29, 0, 0, 0, 500000, tzinfo=zone(839)),
     dt.time(12, 0, tzinfo=UTC),
     dt.time(1, 30, 15, 250000, tzinfo=zone(345)),
-    dt.time(23, 59, 59, 999999, tzinfo=zone(-1439)),
+    dt.time(23, 59, 58, tzinfo=zone(-1439)),
 ]
 
 
