@@ -109,7 +109,7 @@ def test_processors_end_a_text_that_would_outgrow_the_context(
 ) -> None:
     for prompts in (["Input"], ["a", "bcd"]):
         inputs = tokenizer(prompts, return_tensors="pt", padding=True)
-        inside = logits_processors(network, tokenizer, inputs, LETTERS)
+        inside = logits_processors(network, tokenizer, inputs, LETTERS, context_length=CONTEXT)
         out = network.generate(**inputs, logits_processor=inside, max_new_tokens=300, **options)
         assert out.shape[1] <= CONTEXT
 

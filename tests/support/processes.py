@@ -49,9 +49,14 @@ except BaseException:
     traceback.print_exc()
     code = 1
 usage = resource.getrusage(resource.RUSAGE_SELF)
+# Linux counts the memory of the process that started this one into ru_maxrss, but not into VmHWM.
+peak = usage.ru_maxrss
+if sys.platform == "linux":
+    with open("/proc/self/status") as status:
+        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 sys.stdout.flush()
 seconds = usage.ru_utime + usage.ru_stime
-print(f"\\n@usage {seconds:.3f} {usage.ru_maxrss}", file=sys.stderr, flush=True)
+print(f"\\n@usage {seconds:.3f} {peak}", file=sys.stderr, flush=True)
 os._exit(code)
 """
 

@@ -392,7 +392,11 @@ def test_help_names_values_in_words_and_groups_options() -> None:
     (text,) = helps(["search"])
     for panel in ("Language", "Query", "Model", "Limits", "Records", "What is printed"):
         assert f"─ {panel} " in text
-    for choices in ("[python|ecma]", "[prefix|complete]", "[merge|show]"):
+    for choices in (
+        "[python|python-3.11|python-3.14|ecma|",
+        "[prefix|complete]",
+        "[merge|show]",
+    ):
         assert choices in text
 
 

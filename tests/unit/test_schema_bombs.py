@@ -16,8 +16,8 @@ from tests.support.workers import Worker
 
 Schema = Any
 
-# A question may take so long; a run of the tests on a busy machine takes longer.
-CPU_SECONDS = 2.0
+# A question takes at most about a second on a quiet machine; other work there makes it several.
+CPU_SECONDS = 3.0
 MEMORY_BYTES = 1 << 30
 
 ASKED = """
@@ -53,17 +53,16 @@ def answer(item):
             value = str(error).splitlines()[0]
         told[name] = [value, time.process_time() - begun]
     for byte in item["text"].encode()[:40]:
-        begun = time.process_time()
-        try:
-            if matcher is None or byte not in matcher.allowed_token_ids():
-                break
-            matcher.advance(byte)
-        except LimitError:
-            break
-        finally:
-            seconds = time.process_time() - begun
-            if seconds > told["mask"][1]:
-                told["mask"][1] = seconds
+        steps = (lambda: byte in matcher.allowed_token_ids(), lambda: matcher.advance(byte))
+        for step in steps:
+            begun = time.process_time()
+            try:
+                if matcher is None or step() is False:
+                    return told
+            except LimitError:
+                return told
+            finally:
+                told["mask"][1] = max(told["mask"][1], time.process_time() - begun)
     return told
 """
 

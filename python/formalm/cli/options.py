@@ -128,9 +128,12 @@ class LanguageOptions:
         list[Path] | None,
         typer.Option(help="A file: a grammar in Lark, in GBNF if it ends in .gbnf, or .ebnf."),
     ] = None
-    dialect: Annotated[str, one_of("python", "ecma", "rust", help="Syntax of the patterns.")] = (
-        "python"
-    )
+    dialect: Annotated[
+        str,
+        one_of(
+            "python", "python-3.11", "python-3.14", "ecma", "rust", help="Syntax of the patterns."
+        ),
+    ] = "python"
 
     def language(self) -> Language | None:
         """The union of what the options name, or None."""

@@ -75,8 +75,9 @@ class ConstraintLogitsProcessor:
         Steer so that the text is a member when ``max_new_tokens`` are used up, which ``generate``
         has to be given too: as ``finish`` and ``max_tokens`` of :func:`formalm.generate`.
     context_length
-        Most tokens of prompt and text that the model reads. Where the next token would be the last
-        that fits, the text may only end, whatever the language.
+        Most tokens of prompt and text. Where the next token would be the last that fits, the text
+        may only end, whatever the language: such a text may be no member. Without it ``generate``
+        goes on until ``max_new_tokens``, and a model fails beyond its context.
     memory_limit_bytes
         About the most memory for positions; beyond it texts are walked through again.
 
@@ -337,9 +338,9 @@ def logits_processors(
     language
         A language, a list of strings, or a :class:`~formalm.Constraint`.
     **options
-        As in :class:`ConstraintLogitsProcessor`. ``context_length`` is the model's unless given:
-        a text that would outgrow it ends there, whatever ``max_new_tokens`` is. With other
-        ``end_token_ids`` than the model's, give ``generate`` the same as ``eos_token_id``.
+        As in :class:`ConstraintLogitsProcessor`. With other ``end_token_ids`` than the model's,
+        give ``generate`` the same as ``eos_token_id``. With ``finish=True``, ``max_new_tokens``
+        must fit into the model's context after the prompt.
 
     Raises
     ------
@@ -370,15 +371,13 @@ def logits_processors(
         raise ArgumentError("the prompt is inputs here", hint="leave prompt out")
     if options.get("end_token_ids") is None:
         options["end_token_ids"] = end_token_ids_of(model, tokenizer) or None
-    if "context_length" not in options:
-        options["context_length"] = context_of_text(model)
     processor = ConstraintLogitsProcessor(language, tokenizer, prompt=inputs, **options)
-    room = room_for_text(options["context_length"], processor.prompt.length)
+    context = context_of_text(model)
+    room = room_for_text(context, processor.prompt.length)
     if room is not None and (options.get("max_new_tokens") or 0) > room:
         raise ArgumentError(
-            f"max_new_tokens must be at most {room}, what the model's context of"
-            f" {options['context_length']} tokens leaves after the prompt, got"
-            f" {options['max_new_tokens']}"
+            f"max_new_tokens must be at most {room}, what the model's context of {context} tokens"
+            f" leaves after the prompt, got {options['max_new_tokens']}"
         )
     check_fits(processor.constraint.vocabulary, width_of(model))
     return [processor]
