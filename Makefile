@@ -10,6 +10,8 @@ INSTALLED = .installed-$(KEY)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests that compare with these must not be skipped here.
 COMPARED = gguf, jinja2, jsonschema_rs, pydantic, scipy, sentencepiece, tiktoken, torch, transformers
+# Two files of tests at a time, on any machine.
+SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
@@ -25,7 +27,7 @@ demo: $(VENV)/$(INSTALLED)-reports build ## install into .venv, then generate, s
 test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and Python (fetches PyTorch once)
 	PROPTEST_RNG_SEED=1 cargo test --quiet
 	@$(BIN)/python -c "import $(COMPARED)"
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" $(SIDE_BY_SIDE)
 
 test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
 	cargo test --quiet

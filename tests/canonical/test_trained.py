@@ -148,7 +148,8 @@ def test_a_file_that_lies_is_refused() -> None:
     from formalm.vocabulary.canonical import load_encoder
     from formalm.vocabulary.encoding import JsonTokenizer
 
-    liar = JsonTokenizer(trained(PIECES["digits"]).to_str().encode())
+    # A file of its own: what a file was found to do is remembered by its content.
+    liar = JsonTokenizer(trained(PIECES["digits"]).to_str().encode() + b"\n")
     liar.encode = honest.encode  # type: ignore[method-assign]
     with pytest.raises(VocabularyError, match="does not do what its file says"):
         load_encoder(liar, honest.core)

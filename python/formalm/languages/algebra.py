@@ -32,7 +32,9 @@ MAX_REPETITION = 100_000
 class Mixed(Language):
     """A language made of others, of any kind but parsers."""
 
-    __slots__ = ()
+    __slots__ = ("_regular",)
+
+    _regular: bool
 
     def __init__(self, *arguments: Hashable) -> None:
         for part in arguments:
@@ -43,7 +45,12 @@ class Mixed(Language):
     @property
     def is_regular(self) -> bool:
         """Whether all parts are."""
-        return all(part.is_regular for part in self._arguments if isinstance(part, Language))
+        # Remembered: parts are a graph, and asking them again would walk it as a tree.
+        try:
+            return self._regular
+        except AttributeError:
+            self._regular = all(part.is_regular for part in self._parts)
+            return self._regular
 
     @property
     def groups(self) -> tuple[Group, ...]:
