@@ -14,6 +14,7 @@ __all__ = [
     "decimal",
     "finite",
     "float_bounds",
+    "larger_whole",
     "whole_text",
 ]
 
@@ -255,16 +256,16 @@ def _split(digits: str, exponent: int) -> tuple[str, str]:
 def _exponents_above(exponent: int) -> str:
     """Exponents that are larger, with their signs."""
     if exponent >= 0:
-        return f"[+]{_above(exponent)}"
+        return f"[+]{larger_whole(exponent)}"
     below = f"(?!{_at_least(-exponent)}$)" + "[0-9]+"
     return f"(?:[+][0-9]+|-{below})"
 
 
 def _at_least(value: int) -> str:
-    return f"(?:{value}|{_above(value)})"
+    return f"(?:{value}|{larger_whole(value)})"
 
 
-def _above(value: int) -> str:
+def larger_whole(value: int) -> str:
     """Whole numbers that are larger, as they are written."""
     text = str(value)
     found = [f"[1-9][0-9]{{{len(text)},}}"]

@@ -9,6 +9,7 @@ import datetime
 import math
 from typing import Any
 
+from formalm.languages.python_numbers import larger_whole
 from formalm.languages.python_texts import PARTS
 
 __all__ = ["CLOCK", "DATE", "bounds_of", "date", "point", "seconds", "timedelta"]
@@ -226,30 +227,19 @@ def _magnitude(bound: datetime.timedelta, *, above: bool, may_equal: bool) -> st
     equal = rf"\.{fraction}[0-9]*" if fraction else r"(?:\.[0-9]+)?"
     beyond = rf"\.{fraction}[0-9]*[1-9][0-9]*"
     tails = "|".join([*digits, equal if accepts_equal else beyond])
-    more = f"{_above(whole)}" + r"(?:\.[0-9]+)?S$"
+    more = f"{larger_whole(whole)}" + r"(?:\.[0-9]+)?S$"
     at_least = f"{more}|{whole}(?:{tails})S$"
     if not whole and not fraction and accepts_equal:
         at_least = f"{at_least}|$"
     for value, unit in ((minutes, "M"), (hours, "H")):
         same = f"{value}{unit}" if value else ""
-        at_least = f"{_above(value)}{unit}|{same}(?:{at_least})"
+        at_least = f"{larger_whole(value)}{unit}|{same}(?:{at_least})"
     at_least = f"T?(?:{at_least})"
     for value, unit in ((days, "D"), (years, "Y")):
         same = f"{value}{unit}" if value else ""
-        at_least = f"{_above(value)}{unit}|{same}(?:{at_least})"
+        at_least = f"{larger_whole(value)}{unit}|{same}(?:{at_least})"
     found = f"P(?:{at_least})"
     return found if above else f"(?!{found})P"
-
-
-def _above(value: int) -> str:
-    """Whole numbers that are larger, as they are written."""
-    text = str(value)
-    found = [f"[1-9][0-9]{{{len(text)},}}"]
-    for at, one in enumerate(text):
-        if one != "9":
-            rest = len(text) - at - 1
-            found.append(f"{text[:at]}[{int(one) + 1}-9][0-9]{{{rest}}}")
-    return f"(?:{'|'.join(found)})"
 
 
 def seconds(schema: Any) -> Schema:
