@@ -5,7 +5,7 @@
 //! empty, and for the others a search looks for an accepting state once and marks
 //! all it learnt.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bytes::{ByteSet, byte_classes};
 use crate::chunks::Chunks;
@@ -13,7 +13,7 @@ use crate::derive::Work;
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
 use crate::interrupt;
-use crate::machine::Machine;
+use crate::machine::{Machine, part};
 use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, TermId, Terms};
 
@@ -80,6 +80,8 @@ pub(crate) struct Core {
 /// A lazy deterministic automaton over bytes; shared freely between threads.
 #[derive(Debug)]
 pub struct Automaton {
+    /// What it was built from, to build it again.
+    expression: Expression,
     core: Mutex<Core>,
     pub(crate) classes: ByteClasses,
     rows: Rows,
@@ -127,6 +129,7 @@ impl Automaton {
         let endless = terms.recognizers.is_unbounded();
         let core = Core { terms, work, index: Index::default() };
         let mut automaton = Automaton {
+            expression: expression.clone(),
             core: Mutex::new(core),
             classes,
             rows: Rows::default(),
@@ -155,6 +158,7 @@ impl Automaton {
         }
         let (work, index) = (core.work, core.index.clone());
         Some(Automaton {
+            expression: self.expression.clone(),
             core: Mutex::new(Core { terms, work, index }),
             classes: self.classes.clone(),
             rows: Rows::sparse(),
@@ -320,6 +324,14 @@ impl Machine for Automaton {
             + core.index.memory_bytes()
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
+    }
+
+    fn renewed(&self) -> Result<Option<Automaton>, Error> {
+        Automaton::of(&self.expression, self.limits)
+    }
+
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        part(self.renewed())
     }
 }
 

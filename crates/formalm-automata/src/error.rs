@@ -67,11 +67,16 @@ impl Resource {
 
 /// What a program that a machine runs has raised; only whoever runs it knows what it is.
 #[derive(Clone)]
-pub struct Raised(pub Arc<dyn Any + Send + Sync>);
+pub struct Raised {
+    /// What was raised.
+    pub what: Arc<dyn Any + Send + Sync>,
+    /// Whether it says that a limit was reached.
+    pub is_limit: bool,
+}
 
 impl PartialEq for Raised {
     fn eq(&self, other: &Raised) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.what, &other.what)
     }
 }
 
@@ -111,6 +116,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether a limit was reached, by the machine or by a program that it runs.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Error::Limit { .. } => true,
+            Error::Raised(raised) => raised.is_limit,
+            Error::Language { .. } | Error::Interrupted => false,
+        }
+    }
+
     /// A refusal at a place of the source.
     pub fn at(message: impl Into<String>, span: Span, hint: Option<&str>) -> Error {
         Error::Language { message: message.into(), span: Some(span), hint: hint.map(str::to_owned) }

@@ -65,7 +65,7 @@ pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, P
 pub use loops::loops_of;
 pub use machine::{
     Aside, Beside, Completion, Doubts, EndPurpose, EndSteps, Keys, Look, Machine, Purpose,
-    Remembered, alike, exact_only,
+    Remembered, alike, exact_only, part,
 };
 pub use near::Near;
 pub use partition::{Partition, Reading};

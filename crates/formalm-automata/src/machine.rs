@@ -218,6 +218,28 @@ pub trait Machine: Debug + Send + Sync {
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
+    /// A machine of the same language that has read nothing yet, with the same limits. `None` if it
+    /// cannot be built again; this one then keeps growing as long as it is used.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`], as when this machine was built.
+    fn renewed(&self) -> Result<Option<Self>, Error>
+    where
+        Self: Sized,
+    {
+        Ok(None)
+    }
+
+    /// [`Machine::renewed`] for a part of another machine, whose type that one does not know.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        Ok(None)
+    }
+
     /// Whether a text is a member, without finding out what its beginnings lead to, which
     /// [`Machine::walk`] may do in a search; none if that makes no difference.
     ///
@@ -244,6 +266,17 @@ pub trait Machine: Debug + Send + Sync {
         }
         Ok(Ok(state))
     }
+}
+
+/// A renewed machine as a part of another one: what implements [`Machine::renewed_part`].
+///
+/// # Errors
+///
+/// That of `renewed`.
+pub fn part<M: Machine + 'static>(
+    renewed: Result<Option<M>, Error>,
+) -> Result<Option<Arc<dyn Machine>>, Error> {
+    Ok(renewed?.map(|machine| Arc::new(machine) as Arc<dyn Machine>))
 }
 
 /// A regular language beside a machine, and what the machine remembers of the two.
@@ -446,4 +479,22 @@ pub trait Keys: Debug + Send + Sync {
 
     /// Memory in use beside the machine's, in bytes.
     fn memory_bytes(&self) -> usize;
+
+    /// How much of that are masks of the machine's parts, which have a limit of their own.
+    fn mask_bytes(&self) -> usize {
+        0
+    }
+
+    /// Keys over a machine of the same language that has read nothing yet, see
+    /// [`Machine::renewed`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn renewed(&self) -> Result<Option<Self>, Error>
+    where
+        Self: Sized,
+    {
+        Ok(None)
+    }
 }

@@ -148,6 +148,11 @@ impl<M: Machine> Machine for Prefixed<M> {
     fn memory_bytes(&self) -> usize {
         self.front.text.len() + self.rest.memory_bytes()
     }
+
+    fn renewed(&self) -> Result<Option<Prefixed<M>>, Error> {
+        let rest = self.rest.renewed()?;
+        Ok(rest.map(|rest| Prefixed::new(self.front.clone(), Arc::new(rest))))
+    }
 }
 
 /// Keys of a machine behind a text.
@@ -215,6 +220,10 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         let start = self.keys.key(self.machine.rest.start());
         self.keys.read(Behind { purpose, front: self.front(), start })
+    }
+
+    fn mask_bytes(&self) -> usize {
+        self.keys.mask_bytes()
     }
 
     fn memory_bytes(&self) -> usize {

@@ -202,6 +202,11 @@ impl Keys for Viability {
             + grown.index.memory_bytes()
             + grown.normal.len() * 16
     }
+
+    fn renewed(&self) -> Result<Option<Viability>, Error> {
+        let automaton = self.automaton.renewed()?;
+        Ok(automaton.map(|one| Viability::new(Arc::new(one), self.horizon as usize)))
+    }
 }
 
 impl Steps for Viability {

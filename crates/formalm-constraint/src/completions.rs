@@ -6,7 +6,7 @@
 
 mod parts;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{Error, Machine, SetOnce, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
@@ -67,6 +67,22 @@ enum Found {
 }
 
 impl Completions {
+    /// Memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        fn locked<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+            table.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+        let successors = locked(&self.successors);
+        let spelled = locked(&self.spelled);
+        let lists: usize = successors.values().map(|list| size_of_val(&**list)).sum();
+        let texts: usize = spelled.values().flatten().map(|one| one.text.len()).sum();
+        let entries = successors.capacity() * 24
+            + spelled.capacity() * 40
+            + locked(&self.costs).capacity() * 16
+            + locked(&self.given_up).capacity() * 5;
+        entries + lists + texts
+    }
+
     /// A token sequence from `state` to a member, of at most `limit` tokens: the fewest, or where
     /// finding them takes long those of the shortest text.
     pub(crate) fn shortest(

@@ -15,7 +15,7 @@ use formalm_automata::{
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::constraint::Constraint;
+use crate::epoch::StateEpoch;
 use crate::mask::{Mask, patch};
 use crate::walk::{Walk, difference};
 
@@ -35,7 +35,7 @@ pub struct ComposedKeys<K: Keys> {
     composed: Arc<Composed<K::Machine>>,
     vocabulary: Arc<Vocabulary>,
     /// Of each letter its masks, unless it is read with others.
-    letters: Vec<Option<Arc<Constraint<K>>>>,
+    letters: Vec<Option<Arc<StateEpoch<K>>>>,
     /// Key of each state and one, where known.
     keys: Chunks,
     known: Mutex<Known>,
@@ -66,13 +66,22 @@ impl<K: Keys> ComposedKeys<K> {
             same.entry(Arc::as_ptr(&letter.machine)).or_insert_with(|| parts(&letter.machine));
         }
         let limit = memory_limit_bytes / same.values().flatten().count().max(1);
-        let lift = |keys| Arc::new(Constraint::over(keys, Arc::clone(&vocabulary), limit));
-        let same: FxHashMap<_, Option<Arc<Constraint<K>>>> =
+        let lift = |keys| Arc::new(StateEpoch::over(keys, Arc::clone(&vocabulary), limit));
+        let same: FxHashMap<_, Option<Arc<StateEpoch<K>>>> =
             same.into_iter().map(|(machine, keys)| (machine, keys.map(lift))).collect();
         let masks = composed.letters().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
         let letters = masks.collect();
         let (keys, known) = (Chunks::default(), Mutex::default());
         ComposedKeys { machine, composed, vocabulary, letters, keys, known }
+    }
+
+    /// The letters' masks, each once.
+    fn parts(&self) -> impl Iterator<Item = &StateEpoch<K>> {
+        let mut parts: Vec<&StateEpoch<K>> =
+            self.letters.iter().flatten().map(|one| &**one).collect();
+        parts.sort_unstable_by_key(|&part| std::ptr::from_ref(part));
+        parts.dedup_by_key(|part| std::ptr::from_ref(*part));
+        parts.into_iter()
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -126,7 +135,7 @@ impl<K: Keys> ComposedKeys<K> {
     fn add_leaving(
         &self,
         (letter, state): (u32, StateId),
-        part: &Constraint<K>,
+        part: &StateEpoch<K>,
         words: &mut [u32],
     ) -> Result<(), Error> {
         let machine = &self.composed.letters()[letter as usize].machine;
@@ -230,13 +239,15 @@ impl<K: Keys> Keys for ComposedKeys<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        let mut parts: Vec<&Arc<Constraint<K>>> = self.letters.iter().flatten().collect();
-        parts.sort_unstable_by_key(|part| Arc::as_ptr(part));
-        parts.dedup_by_key(|part| Arc::as_ptr(part));
-        let parts: usize = parts.iter().map(|part| part.memory_bytes()).sum();
-        let known = self.known();
-        let free: usize = known.free.values().map(Mask::memory_bytes).sum();
-        self.keys.memory_bytes() + known.bytes + free + parts
+        let parts = self.parts().map(|part| part.sizes());
+        let classes: usize = parts.map(|sizes| sizes.classes + sizes.completions).sum();
+        let known = self.known().bytes;
+        self.keys.memory_bytes() + known + classes + self.mask_bytes()
+    }
+
+    fn mask_bytes(&self) -> usize {
+        let free: usize = self.known().free.values().map(Mask::memory_bytes).sum();
+        free + self.parts().map(|part| part.sizes().masks).sum::<usize>()
     }
 }
 

@@ -1,77 +1,74 @@
-//! A language lifted to a vocabulary.
+//! A language over a vocabulary that serves requests forever, in bounded memory.
+//!
+//! All that is interned while texts are read lives in a [`StateEpoch`]. What texts leave behind in it
+//! depends on them (names of properties, items, stacks), so one that outgrows its budget is replaced:
+//! new matchers begin in the next one, and the old one is freed with its last matcher. A matcher is
+//! carried over by reading its own tokens again. Rejected alternatives: to clear tables in place,
+//! which readers without a lock do not allow; to count references of states, which every table would
+//! have to do at each step.
 
-mod completing;
-mod reading;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use std::sync::Arc;
-
-use formalm_automata::{Automaton, Error, KeyId, Keys, Machine, StateId, Viability, exact_only};
+use arc_swap::ArcSwap;
+use formalm_automata::explicit::{Graph, Poll, Size};
+use formalm_automata::{Automaton, Error, Keys, Viability, fork};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
-use crate::canonical::{Canonical, NONE};
-use crate::completions::Completions;
-use crate::compute;
-use crate::lexical::Lexical;
-use crate::mask::{Mask, Words, has, patch};
-use crate::matcher::Refusal;
-use crate::memo::Memo;
-use crate::strings::Rests;
+use crate::epoch::{Open, Sizes, StateEpoch};
 
-/// Masks and steps of one language over one vocabulary; shared freely between threads.
-///
-/// `K` are the keys of the language's machine, those of a regular language unless it says else.
+/// How the memory of a constraint is split: of so many parts, masks get [`MASK_PARTS`]; the state of
+/// an epoch gets one before it is replaced, and another one before its matchers have to leave.
+const PARTS: usize = 4;
+const MASK_PARTS: usize = 2;
+
+/// Tokens that making a matcher counts for where growth is measured. Chosen, not measured.
+const TOKENS_PER_MATCHER: u32 = 16;
+
+/// Masks and steps of one language over one vocabulary, for any number of requests and threads.
 #[derive(Debug)]
 pub struct Constraint<K = Viability> {
-    keys: K,
+    current: ArcSwap<StateEpoch<K>>,
+    recipe: Recipe,
+    /// 1 + the number of forks of the process in which somebody makes the next epoch; 0 if nobody does.
+    renewing: AtomicU64,
+    replacements: AtomicUsize,
+    /// All epochs but the first, and some that are gone.
+    others: Mutex<Vec<Weak<StateEpoch<K>>>>,
+}
+
+/// What an epoch is made with, its keys aside.
+#[derive(Debug)]
+struct Recipe {
     vocabulary: Arc<Vocabulary>,
-    memo: Memo,
-    lexical: Lexical,
-    rests: Rests,
-    completions: Completions,
-    forgets_items: bool,
-    /// Apart, because most constraints have none.
-    canonical: Option<Box<Canonical>>,
+    encoder: Option<Arc<Encoder>>,
+    /// Whether members need canonical tokens of their own, see [`StateEpoch::canonical_over`].
+    begins: bool,
+    memory_limit_bytes: usize,
+    /// Questions that epochs which are gone left open.
+    open: Arc<Open>,
+    /// Epochs are replaced each so many steps of a matcher, whatever they take; 0 is never. For tests.
+    replace_every: u32,
 }
 
-/// Why no text can follow tokens that are given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfollowed {
-    /// The tokenizer makes other tokens of every text that has more than the first `good` of them.
-    Prompt {
-        /// Tokens that may stand.
-        good: usize,
-    },
-    /// No member of the language goes on after them in canonical tokens.
-    Language,
-    /// The machine outgrew its limits.
-    Failed(Error),
-}
-
-impl From<Error> for Unfollowed {
-    fn from(error: Error) -> Unfollowed {
-        Unfollowed::Failed(error)
-    }
-}
-
-/// Where a sequence of tokens is in a constraint; meaningless in any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Position {
-    state: StateId,
-    /// The last token, where it matters.
-    last: u32,
-}
-
-impl Position {
-    /// A number for the position: equal numbers, equal futures.
-    pub fn number(self) -> u64 {
-        u64::from(self.state.number()) << 24 | u64::from(self.last & 0xff_ffff)
-    }
+/// The memory of a constraint, and what became of its epochs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Memory of the current epoch.
+    pub current: Sizes,
+    /// Memory of other epochs, which matchers keep alive, in bytes.
+    pub pinned: usize,
+    /// How many of these there are.
+    pub pinned_epochs: usize,
+    /// How often an epoch was replaced.
+    pub replacements: usize,
+    /// The limit of it all, what matchers keep alive aside.
+    pub limit: usize,
 }
 
 impl Constraint {
-    /// Lifts an automaton to a vocabulary. Masks are computed when they are asked for and kept in
-    /// at most `memory_limit_bytes`.
+    /// Lifts an automaton to a vocabulary, with at most `memory_limit_bytes` for states and masks.
     pub fn new(
         automaton: Arc<Automaton>,
         vocabulary: Arc<Vocabulary>,
@@ -101,16 +98,13 @@ impl Constraint {
 impl<K: Keys> Constraint<K> {
     /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
-        let memo = Memo::new(memory_limit_bytes);
-        let (lexical, completions) = (Lexical::default(), Completions::default());
-        let (rests, forgets_items) = (Rests::default(), keys.forgets_items());
-        let canonical = None;
-        Constraint { keys, vocabulary, memo, lexical, rests, completions, forgets_items, canonical }
+        let recipe = Recipe::new(vocabulary, None, true, memory_limit_bytes);
+        let epoch = recipe.plain(keys);
+        Constraint::of(recipe, epoch)
     }
 
-    /// The same for canonical tokens only, as [`Constraint::canonical`]. Where `begins` is false,
-    /// members may lack canonical tokens of their own: the text begins with
-    /// [`Constraint::start_after`].
+    /// The same for canonical tokens only. Where `begins` is false, members may lack canonical tokens of their own: the text
+    /// begins after tokens.
     ///
     /// # Errors
     ///
@@ -122,248 +116,196 @@ impl<K: Keys> Constraint<K> {
         memory_limit_bytes: usize,
         begins: bool,
     ) -> Result<Constraint<K>, Error> {
-        let machine = &**keys.machine();
-        exact_only(machine, "canonical tokens", "use tokenization=\"all\"")?;
-        if vocabulary.has_special() && encoder.prepends_space() {
-            return Err(Error::Language {
-                message: "the tokenizer puts a space in front of texts, also behind the special \
-                          tokens that the language has in it"
-                    .to_owned(),
-                span: None,
-                hint: Some("use tokenization=\"all\"".to_owned()),
-            });
+        let recipe = Recipe::new(vocabulary, Some(encoder), begins, memory_limit_bytes);
+        let epoch = recipe.epoch(keys)?;
+        Ok(Constraint::of(recipe, epoch))
+    }
+
+    fn of(recipe: Recipe, epoch: StateEpoch<K>) -> Constraint<K> {
+        Constraint {
+            current: ArcSwap::from_pointee(epoch),
+            recipe,
+            renewing: AtomicU64::new(0),
+            replacements: AtomicUsize::new(0),
+            others: Mutex::default(),
         }
-        let canonical = Canonical::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begins)?;
-        let constraint = Constraint::over(keys, vocabulary, memory_limit_bytes);
-        Ok(Constraint { canonical: Some(Box::new(canonical)), ..constraint })
+    }
+
+    /// Replaces epochs after each `steps` steps of a matcher, whatever they take: for tests, in which
+    /// a matcher moves in the midst of everything.
+    #[must_use]
+    pub fn replacing_every(mut self, steps: u32) -> Constraint<K> {
+        self.recipe.replace_every = steps;
+        self
+    }
+
+    /// See [`Constraint::replacing_every`].
+    pub(crate) fn replace_every(&self) -> u32 {
+        self.recipe.replace_every
     }
 
     /// The vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
-        &self.vocabulary
-    }
-
-    /// The keys of the machine's states.
-    pub(crate) fn keys(&self) -> &K {
-        &self.keys
-    }
-
-    /// The machine.
-    pub fn machine(&self) -> &Arc<K::Machine> {
-        self.keys.machine()
+        &self.recipe.vocabulary
     }
 
     /// Number of words that a bitmask over the vocabulary needs.
     pub fn words(&self) -> usize {
-        self.vocabulary.len().div_ceil(32)
+        self.vocabulary().len().div_ceil(32)
     }
 
-    /// Whether only canonical tokens are allowed.
-    pub fn is_canonical(&self) -> bool {
-        self.canonical.is_some()
-    }
-
-    /// The position before anything was read.
-    #[inline]
-    pub fn start(&self) -> Position {
-        let state = match &self.canonical {
-            Some(canonical) => canonical.start(),
-            None => self.machine().start(),
-        };
-        Position { state, last: NONE }
-    }
-
-    /// The position before anything was read where the text goes on after tokens. They matter where
-    /// tokens must be canonical: together with them, from the last special token on.
-    ///
-    /// # Errors
-    ///
-    /// [`Unfollowed`].
-    pub fn start_after(&self, tokens: &[u32]) -> Result<Position, Unfollowed> {
-        let Some(canonical) = &self.canonical else { return Ok(self.start()) };
-        let special = |&token: &u32| self.vocabulary.plain().token_bytes(token).is_none();
-        let first = tokens.iter().rposition(special).map_or(0, |at| at + 1);
-        match canonical.start_after(&self.keys, &tokens[first..]) {
-            Ok((state, last)) => Ok(Position { state, last }),
-            Err(Unfollowed::Prompt { good }) => Err(Unfollowed::Prompt { good: first + good }),
-            Err(other) => Err(other),
+    /// The epoch in which new matchers begin.
+    pub fn current(&self) -> Arc<StateEpoch<K>> {
+        let now = self.current.load_full();
+        now.note(TOKENS_PER_MATCHER);
+        if !now.is_retired() {
+            return now;
         }
+        self.replace(now)
     }
 
-    /// Whether the text read is a member, by the tokens it was read in if they must be canonical.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if the machine would outgrow its limits.
-    #[inline]
-    pub fn is_accepting(&self, position: Position) -> Result<bool, Error> {
-        match &self.canonical {
-            Some(canonical) => Ok(canonical.is_accepting(position.state)),
-            None => self.machine().is_accepting(position.state),
+    /// The epoch after one that is retired: one thread makes it, and the others go on meanwhile.
+    #[cold]
+    fn replace(&self, retired: Arc<StateEpoch<K>>) -> Arc<StateEpoch<K>> {
+        // A thread of the parent process does not come back from what it began.
+        let (here, before) = (1 + u64::from(fork::epoch()), self.renewing.load(Ordering::Acquire));
+        let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+        let mine =
+            before != here && self.renewing.compare_exchange(before, here, done, failed).is_ok();
+        if !mine {
+            return retired;
         }
-    }
-
-    /// Writes the mask of a position over `out`: tokens after which a member is reachable, and the
-    /// end tokens if the text is a member. Words beyond the vocabulary become zero.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if the machine would outgrow its limits; `out` is then unspecified.
-    pub fn fill(&self, position: Position, out: &mut Words) -> Result<(), Error> {
-        match &self.canonical {
-            Some(canonical) => {
-                canonical.fill(&self.keys, (position.state, position.last), out)?;
+        let now = self.current.load_full();
+        let next = if Arc::ptr_eq(&now, &retired) { self.alone(&now) } else { Ok(None) };
+        let next = match next {
+            Ok(Some(next)) => {
+                self.current.store(Arc::clone(&next));
+                self.replacements.fetch_add(1, Ordering::Relaxed);
+                self.remember(&now);
+                next
             }
-            None => {
-                self.with_mask(position.state, |mask| mask.fill(out))?;
-                self.correct(position.state, out)?;
-            }
-        }
-        self.add_end(position, out)
-    }
-
-    /// The same if the mask is stored, which takes less than a microsecond; `false`, and nothing is
-    /// written, if it is not.
-    ///
-    /// # Errors
-    ///
-    /// As [`Constraint::fill`].
-    #[inline]
-    pub fn fill_ready(&self, position: Position, out: &mut Words) -> Result<bool, Error> {
-        match &self.canonical {
-            Some(canonical) if canonical.is_ready(position.state) => {
-                canonical.fill(&self.keys, (position.state, position.last), out)?;
-            }
-            Some(_) => return Ok(false),
-            None => {
-                let Some(key) = self.keys.known_key(position.state) else { return Ok(false) };
-                if self.memo.with(key.number(), |mask| mask.fill(out)).is_none() {
-                    return Ok(false);
+            // Another thread was quicker, or this one cannot be made again.
+            Ok(None) | Err(_) => {
+                if Arc::ptr_eq(&now, &retired) {
+                    now.keep_on();
                 }
-                self.correct(position.state, out)?;
+                now
             }
-        }
-        self.add_end(position, out)?;
-        Ok(true)
+        };
+        self.renewing.store(0, Ordering::Release);
+        next
     }
 
-    #[inline]
-    fn add_end(&self, position: Position, out: &mut Words) -> Result<(), Error> {
-        if self.is_accepting(position)? {
-            patch(out, self.vocabulary.end_token_ids(), &[]);
-        }
-        Ok(())
+    /// Makes the current epoch one that nothing was read in, see [`Constraint::replacing_every`].
+    pub(crate) fn replace_now(&self) -> Arc<StateEpoch<K>> {
+        let now = self.current.load_full();
+        now.retire();
+        self.replace(now)
     }
 
-    /// Corrects the tokens that the key of a state does not answer for.
-    #[inline]
-    fn correct(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
-        let unsure = self.unsure_tokens(state);
-        if unsure.is_empty() { Ok(()) } else { self.ask_unsure(state, unsure, out) }
-    }
-
-    /// Whether there is room for any mask to be stored.
-    pub(crate) fn keeps_masks(&self) -> bool {
-        self.memo.has_room_for(4 * self.words())
-    }
-
-    /// The tokens that the key of a state, which was asked for, does not answer for.
-    #[inline]
-    pub(crate) fn unsure_tokens(&self, state: StateId) -> &[u32] {
-        if self.keys.is_unsure(state) {
-            self.vocabulary.joins_items()
-        } else if self.forgets_items {
-            self.vocabulary.whole_items()
-        } else {
-            &[]
-        }
-    }
-
-    fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut Words) -> Result<(), Error> {
-        let is_unsure = self.keys.is_unsure(state);
-        for &token in unsure {
-            let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
-            if has(out, token)
-                && (!is_unsure || self.keys.may_tell(state, bytes)?)
-                && self.machine().walk(state, bytes)?.is_err()
-            {
-                patch(out, &[], &[token]);
+    /// An epoch like another one in which nothing was read; none if the machine cannot be made again.
+    pub(crate) fn alone(&self, epoch: &StateEpoch<K>) -> Result<Option<Arc<StateEpoch<K>>>, Error> {
+        match epoch.keys().renewed()? {
+            Some(keys) => {
+                let made = Arc::new(self.recipe.epoch(keys)?);
+                self.remember(&made);
+                Ok(Some(made))
             }
+            None => Ok(None),
         }
-        Ok(())
     }
 
-    /// Whether one token is allowed, without computing the mask.
+    fn remember(&self, epoch: &Arc<StateEpoch<K>>) {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.retain(|one| one.strong_count() > 0 && !std::ptr::eq(one.as_ptr(), &**epoch));
+        others.push(Arc::downgrade(epoch));
+    }
+
+    /// The minimal graph of all token sequences that spell a member, see [`StateEpoch::graph`].
     ///
     /// # Errors
     ///
-    /// As [`Constraint::fill`].
-    pub fn allows(&self, position: Position, token_id: u32) -> Result<bool, Error> {
-        if self.vocabulary.is_end(token_id) {
-            return self.is_accepting(position);
-        }
-        match self.read(position, token_id) {
-            Ok(_) => Ok(true),
-            Err(Refusal::Failed(error)) => Err(error),
-            Err(_) => Ok(false),
-        }
-    }
-
-    /// The language's state at a position.
-    pub fn state(&self, position: Position) -> StateId {
-        match &self.canonical {
-            Some(canonical) => canonical.machine_state(position.state),
-            None => position.state,
+    /// As there.
+    pub fn graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+        let epoch = self.current();
+        match epoch.graph(size, poll) {
+            Err(error) if error.is_limit() => match self.alone(&epoch)? {
+                Some(epoch) => epoch.graph(size, poll),
+                None => Err(error),
+            },
+            other => other,
         }
     }
 
-    /// Uses the stored mask of a state, which leaves end tokens out.
-    pub(crate) fn with_mask<R>(
-        &self,
-        state: StateId,
-        use_mask: impl FnOnce(&Mask) -> R,
-    ) -> Result<R, Error> {
-        let key = self.keys.key(state)?;
-        let mut use_mask = Some(use_mask);
-        let hit = self.memo.with(key.number(), |mask| use_mask.take().map(|f| f(mask)));
-        if let Some(Some(result)) = hit {
-            return Ok(result);
+    /// Memory in use by part, and what became of the epochs.
+    pub fn stats(&self) -> Stats {
+        let current = self.current.load();
+        let pinned = self.pinned();
+        Stats {
+            current: current.sizes(),
+            pinned: pinned.iter().map(|one| one.sizes().total()).sum(),
+            pinned_epochs: pinned.len(),
+            replacements: self.replacements.load(Ordering::Relaxed),
+            limit: self.recipe.memory_limit_bytes,
         }
-        let mask = self.compute(key)?;
-        // `use_mask` is still there: it is taken only on a hit.
-        let result = use_mask.take().map(|f| f(&mask));
-        self.memo.insert(key.number(), mask);
-        result.ok_or(Error::Language {
-            message: "a mask was used twice".to_owned(),
-            span: None,
-            hint: None,
-        })
     }
 
-    fn compute(&self, key: KeyId) -> Result<Mask, Error> {
-        let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
-        let (memo, rests) = (&self.memo, &self.rests);
-        self.keys.read(compute::MaskOf { key, vocabulary, lexical, memo, rests })
+    /// Epochs beside the current one that matchers keep alive.
+    fn pinned(&self) -> Vec<Arc<StateEpoch<K>>> {
+        let current = self.current.load();
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = others.iter().filter_map(Weak::upgrade);
+        alive.filter(|one| !Arc::ptr_eq(one, &current)).collect()
     }
 
-    /// Memory in use beside automaton and vocabulary, in bytes.
-    pub fn memory_bytes(&self) -> usize {
-        let canonical = self.canonical.as_deref().map_or(0, Canonical::memory_bytes);
-        let masks = self.memo.size().1 + self.lexical.memory_bytes() + self.rests.memory_bytes();
-        masks + self.keys.memory_bytes() + canonical
-    }
-
-    /// Number of questions that the masks so far have left open, and answered by yes: whether a
-    /// member can be completed in canonical tokens. None for machines with finitely many states.
+    /// Number of questions that masks have left open, and answered by yes: whether a member can be
+    /// completed in canonical tokens. None for machines with finitely many states.
     pub fn undecided_count(&self) -> usize {
-        self.canonical.as_deref().map_or(0, Canonical::undecided_count)
+        self.recipe.open.undecided() + self.sum(StateEpoch::undecided_count)
     }
 
-    /// Number of masks kept.
-    pub fn mask_count(&self) -> usize {
-        match &self.canonical {
-            Some(canonical) => canonical.mask_count(),
-            None => self.memo.size().0,
-        }
+    /// Number of states that tokens were left out for leading to where a text has to end within a
+    /// budget, since no text that completes them was found in time.
+    pub fn given_up_count(&self) -> usize {
+        self.recipe.open.given_up() + self.sum(StateEpoch::given_up_count)
+    }
+
+    fn sum(&self, count: impl Fn(&StateEpoch<K>) -> usize) -> usize {
+        count(&self.current.load()) + self.pinned().iter().map(|one| count(one)).sum::<usize>()
+    }
+}
+
+impl Recipe {
+    fn new(
+        vocabulary: Arc<Vocabulary>,
+        encoder: Option<Arc<Encoder>>,
+        begins: bool,
+        memory_limit_bytes: usize,
+    ) -> Recipe {
+        let open = Arc::default();
+        Recipe { vocabulary, encoder, begins, memory_limit_bytes, open, replace_every: 0 }
+    }
+
+    fn epoch<K: Keys>(&self, keys: K) -> Result<StateEpoch<K>, Error> {
+        let Some(encoder) = &self.encoder else { return Ok(self.plain(keys)) };
+        let (vocabulary, encoder) = (Arc::clone(&self.vocabulary), Arc::clone(encoder));
+        let epoch =
+            StateEpoch::canonical_over(keys, vocabulary, encoder, self.mask_bytes(), self.begins)?;
+        Ok(self.limited(epoch))
+    }
+
+    fn plain<K: Keys>(&self, keys: K) -> StateEpoch<K> {
+        let epoch = StateEpoch::over(keys, Arc::clone(&self.vocabulary), self.mask_bytes());
+        self.limited(epoch)
+    }
+
+    fn limited<K: Keys>(&self, mut epoch: StateEpoch<K>) -> StateEpoch<K> {
+        epoch.leave_open_to(&self.open);
+        epoch.limit_growth(self.memory_limit_bytes / PARTS);
+        epoch
+    }
+
+    fn mask_bytes(&self) -> usize {
+        self.memory_limit_bytes / PARTS * MASK_PARTS
     }
 }

@@ -23,17 +23,19 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn explain(&self, token_id: u32) -> Result<Explanation, Error> {
+        self.answer(|one| one.explain_here(token_id))
+    }
+
+    fn explain_here(&self, token_id: u32) -> Result<Explanation, Error> {
         let mut ahead = self.clone();
         let refusal = ahead.advance(token_id).err();
         if let Some(Refusal::Failed(error)) = refusal {
             return Err(error);
         }
         if let Some(Refusal::NotViable { good }) = refusal {
-            let bytes = self.constraint().vocabulary().token_bytes(token_id).unwrap_or_default();
-            let machine = self.constraint().machine();
-            if let Ok(state) =
-                machine.walk(self.constraint().state(self.position()), &bytes[..good])?
-            {
+            let bytes = self.epoch().vocabulary().token_bytes(token_id).unwrap_or_default();
+            let machine = self.epoch().machine();
+            if let Ok(state) = machine.walk(self.epoch().state(self.position()), &bytes[..good])? {
                 let expected = match machine.is_exact() {
                     true => machine.live_bytes(state)?,
                     false => self.live_bytes_behind(&bytes[..good])?,

@@ -3,11 +3,11 @@
 use formalm_automata::explicit::{Graph, Poll, Size};
 use formalm_automata::{Error, Keys, Machine, exact_only};
 
-use crate::constraint::{Constraint, Position};
+use crate::epoch::{Position, StateEpoch};
 use crate::matcher::Refusal;
 use crate::walk;
 
-impl<K: Keys> Constraint<K> {
+impl<K: Keys> StateEpoch<K> {
     /// The minimal graph of all token sequences that spell a member, end tokens aside: where one
     /// may stand, the state is accepting.
     ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use formalm_automata::{Error, Keys};
 
-use crate::constraint::{Constraint, Position};
+use crate::epoch::{Position, StateEpoch};
 use crate::mask::{Mask, Words};
 
 /// A stored mask with or without the end tokens. What it shares with others lives as long as it.
@@ -75,13 +75,13 @@ impl Hash for Form {
     }
 }
 
-impl<K: Keys> Constraint<K> {
+impl<K: Keys> StateEpoch<K> {
     /// The form of a position's mask, which is computed if it was not; `None` if there is no room
     /// for masks, or if the stored one is not all there is to it.
     ///
     /// # Errors
     ///
-    /// As [`Constraint::fill`].
+    /// As [`StateEpoch::fill`].
     pub fn form(&self, position: Position) -> Result<Option<Form>, Error> {
         if self.is_canonical() || !self.keeps_masks() {
             return Ok(None);

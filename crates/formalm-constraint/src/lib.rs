@@ -10,6 +10,7 @@ mod composed;
 mod compute;
 mod constraint;
 mod endless;
+mod epoch;
 mod explained;
 mod explicit;
 mod form;
@@ -27,7 +28,8 @@ mod within;
 mod words;
 
 pub use composed::ComposedKeys;
-pub use constraint::{Constraint, Position, Unfollowed};
+pub use constraint::{Constraint, Stats};
+pub use epoch::{Position, Sizes, StateEpoch, Unfollowed};
 pub use explained::Explanation;
 pub use form::Form;
 pub use mask::{Mask, Words};

@@ -1,11 +1,20 @@
 //! The position of one sequence in a constraint.
+//!
+//! A matcher is a stack of positions in one epoch of its constraint. It moves to another one by reading
+//! its own tokens and bytes again, so that each of its steps has a position there and can be taken
+//! back as before. It moves
+//!
+//! - when its epoch was replaced and has grown to twice its budget: to the current one;
+//! - when a limit is reached: to an epoch of its own, and asks once more. What it is told there
+//!   depends on its own tokens alone, not on what others have read before.
 
 use std::sync::Arc;
 
 use formalm_automata::explicit::Poll;
 use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special};
 
-use crate::constraint::{Constraint, Position, Unfollowed};
+use crate::constraint::Constraint;
+use crate::epoch::{Position, StateEpoch, Unfollowed};
 use crate::form::Form;
 use crate::mask::{Words, patch};
 
@@ -44,32 +53,66 @@ const STEPS_OF_A_STATE: usize = 1 << 10;
 /// Steps of work that a new mask counts for.
 const STEPS_OF_A_MASK: usize = 1 << 14;
 
+/// What was read in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    Token(u32),
+    /// An end token, after which the position is that before it.
+    End(u32),
+    Bytes,
+    /// Bytes that may end inside a character.
+    Inside,
+}
+
 /// One thing read.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     position: Position,
-    token: Option<u32>,
+    read: Read,
     bytes: usize,
 }
+
+impl Step {
+    fn token(self) -> Option<u32> {
+        match self.read {
+            Read::Token(token) | Read::End(token) => Some(token),
+            Read::Bytes | Read::Inside => None,
+        }
+    }
+}
+
+/// Steps between two looks at how far the epoch has grown. Chosen, not measured: a look costs a load.
+const STEPS_BETWEEN_LOOKS: u32 = 64;
 
 /// A cursor: a stack of states, one for each thing read.
 #[derive(Debug)]
 pub struct Matcher<K = Viability> {
     constraint: Arc<Constraint<K>>,
+    epoch: Arc<StateEpoch<K>>,
     start: Position,
+    /// The tokens that the text goes on from.
+    after: Arc<[u32]>,
     steps: Vec<Step>,
     text: Vec<u8>,
     ended: bool,
+    /// Whether it stays in its epoch however far that grows, so that states keep their numbers.
+    pinned: bool,
+    /// Steps until the next look at how far the epoch has grown.
+    until_look: u32,
 }
 
 impl<K> Clone for Matcher<K> {
     fn clone(&self) -> Matcher<K> {
         Matcher {
             constraint: Arc::clone(&self.constraint),
+            epoch: Arc::clone(&self.epoch),
             start: self.start,
+            after: Arc::clone(&self.after),
             steps: self.steps.clone(),
             text: self.text.clone(),
             ended: self.ended,
+            pinned: self.pinned,
+            until_look: self.until_look,
         }
     }
 }
@@ -77,8 +120,20 @@ impl<K> Clone for Matcher<K> {
 impl<K: Keys> Matcher<K> {
     /// A cursor before anything was read.
     pub fn new(constraint: Arc<Constraint<K>>) -> Matcher<K> {
-        let start = constraint.start();
-        Matcher::at(constraint, start)
+        let epoch = constraint.current();
+        let start = epoch.start();
+        let until_look = steps_between_looks(&constraint);
+        Matcher {
+            constraint,
+            epoch,
+            start,
+            after: Arc::default(),
+            steps: Vec::new(),
+            text: Vec::new(),
+            ended: false,
+            pinned: false,
+            until_look,
+        }
     }
 
     /// A cursor before anything was read, after tokens that the text goes on from.
@@ -87,17 +142,145 @@ impl<K: Keys> Matcher<K> {
     ///
     /// [`Unfollowed`].
     pub fn after(constraint: Arc<Constraint<K>>, tokens: &[u32]) -> Result<Self, Unfollowed> {
-        let start = constraint.start_after(tokens)?;
-        Ok(Matcher::at(constraint, start))
+        let mut matcher = Matcher::new(constraint);
+        matcher.after = tokens.into();
+        match matcher.epoch.start_after(tokens) {
+            Ok(start) => matcher.start = start,
+            Err(Unfollowed::Failed(error)) if error.is_limit() => {
+                matcher = matcher.alone(error)?;
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(matcher)
     }
 
-    fn at(constraint: Arc<Constraint<K>>, start: Position) -> Matcher<K> {
-        Matcher { constraint, start, steps: Vec::new(), text: Vec::new(), ended: false }
+    /// Keeps the matcher, and those forked from it, in its epoch: equal states then have equal numbers
+    /// for as long as it takes. It moves only where a limit is reached.
+    pub fn pin(&mut self) {
+        self.pinned = true;
     }
 
     /// The constraint.
     pub fn constraint(&self) -> &Arc<Constraint<K>> {
         &self.constraint
+    }
+
+    /// The epoch that positions belong to.
+    pub fn epoch(&self) -> &Arc<StateEpoch<K>> {
+        &self.epoch
+    }
+
+    /// The matcher in an epoch of its own, after `error`, a limit, was met in this one, which is
+    /// retired: what it has taken to find out does not help the next to ask.
+    #[cold]
+    fn alone(&self, error: Error) -> Result<Matcher<K>, Error> {
+        self.epoch.retire();
+        match self.constraint.alone(&self.epoch)? {
+            Some(epoch) => self.moved(epoch),
+            None => Err(error),
+        }
+    }
+
+    /// The matcher in another epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if reading its tokens there reaches a limit.
+    fn moved(&self, epoch: Arc<StateEpoch<K>>) -> Result<Matcher<K>, Error> {
+        let start = match epoch.start_after(&self.after) {
+            Ok(start) => start,
+            Err(Unfollowed::Failed(error)) => return Err(error),
+            Err(Unfollowed::Prompt { .. } | Unfollowed::Language) => return Err(lost()),
+        };
+        let (mut position, mut at) = (start, 0);
+        let mut steps = Vec::with_capacity(self.steps.len());
+        let mut go_on = || true;
+        let poll = &mut Poll::new(&mut go_on);
+        for &step in &self.steps {
+            let bytes = &self.text[at..at + step.bytes];
+            at += step.bytes;
+            let read = match step.read {
+                Read::Token(token) => epoch.read(position, token),
+                Read::End(_) => Ok(position),
+                Read::Bytes => epoch.read_bytes(position, bytes, poll),
+                Read::Inside => epoch.read_inside(position, bytes, poll),
+            };
+            position = match read {
+                Ok(position) => position,
+                Err(Refusal::Failed(error)) => return Err(error),
+                Err(_) => return Err(lost()),
+            };
+            steps.push(Step { position, ..step });
+        }
+        Ok(Matcher {
+            constraint: Arc::clone(&self.constraint),
+            epoch,
+            start,
+            after: Arc::clone(&self.after),
+            steps,
+            text: self.text.clone(),
+            ended: self.ended,
+            pinned: self.pinned,
+            until_look: self.until_look,
+        })
+    }
+
+    /// Moves on if the epoch has grown too far and another one has taken its place. If the tokens
+    /// cannot be read there the matcher stays where it is.
+    #[cold]
+    fn look_around(&mut self) {
+        self.until_look = steps_between_looks(&self.constraint);
+        let next = if self.constraint.replace_every() > 0 {
+            self.constraint.replace_now()
+        } else {
+            self.epoch.note(STEPS_BETWEEN_LOOKS);
+            if !(self.epoch.is_retired() && self.epoch.is_crowded()) {
+                return;
+            }
+            self.constraint.current()
+        };
+        if !self.pinned
+            && !Arc::ptr_eq(&next, &self.epoch)
+            && let Ok(moved) = self.moved(next)
+        {
+            // What the matcher itself takes there is no reason to move again.
+            moved.epoch.grow_with();
+            *self = moved;
+        }
+    }
+
+    #[inline]
+    fn look_now_and_then(&mut self) {
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.look_around();
+        }
+    }
+
+    /// Reads something; where a limit is reached, once more in an epoch of its own.
+    #[inline]
+    fn read(
+        &mut self,
+        mut read: impl FnMut(&StateEpoch<K>, Position) -> Result<Position, Refusal>,
+    ) -> Result<Position, Refusal> {
+        match read(&self.epoch, self.position()) {
+            Err(Refusal::Failed(error)) if error.is_limit() => {
+                let moved = self.alone(error)?;
+                let position = read(&moved.epoch, moved.position())?;
+                *self = moved;
+                Ok(position)
+            }
+            other => other,
+        }
+    }
+
+    /// Answers a question; where a limit is reached, once more in an epoch of its own.
+    #[inline]
+    pub(crate) fn answer<R>(&self, ask: impl Fn(&Self) -> Result<R, Error>) -> Result<R, Error> {
+        match ask(self) {
+            Err(error) if error.is_limit() => ask(&self.alone(error)?),
+            other => other,
+        }
     }
 
     /// The position in the constraint.
@@ -115,7 +298,7 @@ impl<K: Keys> Matcher<K> {
 
     /// Tokens read so far; bytes read without a token are not among them.
     pub fn token_ids(&self) -> Vec<u32> {
-        self.steps.iter().filter_map(|step| step.token).collect()
+        self.steps.iter().filter_map(|step| step.token()).collect()
     }
 
     /// Whether an end token was read.
@@ -129,7 +312,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn is_accepting(&self) -> Result<bool, Error> {
-        self.constraint.is_accepting(self.position())
+        self.answer(|one| one.epoch.is_accepting(one.position()))
     }
 
     /// Whether no text may follow.
@@ -138,12 +321,16 @@ impl<K: Keys> Matcher<K> {
     ///
     /// [`Error::Limit`] if the machine would outgrow its limits.
     pub fn is_finished(&self) -> Result<bool, Error> {
+        self.answer(Matcher::is_finished_here)
+    }
+
+    fn is_finished_here(&self) -> Result<bool, Error> {
         if self.ended || self.knows_bytes() {
             return Ok(self.ended || self.live_bytes()?.is_empty());
         }
-        let mut words = vec![0; self.constraint.words()];
+        let mut words = vec![0; self.epoch.words()];
         self.fill(&mut words)?;
-        patch(&mut words, &[], self.constraint.vocabulary().end_token_ids());
+        patch(&mut words, &[], self.epoch.vocabulary().end_token_ids());
         Ok(words.iter().all(|&word| word == 0))
     }
 
@@ -159,19 +346,19 @@ impl<K: Keys> Matcher<K> {
         if !self.knows_bytes() {
             return self.first_bytes();
         }
-        self.constraint.machine().live_bytes(self.constraint.state(self.position()))
+        self.answer(|one| one.epoch.machine().live_bytes(one.epoch.state(one.position())))
     }
 
     /// Whether the bytes that may follow are known without the tokens.
     fn knows_bytes(&self) -> bool {
-        !self.constraint.is_canonical() && self.constraint.machine().is_exact()
+        !self.epoch.is_canonical() && self.epoch.machine().is_exact()
     }
 
     /// The bytes that allowed tokens begin with.
     fn first_bytes(&self) -> Result<ByteSet, Error> {
-        let mut words = vec![0; self.constraint.words()];
+        let mut words = vec![0; self.epoch.words()];
         self.fill(&mut words)?;
-        let vocabulary = self.constraint.vocabulary();
+        let vocabulary = self.epoch.vocabulary();
         let allowed = |id: &u32| words[*id as usize >> 5] >> (id & 31) & 1 != 0;
         let mut bytes = ByteSet::default();
         for id in (0..vocabulary.len() as u32).filter(allowed) {
@@ -193,7 +380,13 @@ impl<K: Keys> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
-        self.constraint.fill(self.position(), out)
+        match self.epoch.fill(self.position(), out) {
+            Err(error) if error.is_limit() => {
+                let moved = self.alone(error)?;
+                moved.epoch.fill(moved.position(), out)
+            }
+            other => other,
+        }
     }
 
     /// The same if the mask is stored, so that it takes less than a microsecond; `false`, and
@@ -208,7 +401,11 @@ impl<K: Keys> Matcher<K> {
             out.fill(0);
             return Ok(true);
         }
-        self.constraint.fill_ready(self.position(), out)
+        match self.epoch.fill_ready(self.position(), out) {
+            // The same limit is met when it is computed.
+            Err(error) if error.is_limit() => Ok(false),
+            other => other,
+        }
     }
 
     /// The form of the mask, if it is stored as it is.
@@ -217,7 +414,13 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn form(&self) -> Result<Option<Form>, Error> {
-        if self.ended { Ok(None) } else { self.constraint.form(self.position()) }
+        if self.ended {
+            return Ok(None);
+        }
+        match self.epoch.form(self.position()) {
+            Err(error) if error.is_limit() => Ok(None),
+            other => other,
+        }
     }
 
     /// Whether a token is allowed.
@@ -226,7 +429,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn allows(&self, token_id: u32) -> Result<bool, Error> {
-        Ok(!self.ended && self.constraint.allows(self.position(), token_id)?)
+        Ok(!self.ended && self.answer(|one| one.epoch.allows(one.position(), token_id))?)
     }
 
     /// Reads a token.
@@ -239,19 +442,21 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        let vocabulary = self.constraint.vocabulary();
+        let vocabulary = self.epoch.vocabulary();
         if vocabulary.is_end(token_id) {
             if !self.is_accepting()? {
                 return Err(Refusal::NotAccepting);
             }
-            self.steps.push(Step { position: self.position(), token: Some(token_id), bytes: 0 });
+            let (position, read) = (self.position(), Read::End(token_id));
+            self.steps.push(Step { position, read, bytes: 0 });
             self.ended = true;
             return Ok(());
         }
-        let position = self.constraint.read(self.position(), token_id)?;
-        let bytes = vocabulary.token_bytes(token_id).unwrap_or_default();
-        self.steps.push(Step { position, token: Some(token_id), bytes: bytes.len() });
+        let position = self.read(|epoch, position| epoch.read(position, token_id))?;
+        let bytes = self.epoch.vocabulary().token_bytes(token_id).unwrap_or_default();
+        self.steps.push(Step { position, read: Read::Token(token_id), bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
+        self.look_now_and_then();
         Ok(())
     }
 
@@ -279,8 +484,8 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        let position = self.constraint.read_bytes(self.position(), bytes, poll)?;
-        self.push(position, bytes);
+        let position = self.read(|epoch, position| epoch.read_bytes(position, bytes, poll))?;
+        self.push(position, Read::Bytes, bytes);
         Ok(())
     }
 
@@ -293,14 +498,15 @@ impl<K: Keys> Matcher<K> {
         if self.ended {
             return Err(Refusal::Ended);
         }
-        let position = self.constraint.read_inside(self.position(), bytes, poll)?;
-        self.push(position, bytes);
+        let position = self.read(|epoch, position| epoch.read_inside(position, bytes, poll))?;
+        self.push(position, Read::Inside, bytes);
         Ok(())
     }
 
-    fn push(&mut self, position: Position, bytes: &[u8]) {
-        self.steps.push(Step { position, token: None, bytes: bytes.len() });
+    fn push(&mut self, position: Position, read: Read, bytes: &[u8]) {
+        self.steps.push(Step { position, read, bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
+        self.look_now_and_then();
     }
 
     /// Takes back the last `count` steps; `false`, and nothing happens, if there are fewer.
@@ -321,11 +527,58 @@ impl<K: Keys> Matcher<K> {
         self.steps.len()
     }
 
-    /// Takes back everything.
+    /// Takes back everything. The text then begins in the current epoch.
     pub fn reset(&mut self) {
+        if !self.pinned
+            && let Ok(fresh) = Matcher::after(Arc::clone(&self.constraint), &self.after)
+        {
+            (self.epoch, self.start) = (fresh.epoch, fresh.start);
+        }
         self.steps.clear();
         self.text.clear();
         self.ended = false;
+    }
+
+    /// A shortest token sequence, end token aside, that makes the text a member, see
+    /// [`StateEpoch::shortest_tokens`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn shortest_tokens(&self, limit: u32) -> Result<Option<Vec<u32>>, Error> {
+        if self.ended {
+            return Ok(Some(Vec::new()));
+        }
+        self.answer(|one| one.epoch.shortest_tokens(one.position(), limit))
+    }
+
+    /// Whether [`Matcher::shortest_tokens`] finds any.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn completes_within(&self, limit: u32) -> Result<bool, Error> {
+        Ok(self.ended || self.answer(|one| one.epoch.completes_within(one.position(), limit))?)
+    }
+
+    /// Writes the mask over `out`, less the tokens after which no member can be completed within
+    /// `budget` tokens, see [`StateEpoch::fill_within`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn fill_within(&self, budget: u32, out: &mut Words) -> Result<(), Error> {
+        if self.ended {
+            out.fill(0);
+            return Ok(());
+        }
+        match self.epoch.fill_within(self.position(), budget, out) {
+            Err(error) if error.is_limit() => {
+                let moved = self.alone(error)?;
+                moved.epoch.fill_within(moved.position(), budget, out)
+            }
+            other => other,
+        }
     }
 
     /// The bytes that every member continues with here.
@@ -334,12 +587,19 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn forced_bytes(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
-        let machine = self.constraint.machine();
+        match self.forced_bytes_here(poll) {
+            Err(error) if error.is_limit() => self.alone(error)?.forced_bytes_here(poll),
+            other => other,
+        }
+    }
+
+    fn forced_bytes_here(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
+        let machine = self.epoch.machine();
         let mut forced = Vec::new();
         if self.ended {
             return Ok(forced);
         }
-        let mut state = self.constraint.state(self.position());
+        let mut state = self.epoch.state(self.position());
         // Every state is live, so a run of single choices ends at a member.
         while !machine.is_accepting(state)? {
             let live = machine.live_bytes(state)?;
@@ -349,7 +609,7 @@ impl<K: Keys> Matcher<K> {
             state = next;
             poll.tick(STEPS_OF_A_STATE)?;
         }
-        if self.constraint.vocabulary().has_special() {
+        if self.epoch.vocabulary().has_special() {
             forced.truncate(outside_special(&forced));
         }
         Ok(forced)
@@ -362,7 +622,7 @@ impl<K: Keys> Matcher<K> {
     /// As [`Matcher::is_finished`].
     pub fn forced_tokens(&self, poll: &mut Poll<'_>) -> Result<Vec<u32>, Error> {
         let mut ahead = self.clone();
-        let mut words = vec![0; self.constraint.words()];
+        let mut words = vec![0; self.epoch.words()];
         let mut forced = Vec::new();
         while !ahead.ended && !ahead.is_accepting()? {
             ahead.fill(&mut words)?;
@@ -374,6 +634,23 @@ impl<K: Keys> Matcher<K> {
             poll.tick(STEPS_OF_A_MASK)?;
         }
         Ok(forced)
+    }
+}
+
+fn steps_between_looks<K: Keys>(constraint: &Constraint<K>) -> u32 {
+    match constraint.replace_every() {
+        0 => STEPS_BETWEEN_LOOKS,
+        steps => steps,
+    }
+}
+
+/// What was read before is refused in another epoch: a search for members, which is bounded, ended
+/// otherwise there.
+fn lost() -> Error {
+    Error::Language {
+        message: "what the matcher has read is not known to lead to a member any more".to_owned(),
+        span: None,
+        hint: Some("take the last tokens back, or make a matcher anew".to_owned()),
     }
 }
 

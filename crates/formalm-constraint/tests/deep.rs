@@ -156,8 +156,8 @@ fn checked(matcher: &Matcher<GrammarKeys>) -> Vec<u32> {
     matcher.fill(&mut mask).expect("a mask");
     let all = 0..constraint.vocabulary().len() as u32;
     let ids: Vec<u32> = all.filter(|id| mask[*id as usize >> 5] >> (id & 31) & 1 != 0).collect();
-    let state = constraint.state(matcher.position());
-    let allowed = reference::allowed(&**constraint.machine(), constraint.vocabulary(), state);
+    let state = matcher.epoch().state(matcher.position());
+    let allowed = reference::allowed(&**matcher.epoch().machine(), constraint.vocabulary(), state);
     let allowed = allowed.expect("a mask");
     assert_eq!(ids, allowed, "after {:?}", String::from_utf8_lossy(matcher.text()));
     ids

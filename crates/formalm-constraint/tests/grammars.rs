@@ -175,8 +175,9 @@ proptest! {
             let ids: Vec<u32> = (0..constraint.vocabulary().len() as u32)
                 .filter(|id| mask[*id as usize >> 5] >> (id & 31) & 1 != 0)
                 .collect();
-            let machine = constraint.machine();
-            let state = constraint.state(matcher.position());
+            let epoch = matcher.epoch();
+            let machine = epoch.machine();
+            let state = epoch.state(matcher.position());
             let allowed =
                 reference::allowed(&**machine, constraint.vocabulary(), state).unwrap();
             prop_assert_eq!(&ids, &allowed);
@@ -204,10 +205,10 @@ fn masks_keep_nothing_they_met() {
     let mut mask = vec![0u32; constraint.words()];
     for token in b"[[[{\"a" {
         matcher.fill(&mut mask).unwrap();
-        let states = constraint.machine().state_count();
+        let states = matcher.epoch().machine().state_count();
         matcher.fill(&mut mask).unwrap();
-        assert_eq!(states, constraint.machine().state_count());
+        assert_eq!(states, matcher.epoch().machine().state_count());
         matcher.advance(u32::from(*token)).unwrap();
-        assert!(constraint.machine().state_count() <= states + 1);
+        assert!(matcher.epoch().machine().state_count() <= states + 1);
     }
 }

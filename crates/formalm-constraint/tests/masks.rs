@@ -196,7 +196,7 @@ proptest! {
         all.push(Some(b"a".to_vec()));
         let Some(constraint) = constraint(&pattern, change, all) else { return Ok(()) };
         let mut matcher = Matcher::new(Arc::clone(&constraint));
-        let mut words = vec![!0; constraint.words() + 1];
+        let mut words = vec![!0; matcher.epoch().words() + 1];
         for choice in choices {
             let large = !matches!(change, Change::Nothing);
             match matcher.fill(&mut words) {
@@ -205,9 +205,9 @@ proptest! {
             }
             let fast = bits(&words);
             let slow = match reference::allowed(
-                &**constraint.machine(),
+                &**matcher.epoch().machine(),
                 constraint.vocabulary(),
-                constraint.state(matcher.position()),
+                matcher.epoch().state(matcher.position()),
             ) {
                 Err(Error::Limit { .. }) if large => break,
                 slow => slow.unwrap(),
@@ -243,7 +243,7 @@ proptest! {
         all.extend(tokens);
         all.push(Some(b"a".to_vec()));
         let Some(rest) = constraint(&pattern, Change::Nothing, all) else { return Ok(()) };
-        let (rest, vocabulary) = (Arc::clone(rest.machine()), Arc::clone(rest.vocabulary()));
+        let (rest, vocabulary) = (Arc::clone(rest.current().machine()), Arc::clone(rest.vocabulary()));
         let keys = Viability::new(Arc::clone(&rest), vocabulary.longest_token_bytes());
         let front = Front { text: front.into(), unless_empty, refused };
         let keys = PrefixedKeys::new(Arc::new(Prefixed::new(front, rest)), keys);
@@ -252,8 +252,8 @@ proptest! {
         let mut words = vec![!0; constraint.words()];
         for choice in choices {
             matcher.fill(&mut words).unwrap();
-            let state = constraint.state(matcher.position());
-            let slow = reference::allowed(&**constraint.machine(), constraint.vocabulary(), state);
+            let state = matcher.epoch().state(matcher.position());
+            let slow = reference::allowed(&**matcher.epoch().machine(), constraint.vocabulary(), state);
             prop_assert_eq!(bits(&words), slow.unwrap(), "{} after {:?}", pattern,
                 String::from_utf8_lossy(matcher.text()));
             let next: Vec<u32> = bits(&words).into_iter().filter(|&id| id != 0).collect();
@@ -272,21 +272,22 @@ proptest! {
         let mut all = vec![None];
         all.extend(tokens);
         let Some(constraint) = constraint(&pattern, Change::Nothing, all) else { return Ok(()) };
-        let start = constraint.machine().start();
-        let found = constraint.shortest_tokens(constraint.start(), 4).unwrap();
+        let epoch = constraint.current();
+        let start = epoch.machine().start();
+        let found = epoch.shortest_tokens(epoch.start(), 4).unwrap();
         // Breadth first by the definition.
         let mut layer = vec![start];
         let mut depth = None;
         for steps in 0..=4 {
-            if layer.iter().any(|&state| constraint.machine().is_accepting(state)) {
+            if layer.iter().any(|&state| epoch.machine().is_accepting(state)) {
                 depth = Some(steps);
                 break;
             }
             let mut next = Vec::new();
             for &state in &layer {
-                for id in reference::allowed(&**constraint.machine(), constraint.vocabulary(), state).unwrap() {
+                for id in reference::allowed(&**epoch.machine(), constraint.vocabulary(), state).unwrap() {
                     let bytes = constraint.vocabulary().token_bytes(id).unwrap_or_default();
-                    let after = constraint.machine().walk(state, bytes).unwrap().unwrap();
+                    let after = epoch.machine().walk(state, bytes).unwrap().unwrap();
                     if !next.contains(&after) { next.push(after); }
                 }
             }
@@ -295,12 +296,12 @@ proptest! {
         prop_assert_eq!(found.as_ref().map(Vec::len), depth);
         // A token fits a budget iff the fewest tokens after it do.
         for budget in 0..4 {
-            let mut words = vec![0; constraint.words()];
-            constraint.fill_within(constraint.start(), budget, &mut words).unwrap();
-            let mut expected = reference::allowed(&**constraint.machine(), constraint.vocabulary(), start).unwrap();
+            let mut words = vec![0; epoch.words()];
+            epoch.fill_within(epoch.start(), budget, &mut words).unwrap();
+            let mut expected = reference::allowed(&**epoch.machine(), constraint.vocabulary(), start).unwrap();
             expected.retain(|&id| id == 0 || budget > 0 && {
-                let after = constraint.read(constraint.start(), id).unwrap();
-                constraint.shortest_tokens(after, budget - 1).unwrap().is_some()
+                let after = epoch.read(epoch.start(), id).unwrap();
+                epoch.shortest_tokens(after, budget - 1).unwrap().is_some()
             });
             prop_assert_eq!(bits(&words), expected);
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{
     Beside, ByteSet, Completion, Error, Look, Machine, Remembered, Resource, StateId, exact_only,
-    note_steps,
+    note_steps, part,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,6 +32,8 @@ const FLAGGED: u32 = 2;
 /// freely between threads.
 #[derive(Debug)]
 pub struct GrammarAutomaton {
+    /// What it was built from, to build it again.
+    grammar: Arc<Grammar>,
     grown: Mutex<Grown>,
     pub(crate) classes: [u8; 256],
     pub(crate) rows: Rows,
@@ -162,6 +164,7 @@ impl GrammarAutomaton {
             return Ok(Err(Empty::Lexemes));
         }
         let automaton = GrammarAutomaton {
+            grammar: Arc::new(grammar.clone()),
             classes: *core.lexer.classes(),
             rows: Rows::new(core.lexer.representatives().len()),
             start: StateId::from_number(start + 1),
@@ -406,5 +409,28 @@ impl Machine for GrammarAutomaton {
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.core.memory_bytes() + grown.live.len() * 40 + self.rows.memory_bytes()
+    }
+
+    /// Terminals that share a machine share its successor.
+    fn renewed(&self) -> Result<Option<GrammarAutomaton>, Error> {
+        let mut grammar = Grammar::clone(&self.grammar);
+        let mut machines: FxHashMap<*const (), Arc<dyn Machine>> = FxHashMap::default();
+        for embedded in grammar.terminals.iter_mut().filter_map(|one| one.embedded.as_mut()) {
+            let address = Arc::as_ptr(&embedded.machine).cast::<()>();
+            let renewed = match machines.get(&address) {
+                Some(known) => Arc::clone(known),
+                None => match embedded.machine.renewed_part()? {
+                    Some(renewed) => renewed,
+                    None => return Ok(None),
+                },
+            };
+            machines.insert(address, Arc::clone(&renewed));
+            embedded.machine = renewed;
+        }
+        Ok(GrammarAutomaton::build(&grammar, self.limits)?.ok())
+    }
+
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        part(self.renewed())
     }
 }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use formalm_automata::{
-    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Outline, Place,
-    Progress, Purpose, Repetition, Scan, StateId, Steps, loops_of,
+    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Machine, Outline,
+    Place, Progress, Purpose, Repetition, Scan, StateId, Steps, loops_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -53,6 +53,10 @@ impl Keys for GrammarKeys {
 
     fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
         Ok(purpose.read(&self.ahead(), KeyId::from_number(state.number())))
+    }
+
+    fn renewed(&self) -> Result<Option<GrammarKeys>, Error> {
+        Ok(self.automaton.renewed()?.map(|one| GrammarKeys::new(Arc::new(one))))
     }
 
     fn memory_bytes(&self) -> usize {

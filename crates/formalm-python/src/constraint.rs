@@ -1,9 +1,10 @@
 //! Constraints.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Machine;
-use formalm_constraint::{Constraint as Inner, Unfollowed};
+use formalm_constraint::{Constraint as Inner, Sizes, Unfollowed};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -17,8 +18,8 @@ use crate::turns::Turn;
 use crate::views::Views;
 use crate::vocabulary::Vocabulary;
 
-/// Memory for stored masks, unless the user says otherwise.
-const MEMORY_LIMIT_BYTES: usize = 64 << 20;
+/// Memory of a constraint, unless the user says otherwise: masks get half of it. Chosen, not measured.
+const MEMORY_LIMIT_BYTES: usize = 128 << 20;
 
 /// Ids are below this in every vocabulary, so logits are too.
 const WIDTH_LIMIT: usize = 1 << 24;
@@ -44,8 +45,10 @@ impl Constraint {
 
 #[pymethods]
 impl Constraint {
+    /// `replace_every`: for tests, epochs are replaced each so many steps of a matcher.
     #[new]
-    #[pyo3(signature = (automaton, vocabulary, memory_limit_bytes=None, width=None, encoder=None, begins=true))]
+    #[expect(clippy::too_many_arguments, reason = "options by name")]
+    #[pyo3(signature = (automaton, vocabulary, memory_limit_bytes=None, width=None, encoder=None, begins=true, replace_every=0))]
     fn new(
         py: Python<'_>,
         automaton: &Automaton,
@@ -54,6 +57,7 @@ impl Constraint {
         width: Option<usize>,
         encoder: Option<&Encoder>,
         begins: bool,
+        replace_every: u32,
     ) -> PyResult<Constraint> {
         let memory_limit_bytes = memory_limit_bytes.unwrap_or(MEMORY_LIMIT_BYTES);
         let size = vocabulary.inner.len();
@@ -67,7 +71,8 @@ impl Constraint {
             return Err(errors::argument(py, &message, None));
         }
         let machine = Arc::clone(&automaton.machine);
-        let keys = AnyKeys::new(py, machine, vocabulary, memory_limit_bytes);
+        // Masks of parts are a quarter of it all, see `formalm_constraint::Constraint`.
+        let keys = AnyKeys::new(py, machine, vocabulary, memory_limit_bytes / 4);
         let vocabulary = Arc::clone(&vocabulary.inner);
         let inner = match encoder {
             None => Inner::over(keys, vocabulary, memory_limit_bytes),
@@ -79,6 +84,7 @@ impl Constraint {
                 .map_err(|error| errors::failure(py, &error, None))?
             }
         };
+        let inner = inner.replacing_every(replace_every);
         let views = Arc::new(Views::new(py, width, memory_limit_bytes));
         Ok(Constraint { inner: Arc::new(inner), width, views })
     }
@@ -109,14 +115,32 @@ impl Constraint {
 
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> usize {
-        let machine = self.inner.machine().memory_bytes();
-        self.inner.memory_bytes() + machine + self.views.memory_bytes(py)
+        let stats = py.detach(|| self.inner.stats());
+        stats.current.total() + stats.pinned + self.views.memory_bytes(py)
+    }
+
+    /// Bytes by part, of what matchers pin and of the limit; then how many epochs are pinned, and
+    /// how many were replaced.
+    fn stats(&self, py: Python<'_>) -> (BTreeMap<&'static str, usize>, usize, usize) {
+        let stats = py.detach(|| self.inner.stats());
+        let Sizes { machine, classes, completions, canonical, masks } = stats.current;
+        let bytes = BTreeMap::from([
+            ("machine", machine),
+            ("classes", classes),
+            ("completions", completions),
+            ("canonical", canonical),
+            ("masks", masks),
+            ("arrays", self.views.memory_bytes(py)),
+            ("pinned", stats.pinned),
+            ("limit", stats.limit),
+        ]);
+        (bytes, stats.pinned_epochs, stats.replacements)
     }
 
     /// Whether all that is allowed is known to lead to a member.
     #[getter]
     fn is_exact(&self) -> bool {
-        self.inner.machine().is_exact()
+        self.inner.current().machine().is_exact()
     }
 
     /// Number of questions about canonical tokens that a bounded search left open.
@@ -134,7 +158,7 @@ impl Constraint {
 
     #[getter]
     fn mask_count(&self) -> usize {
-        self.inner.mask_count()
+        self.inner.current().mask_count()
     }
 
     fn shortest_token_ids(
@@ -143,23 +167,13 @@ impl Constraint {
         matcher: &Matcher,
         limit: u32,
     ) -> PyResult<Option<Vec<u32>>> {
-        let cursor = self.cursor(py, matcher)?;
-        if cursor.has_ended() {
-            return Ok(Some(Vec::new()));
-        }
-        let (inner, position) = (Arc::clone(&self.inner), cursor.position());
-        drop(cursor);
-        aside(py, move || inner.shortest_tokens(position, limit))
+        let cursor = self.cursor(py, matcher)?.clone();
+        aside(py, move || cursor.shortest_tokens(limit))
     }
 
     fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
-        let cursor = self.cursor(py, matcher)?;
-        if cursor.has_ended() {
-            return Ok(true);
-        }
-        let (inner, position) = (Arc::clone(&self.inner), cursor.position());
-        drop(cursor);
-        aside(py, move || inner.completes_within(position, limit))
+        let cursor = self.cursor(py, matcher)?.clone();
+        aside(py, move || cursor.completes_within(limit))
     }
 
     fn completion_mask<'py>(
@@ -168,16 +182,12 @@ impl Constraint {
         matcher: &Matcher,
         budget: u32,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let cursor = self.cursor(py, matcher)?;
+        let cursor = self.cursor(py, matcher)?.clone();
         let mut words = vec![0; self.width.div_ceil(32)];
-        if !cursor.has_ended() {
-            let (inner, position) = (Arc::clone(&self.inner), cursor.position());
-            drop(cursor);
-            words = aside(py, move || {
-                inner.fill_within(position, budget, &mut words)?;
-                Ok(words)
-            })?;
-        }
+        let words = aside(py, move || {
+            cursor.fill_within(budget, &mut words)?;
+            Ok(words)
+        })?;
         let bits = (0..self.width).map(|id| words[id >> 5] >> (id & 31) & 1 != 0);
         Ok(PyArray1::from_iter(py, bits))
     }

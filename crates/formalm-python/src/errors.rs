@@ -103,7 +103,7 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
         }
         // Work that can be interrupted raises what interrupted it; see `patient`.
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
-        Error::Raised(raised) => match raised.0.downcast_ref::<PyErr>() {
+        Error::Raised(raised) => match raised.what.downcast_ref::<PyErr>() {
             Some(error) => error.clone_ref(py),
             None => PyKeyboardInterrupt::new_err(()),
         },

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use formalm_automata::{
     Aside, Automaton, Beside, ByteSet, Completion, Composed, Doubts, EndPurpose, Error, Filtered,
     Front, KeyId, Keys, Look, Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys,
-    Viability,
+    Viability, part,
 };
 use formalm_constraint::ComposedKeys;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::parser::{AskingKeys, ParserKeys, ParserMachine};
 use crate::vocabulary::Vocabulary;
@@ -179,6 +180,32 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.is_member(text))
     }
 
+    fn renewed(&self) -> Result<Option<AnyMachine>, Error> {
+        Ok(match self {
+            AnyMachine::Regular(one) => {
+                one.renewed()?.map(|one| AnyMachine::Regular(Arc::new(one)))
+            }
+            AnyMachine::Grammar(one) => {
+                one.renewed()?.map(|one| AnyMachine::Grammar(Arc::new(one)))
+            }
+            AnyMachine::Schema(one) => one.renewed()?.map(|one| AnyMachine::Schema(Arc::new(one))),
+            AnyMachine::Parser(one) => one.renewed()?.map(|one| AnyMachine::Parser(Arc::new(one))),
+            AnyMachine::Composed(one) => {
+                one.renewed()?.map(|one| AnyMachine::Composed(Arc::new(one)))
+            }
+            AnyMachine::Filtered(one) => {
+                one.renewed()?.map(|one| AnyMachine::Filtered(Arc::new(one)))
+            }
+            AnyMachine::Prefixed(one) => {
+                one.renewed()?.map(|one| AnyMachine::Prefixed(Arc::new(one)))
+            }
+        })
+    }
+
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        part(self.renewed())
+    }
+
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
         on_any!(self, one => one.walk(state, text))
@@ -190,6 +217,16 @@ impl Machine for AnyMachine {
 pub(crate) struct AnyKeys {
     machine: Arc<AnyMachine>,
     kind: Kind,
+    lifted: Lifted,
+}
+
+/// What keys are made for.
+#[derive(Debug)]
+struct Lifted {
+    vocabulary: Arc<formalm_vocabulary::Vocabulary>,
+    /// Groups of tokens that parsers have asked for, see [`Vocabulary`].
+    groups: Py<PyDict>,
+    memory_limit_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -243,40 +280,47 @@ macro_rules! on_kind {
 }
 
 impl AnyKeys {
-    /// Keys for the tokens of a vocabulary.
+    /// Keys for the tokens of a vocabulary. Masks of the machine's parts are kept in
+    /// `memory_limit_bytes`.
     pub(crate) fn new(
         py: Python<'_>,
         machine: Arc<AnyMachine>,
         vocabulary: &Vocabulary,
         memory_limit_bytes: usize,
     ) -> AnyKeys {
-        let horizon = vocabulary.inner.longest_token_bytes();
+        let groups = vocabulary.groups.clone_ref(py);
+        let vocabulary = Arc::clone(&vocabulary.inner);
+        AnyKeys::of(py, machine, Lifted { vocabulary, groups, memory_limit_bytes })
+    }
+
+    fn of(py: Python<'_>, machine: Arc<AnyMachine>, lifted: Lifted) -> AnyKeys {
+        let (tokens, limit) = (&lifted.vocabulary, lifted.memory_limit_bytes);
+        let horizon = tokens.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
                 AnyMachine::Grammar(one) if !one.is_exact() => {
-                    let tokens = Arc::clone(&vocabulary.inner);
-                    Plain::Asking(AskingKeys::new(Arc::clone(one), tokens))
+                    Plain::Asking(AskingKeys::new(Arc::clone(one), Arc::clone(tokens)))
                 }
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => {
-                    let names = Arc::clone(vocabulary.inner.names());
+                    let names = Arc::clone(tokens.names());
                     Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, names)))
                 }
                 AnyMachine::Parser(one) => {
-                    Plain::Parser(ParserKeys::new(py, Arc::clone(one), vocabulary))
+                    let groups = lifted.groups.clone_ref(py);
+                    Plain::Parser(ParserKeys::new(py, Arc::clone(one), Arc::clone(tokens), groups))
                 }
                 AnyMachine::Regular(one) => {
                     Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
                 }
                 AnyMachine::Composed(one) => {
                     let parts = |part: &Arc<AnyMachine>| {
-                        let (part, limit) = (Arc::clone(part), memory_limit_bytes);
-                        let regular = matches!(*part, AnyMachine::Regular(_));
-                        (!regular).then(|| AnyKeys::new(py, part, vocabulary, limit))
+                        let regular = matches!(**part, AnyMachine::Regular(_));
+                        let lifted = lifted.clone_ref(py);
+                        (!regular).then(|| AnyKeys::of(py, Arc::clone(part), lifted))
                     };
                     let (rest, one) = (Arc::clone(rest), Arc::clone(one));
-                    let (tokens, limit) = (Arc::clone(&vocabulary.inner), memory_limit_bytes);
-                    let keys = ComposedKeys::new(rest, one, tokens, limit, parts);
+                    let keys = ComposedKeys::new(rest, one, Arc::clone(tokens), limit, parts);
                     Plain::Composed(Box::new(keys))
                 }
                 AnyMachine::Filtered(_) => Plain::States(StateKeys::new(Arc::clone(rest))),
@@ -291,13 +335,23 @@ impl AnyKeys {
         };
         // `AnyMachine::behind` puts nothing in front of a text.
         let kind = kind.unwrap_or_else(|| unreachable!("a text in front of a text"));
-        AnyKeys { machine, kind }
+        AnyKeys { machine, kind, lifted }
+    }
+}
+
+impl Lifted {
+    fn clone_ref(&self, py: Python<'_>) -> Lifted {
+        Lifted {
+            vocabulary: Arc::clone(&self.vocabulary),
+            groups: self.groups.clone_ref(py),
+            memory_limit_bytes: self.memory_limit_bytes,
+        }
     }
 }
 
 /// Keys that hand everything on to one of several kinds.
 macro_rules! hand_on {
-    ($keys:ty, $on:ident) => {
+    ($keys:ty, $on:ident $(, $renewed:item)?) => {
         impl Keys for $keys {
             type Machine = AnyMachine;
 
@@ -357,9 +411,23 @@ macro_rules! hand_on {
             fn memory_bytes(&self) -> usize {
                 $on!(&self.kind, one => one.memory_bytes())
             }
+
+            fn mask_bytes(&self) -> usize {
+                $on!(&self.kind, one => one.mask_bytes())
+            }
+
+            $($renewed)?
         }
     };
 }
 
 hand_on!(PlainKeys, on_plain);
-hand_on!(AnyKeys, on_kind);
+hand_on!(
+    AnyKeys,
+    on_kind,
+    fn renewed(&self) -> Result<Option<AnyKeys>, Error> {
+        let Some(machine) = self.machine.renewed()? else { return Ok(None) };
+        let machine = Arc::new(machine);
+        Ok(Some(Python::attach(|py| AnyKeys::of(py, machine, self.lifted.clone_ref(py)))))
+    }
+);

@@ -54,7 +54,7 @@ impl Matcher {
     #[inline]
     fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<Array>)> {
         let cursor = self.take(py)?;
-        let position = state_key(&cursor);
+        let position = (cursor.epoch().serial(), number_of(&cursor));
         if let Some(array) = self.views.at(py, position) {
             return Ok((array, None));
         }
@@ -97,12 +97,12 @@ fn refused(
     refusal: &formalm_constraint::Refusal,
     id: u32,
 ) -> PyErr {
-    let bytes = cursor.constraint().vocabulary().token_bytes(id);
+    let bytes = cursor.epoch().vocabulary().token_bytes(id);
     errors::refusal(py, refusal, Refused::Token(id, bytes))
 }
 
-/// Equal numbers, equal futures.
-fn state_key(cursor: &Cursor) -> u64 {
+/// Equal numbers, equal futures, within an epoch.
+fn number_of(cursor: &Cursor) -> u64 {
     cursor.position().number() << 1 | u64::from(cursor.has_ended())
 }
 
@@ -121,7 +121,7 @@ impl Matcher {
     ) -> PyResult<()> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        let needed = cursor.constraint().words();
+        let needed = cursor.epoch().words();
         let row = row.map_or(Ok(0), |row| errors::integer(row, "row"))?;
         let array;
         let place = match out.cast::<PyUntypedArray>() {
@@ -275,7 +275,7 @@ impl Matcher {
         let cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
         let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
-        let bytes = cursor.constraint().vocabulary().token_bytes(id);
+        let bytes = cursor.epoch().vocabulary().token_bytes(id);
         let (name, good) = match explained.refusal {
             None => (None, bytes.map_or(0, <[u8]>::len)),
             Some(Refusal::OutOfRange) => {
@@ -315,8 +315,16 @@ impl Matcher {
     }
 
     #[getter]
-    fn state_key(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(state_key(&*self.take(py)?))
+    fn state_key(&self, py: Python<'_>) -> PyResult<u128> {
+        let cursor = self.take(py)?;
+        // Positions of different epochs never have one number.
+        Ok(u128::from(cursor.epoch().serial()) << 64 | u128::from(number_of(&cursor)))
+    }
+
+    /// Keeps the matcher, and those forked from it, in one numbering of states.
+    fn pin(&self, py: Python<'_>) -> PyResult<()> {
+        self.take(py)?.pin();
+        Ok(())
     }
 }
 
@@ -353,7 +361,7 @@ pub(crate) fn fill_bitmasks(
     }
     let mut jobs: Vec<(&Cursor, Row)> = Vec::with_capacity(count);
     for (guard, &row) in guards.iter().zip(&rows) {
-        let needed = guard.constraint().words();
+        let needed = guard.epoch().words();
         jobs.push((guard, array.row(py, row, needed)?));
     }
     fn words(row: &mut Row) -> &mut [u32] {

@@ -30,6 +30,9 @@ const POSITION_BYTES: usize = 40;
 /// What a form takes in a table beside itself, about.
 const PLACE_BYTES: usize = 16;
 
+/// A position: the serial number of its epoch, and its own within that.
+type Position = (u64, u64);
+
 /// The arrays of a constraint that were asked for lately.
 pub(crate) struct Views {
     kept: Turns<Kept>,
@@ -48,6 +51,8 @@ struct Kept {
     arrays: Vec<Array>,
     /// Places among the arrays, by the hashes of their words.
     places: FxHashMap<u64, usize>,
+    /// The epoch whose positions are remembered: the latest that was asked for.
+    serial: u64,
     /// Numbers of arrays by positions, and by forms of masks: an array may be gone by now.
     positions: FxHashMap<u64, u64>,
     forms: FxHashMap<Form, u64>,
@@ -97,14 +102,22 @@ impl Views {
 
     /// The array of a position, if it is remembered.
     #[inline]
-    pub(crate) fn at(&self, py: Python<'_>, position: u64) -> Option<Py<PyAny>> {
+    pub(crate) fn at(&self, py: Python<'_>, position: Position) -> Option<Py<PyAny>> {
         let kept = &mut *self.kept(py);
-        let &number = kept.positions.get(&position)?;
+        if kept.serial != position.0 {
+            return None;
+        }
+        let &number = kept.positions.get(&position.1)?;
         self.numbered(py, kept, number)
     }
 
     /// The array of a position whose mask has this form, if there is one.
-    pub(crate) fn of_form(&self, py: Python<'_>, position: u64, form: &Form) -> Option<Py<PyAny>> {
+    pub(crate) fn of_form(
+        &self,
+        py: Python<'_>,
+        position: Position,
+        form: &Form,
+    ) -> Option<Py<PyAny>> {
         let kept = &mut *self.kept(py);
         let &number = kept.forms.get(form)?;
         let array = self.numbered(py, kept, number)?;
@@ -117,7 +130,7 @@ impl Views {
     pub(crate) fn of(
         &self,
         py: Python<'_>,
-        (position, form): (u64, Option<Form>),
+        (position, form): (Position, Option<Form>),
         words: &[u32],
     ) -> PyResult<(Py<PyAny>, Option<Array>)> {
         let hash = FxBuildHasher.hash_one(words);
@@ -244,9 +257,13 @@ impl Kept {
         }
     }
 
-    fn remember(&mut self, position: u64, number: u64, most: usize) {
-        if self.positions.len() >= most {
+    fn remember(&mut self, (serial, position): Position, number: u64, most: usize) {
+        if serial < self.serial {
+            return;
+        }
+        if serial > self.serial || self.positions.len() >= most {
             self.positions.clear();
+            self.serial = serial;
         }
         if most > 0 {
             self.positions.insert(position, number);

@@ -1,15 +1,20 @@
 //! The instances of one schema that are none of another.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 
 use crate::document::Document;
-use crate::machine::SchemaAutomaton;
-use crate::node::{Node, Note, Rule};
+use crate::machine::{SchemaAutomaton, SchemaSource};
+use crate::node::{Node, Note, Rule, Schema};
 use crate::options::{Limits, Options};
-use crate::read::{read, read_beside};
+use crate::read::{self, read_beside};
 
 /// A schema with the schemas that it may refer to, by URI, and how it is read.
 pub type Described<'a> = (&'a Document, &'a [(String, Document)], Options);
+
+/// [`Described`], owned.
+pub(crate) type Side = (Document, Arc<[(String, Document)]>, Options);
 
 impl SchemaAutomaton {
     /// The machine of the instances of `left` that are none of `right`, written as `left` has it;
@@ -24,16 +29,26 @@ impl SchemaAutomaton {
         right: Described<'_>,
         limits: Limits,
     ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
-        let mut schema = read(left.0, left.1, left.2)?;
-        let wanted = schema.root;
-        schema = read_beside(schema, right.0, right.1, right.2)?;
-        let others = schema.root.map(Rule::Not).into_iter().collect();
-        let not = schema.add(Node::made(others));
-        let both = wanted.into_iter().chain([not]).collect();
-        let root = schema.add(Node::made(vec![Rule::All(both)]));
-        schema.root = Some(root);
+        let side = |(schema, resources, options): Described<'_>| {
+            (schema.clone(), resources.into(), options)
+        };
+        let source = SchemaSource::Difference(Box::new([side(left), side(right)]));
         let options = Options { approximate: true, ..left.2 };
-        let (made, notes) = SchemaAutomaton::of_read(schema, options, limits)?;
+        let (made, notes) = SchemaAutomaton::of_source(source, options, limits)?;
         Ok((made, notes.to_vec()))
     }
+}
+
+/// Reads two schemas side by side, as the instances of the first that are none of the second.
+pub(crate) fn read(sides: &[Side; 2]) -> Result<Schema, Error> {
+    let [(left, resources, options), (right, others, other_options)] = sides;
+    let mut schema = read::read(left, resources, *options)?;
+    let wanted = schema.root;
+    schema = read_beside(schema, right, others, *other_options)?;
+    let others = schema.root.map(Rule::Not).into_iter().collect();
+    let not = schema.add(Node::made(others));
+    let both = wanted.into_iter().chain([not]).collect();
+    let root = schema.add(Node::made(vec![Rule::All(both)]));
+    schema.root = Some(root);
+    Ok(schema)
 }

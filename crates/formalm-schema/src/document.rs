@@ -1,5 +1,7 @@
 //! The text of a schema, parsed.
 
+use std::sync::Arc;
+
 use formalm_automata::{Error, Resource, SetOnce, Span};
 use serde_json::Value as Json;
 
@@ -12,13 +14,13 @@ const MAX_NESTING: u64 = 500;
 /// What the usual reader of JSON takes.
 const USUAL_NESTING: u64 = 100;
 
-/// A parsed JSON text: numbers keep their digits, members their order.
+/// A parsed JSON text: numbers keep their digits, members their order. A clone shares the text.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The text as a table, where it was read so.
-    pub(crate) tree: Option<Tree>,
+    pub(crate) tree: Option<Arc<Tree>>,
     /// As the usual reader has it: what was not read as a table, and what is asked for so.
-    value: SetOnce<Json>,
+    value: Arc<SetOnce<Json>>,
 }
 
 impl Document {
@@ -29,7 +31,7 @@ impl Document {
     /// [`Error::Language`] if it is no JSON; [`Error::Limit`] if it is nested too deeply.
     pub fn read(text: &str) -> Result<Document, Error> {
         match Tree::read(text) {
-            Some(tree) => Ok(Document { tree: Some(tree), value: SetOnce::new() }),
+            Some(tree) => Ok(Document { tree: Some(Arc::new(tree)), value: Arc::default() }),
             None => parsed(text).map(Document::from),
         }
     }
@@ -39,7 +41,7 @@ impl Document {
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
-        let value = parsed(self.tree.as_ref().map_or("", Tree::source))?;
+        let value = parsed(self.tree.as_deref().map_or("", Tree::source))?;
         Ok(self.value.get_or_init(|| value))
     }
 }
@@ -68,6 +70,6 @@ fn no_json(start: usize, why: &str) -> Error {
 
 impl From<Json> for Document {
     fn from(json: Json) -> Document {
-        Document { tree: None, value: SetOnce::from(json) }
+        Document { tree: None, value: Arc::new(SetOnce::from(json)) }
     }
 }

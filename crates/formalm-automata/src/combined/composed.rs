@@ -7,6 +7,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::states::{Item, States, live, shortest, way_of};
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
@@ -33,6 +35,8 @@ pub struct Composed<M> {
     letters: Vec<Letter<M>>,
     /// Bytes that are needed at least once a letter has ended.
     rest: Vec<usize>,
+    /// Letters that it may begin with.
+    first: Box<[u32]>,
     /// Whether the empty text is a member without any letter.
     empty: bool,
     states: Mutex<States>,
@@ -57,7 +61,7 @@ impl<M: Machine> Composed<M> {
         }
         let rest = rests(&letters, &least);
         let states = Mutex::new(States::new(state_limit));
-        let composed = Composed { letters, rest, empty, states };
+        let composed = Composed { letters, rest, first: first.into(), empty, states };
         let mut items = vec![(BEGINNING, StateId::from_number(0))];
         composed.enter(first, &mut items)?;
         composed.lock().number(items)?;
@@ -287,7 +291,29 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     fn memory_bytes(&self) -> usize {
-        let parts: usize = self.letters.iter().map(|one| one.machine.memory_bytes()).sum();
+        let mut counted = FxHashSet::default();
+        let letters = self.letters.iter().filter(|one| counted.insert(Arc::as_ptr(&one.machine)));
+        let parts: usize = letters.map(|one| one.machine.memory_bytes()).sum();
         self.lock().memory_bytes() + parts
+    }
+
+    /// Letters that share a machine share its successor.
+    fn renewed(&self) -> Result<Option<Composed<M>>, Error> {
+        let mut machines: FxHashMap<*const M, Arc<M>> = FxHashMap::default();
+        let mut letters = Vec::with_capacity(self.letters.len());
+        for Letter { machine, follows, last } in &self.letters {
+            let known = machines.get(&Arc::as_ptr(machine)).cloned();
+            let renewed = match known {
+                Some(known) => known,
+                None => match machine.renewed()? {
+                    Some(renewed) => Arc::new(renewed),
+                    None => return Ok(None),
+                },
+            };
+            machines.insert(Arc::as_ptr(machine), Arc::clone(&renewed));
+            letters.push(Letter { machine: renewed, follows: follows.clone(), last: *last });
+        }
+        let states = self.lock().limit();
+        Composed::new(letters, &self.first, self.empty, states).map(Some)
     }
 }

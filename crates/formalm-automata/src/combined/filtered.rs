@@ -279,4 +279,14 @@ impl<M: Machine> Machine for Filtered<M> {
             + self.machine.memory_bytes()
             + self.regular.memory_bytes()
     }
+
+    fn renewed(&self) -> Result<Option<Filtered<M>>, Error> {
+        let states = self.lock().states.limit();
+        match (self.machine.renewed()?, self.regular.renewed()?) {
+            (Some(machine), Some(regular)) => {
+                Filtered::of(Arc::new(machine), Arc::new(regular), states)
+            }
+            _ => Ok(None),
+        }
+    }
 }

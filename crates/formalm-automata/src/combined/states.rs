@@ -81,6 +81,11 @@ impl States {
         States { items: Vec::new(), ids: FxHashMap::default(), rows: Vec::new(), bytes: 0, limit }
     }
 
+    /// Most states.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     pub(super) fn number(&mut self, mut items: Vec<Item>) -> Result<u32, Error> {
         items.sort_unstable();
         items.dedup();

@@ -24,7 +24,7 @@ use formalm_automata::{Chunks, Error, Keys, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
-use crate::constraint::Unfollowed;
+use crate::epoch::Unfollowed;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
 use live::Liveness;
@@ -356,10 +356,14 @@ impl Canonical {
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        self.masks.size().1
-            + grown.pairs.memory_bytes()
+        grown.pairs.memory_bytes()
             + grown.live.memory_bytes()
             + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
+    }
+
+    /// Memory of masks, in bytes.
+    pub(crate) fn mask_bytes(&self) -> usize {
+        self.masks.size().1
     }
 
     /// Number of questions that a bounded search left open.

@@ -40,7 +40,7 @@ impl Plan {
 
 /// An exception that ends the work it was raised in.
 pub(super) fn ended(error: PyErr) -> Error {
-    Error::Raised(Raised(Arc::new(error)))
+    Error::Raised(Raised { what: Arc::new(error), is_limit: false })
 }
 
 /// What a call raised, as a `ParserError`; interrupts and exits as they are.
@@ -74,7 +74,8 @@ pub(super) fn limit(py: Python<'_>, what: &str, needed: u64, allowed: u64, hint:
         let class = py.import("formalm.errors")?.getattr("LimitError")?;
         Ok(PyErr::from_value(class.call1((what, needed, allowed, hint))?))
     };
-    ended(made().unwrap_or_else(|error| error))
+    let error = made().unwrap_or_else(|error| error);
+    Error::Raised(Raised { what: Arc::new(error), is_limit: true })
 }
 
 fn type_name(value: &Bound<'_, PyAny>) -> String {

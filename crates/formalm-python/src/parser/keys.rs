@@ -6,6 +6,7 @@ use std::sync::Arc;
 use formalm_automata::{Error, KeyId, Keys, Machine, Purpose, StateId};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::calls::{Plan, broken};
 use super::groups::Groups;
@@ -30,10 +31,10 @@ impl ParserKeys {
     pub(crate) fn new(
         py: Python<'_>,
         machine: Arc<ParserMachine>,
-        vocabulary: &crate::vocabulary::Vocabulary,
+        vocabulary: Arc<Vocabulary>,
+        groups: Py<PyDict>,
     ) -> ParserKeys {
-        let groups = Groups::new(py, vocabulary.groups.clone_ref(py));
-        ParserKeys { machine, vocabulary: Arc::clone(&vocabulary.inner), groups }
+        ParserKeys { machine, vocabulary, groups: Groups::new(py, groups) }
     }
 
     fn mask(&self, py: Python<'_>, state: u32) -> Result<Vec<u32>, Error> {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{Aside, ByteSet, Error, Machine, StateId, exact_only};
+use formalm_automata::{Aside, ByteSet, Error, Machine, StateId, exact_only, part};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -292,8 +292,8 @@ pub(super) fn width(first: u8) -> usize {
 }
 
 fn too_many(py: Python<'_>, full: &Full) -> Error {
-    let hint = "give the parser __eq__ and __hash__ by its state, so that equal states are one; \
-                pass a larger state_limit; or make the constraint anew from time to time";
+    let hint = "give the parser __eq__ and __hash__ by its state, so that equal states are one, or \
+                pass a larger state_limit";
     limit(py, "states", full.0, full.1, hint)
 }
 
@@ -357,6 +357,18 @@ impl Machine for ParserMachine {
 
     fn memory_bytes(&self) -> usize {
         self.states().memory_bytes()
+    }
+
+    fn renewed(&self) -> Result<Option<ParserMachine>, Error> {
+        Python::attach(|py| {
+            // Nothing is ever appended to the parser of the first state.
+            let (start, limit) = (self.parser(py, 0)?, self.states().limit());
+            ParserMachine::new(&start, self.calls.clone_ref(py), self.compares(), limit).map(Some)
+        })
+    }
+
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        part(self.renewed())
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, SetOnce, StateId};
+use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, SetOnce, StateId, part};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Owes, Place};
@@ -11,6 +11,7 @@ use super::needs::Learnt;
 use super::outlook::Outlooks;
 use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
+use crate::difference;
 use crate::document::Document;
 use crate::formula::TRUE;
 use crate::node::{Effect, NodeId, Note, Rule, Schema};
@@ -18,9 +19,31 @@ use crate::options::{Limits, Options};
 use crate::read;
 use crate::table::Table;
 
+/// What a machine is built from.
+#[derive(Clone, Debug)]
+pub(crate) enum SchemaSource {
+    /// A schema, and those that it may refer to, by URI.
+    Schema(Document, Arc<[(String, Document)]>),
+    /// The instances of the first schema that are none of the second.
+    Difference(Box<[difference::Side; 2]>),
+}
+
+impl SchemaSource {
+    fn read(&self, options: Options) -> Result<Schema, Error> {
+        match self {
+            SchemaSource::Schema(schema, resources) => read::read(schema, resources, options),
+            SchemaSource::Difference(sides) => difference::read(sides),
+        }
+    }
+}
+
 /// The lazy deterministic automaton of a schema; shared freely between threads.
 #[derive(Debug)]
 pub struct SchemaAutomaton {
+    /// What it was built from, to build it again.
+    source: SchemaSource,
+    options: Options,
+    limits: Limits,
     pub(super) grown: Mutex<Box<Grown>>,
     pub(super) flags: Chunks,
     pub(super) start: StateId,
@@ -61,20 +84,21 @@ impl SchemaAutomaton {
         options: Options,
         limits: Limits,
     ) -> Result<Option<SchemaAutomaton>, Error> {
-        let schema = read::read(schema, resources, options)?;
-        let (made, notes) = SchemaAutomaton::of_read(schema, options, limits)?;
+        let source = SchemaSource::Schema(schema.clone(), resources.into());
+        let (made, notes) = SchemaAutomaton::of_source(source, options, limits)?;
         if made.is_some() && !options.approximate {
             exact(&notes)?;
         }
         Ok(made)
     }
 
-    /// The machine of a schema that was read, and what is to be told of it.
-    pub(crate) fn of_read(
-        mut schema: Schema,
+    /// The machine of a schema and its notes.
+    pub(crate) fn of_source(
+        source: SchemaSource,
         options: Options,
         limits: Limits,
     ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
+        let mut schema = source.read(options)?;
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
         let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
@@ -120,8 +144,17 @@ impl SchemaAutomaton {
         let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
         let notes_of = Arc::clone(&notes);
-        let made =
-            SchemaAutomaton { grown, flags, start, notes: notes_of, all_notes, has_distinct };
+        let made = SchemaAutomaton {
+            source,
+            options,
+            limits,
+            grown,
+            flags,
+            start,
+            notes: notes_of,
+            all_notes,
+            has_distinct,
+        };
         Ok((Some(made), notes))
     }
 
@@ -271,6 +304,14 @@ impl Machine for SchemaAutomaton {
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.bytes()
+    }
+
+    fn renewed(&self) -> Result<Option<SchemaAutomaton>, Error> {
+        Ok(SchemaAutomaton::of_source(self.source.clone(), self.options, self.limits)?.0)
+    }
+
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        part(self.renewed())
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {

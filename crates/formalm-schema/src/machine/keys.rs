@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Chunks, EndPurpose, Error, KeyId, Keys, Purpose, StateId, TokenNames};
+use formalm_automata::{
+    Chunks, EndPurpose, Error, KeyId, Keys, Machine, Purpose, StateId, TokenNames,
+};
 
 use super::ahead::Ahead;
 use super::frame::{AskedId, Place};
@@ -18,6 +20,8 @@ const UNSURE: u32 = 1 << 31;
 #[derive(Debug)]
 pub struct SchemaKeys {
     automaton: Arc<SchemaAutomaton>,
+    horizon: usize,
+    names: Arc<TokenNames>,
     /// Key of each state and one, where known.
     keys: Chunks,
     /// The same of keys that last.
@@ -37,13 +41,14 @@ impl SchemaKeys {
             let grown = &mut automaton.lock();
             grown.tells_names |= names.joins();
             let is_longer = horizon > grown.horizon;
-            if grown.outlooks.add(names) || is_longer {
+            if grown.outlooks.add(Arc::clone(&names)) || is_longer {
                 grown.horizon = grown.horizon.max(horizon);
                 grown.lengths.clear();
                 grown.outlooks.clear();
             }
         }
-        SchemaKeys { automaton, keys: Chunks::default(), lasting: Chunks::default() }
+        let (keys, lasting) = (Chunks::default(), Chunks::default());
+        SchemaKeys { automaton, horizon, names, keys, lasting }
     }
 }
 
@@ -114,6 +119,11 @@ impl Keys for SchemaKeys {
 
     fn memory_bytes(&self) -> usize {
         self.keys.memory_bytes() + self.lasting.memory_bytes()
+    }
+
+    fn renewed(&self) -> Result<Option<SchemaKeys>, Error> {
+        let new = |one| SchemaKeys::new(Arc::new(one), self.horizon, Arc::clone(&self.names));
+        Ok(self.automaton.renewed()?.map(new))
     }
 }
 

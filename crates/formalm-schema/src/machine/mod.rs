@@ -57,6 +57,7 @@ use outlook::Outlooks;
 use runs::Runs;
 
 pub use automaton::SchemaAutomaton;
+pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Owes;
 pub use keys::SchemaKeys;
 

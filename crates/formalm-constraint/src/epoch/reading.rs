@@ -3,11 +3,11 @@
 use formalm_automata::explicit::Poll;
 use formalm_automata::{Keys, Machine, outside_special};
 
-use super::{Constraint, Position};
+use super::{Position, StateEpoch};
 use crate::canonical::NONE;
 use crate::matcher::Refusal;
 
-impl<K: Keys> Constraint<K> {
+impl<K: Keys> StateEpoch<K> {
     /// The position after a token that is no end token.
     ///
     /// # Errors

@@ -2,10 +2,10 @@
 
 use formalm_automata::{Error, Keys, StateId, exact_only};
 
-use super::{Constraint, Position};
+use super::{Position, StateEpoch};
 use crate::mask::Words;
 
-impl<K: Keys> Constraint<K> {
+impl<K: Keys> StateEpoch<K> {
     /// Number of states that tokens were left out for leading to where a text has to end within a
     /// budget, since no text that completes them was found in time.
     pub fn given_up_count(&self) -> usize {
@@ -18,7 +18,7 @@ impl<K: Keys> Constraint<K> {
     ///
     /// # Errors
     ///
-    /// As [`Constraint::fill`]; where tokens must be canonical the search is not there yet.
+    /// As [`StateEpoch::fill`]; where tokens must be canonical the search is not there yet.
     pub fn shortest_tokens(
         &self,
         position: Position,
@@ -28,7 +28,7 @@ impl<K: Keys> Constraint<K> {
         self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
     }
 
-    /// Whether [`Constraint::shortest_tokens`] finds any.
+    /// Whether [`StateEpoch::shortest_tokens`] finds any.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl<K: Keys> Constraint<K> {
     ///
     /// # Errors
     ///
-    /// As [`Constraint::shortest_tokens`].
+    /// As [`StateEpoch::shortest_tokens`].
     pub fn fill_within(
         &self,
         position: Position,
