@@ -396,9 +396,11 @@ class Constraint:
         width: int | None = None,
         encoder: Encoder | None = None,
         begins: bool = True,
+        replace_every: int = 0,
     ) -> Constraint:
         """With an ``encoder``, canonical tokens only; ``begins=False`` if texts only go on after
-        tokens that are given."""
+        tokens that are given. ``replace_every``, for tests: interned state is replaced each so many
+        steps of a matcher."""
     def matcher(self) -> Matcher: ...
     def matcher_after(self, token_ids: Sequence[int]) -> tuple[Matcher | None, int]:
         """A matcher of what goes on after tokens, or None; how many of them any text may have."""
@@ -407,6 +409,8 @@ class Constraint:
         """Number of logits a mask covers; at least ``len(vocabulary)``."""
     @property
     def memory_bytes(self) -> int: ...
+    def stats(self) -> tuple[dict[str, int], int, int]:
+        """Bytes by part, number of pinned epochs, number of replacements."""
     @property
     def mask_count(self) -> int: ...
     @property
@@ -536,7 +540,12 @@ class Matcher:
     def token_ids(self) -> list[int]: ...
     @property
     def state_key(self) -> int:
-        """Equal keys of one constraint have equal futures."""
+        """Equal keys of one constraint have equal futures; keys of two epochs are never equal."""
+    def history(self) -> tuple[list[int], list[tuple[int | None, bytes, bool]]]:
+        """Tokens that the text goes on from; then each step: its token, its bytes, and whether
+        bytes without a token may end inside a character."""
+    def pin(self, other: Matcher | None = None) -> None:
+        """Keeps the matcher and its forks in one numbering of states: ``other``'s, if given."""
 
 def fill_bitmasks(
     matchers: Sequence[Matcher],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
@@ -19,6 +20,7 @@ from formalm.vocabulary.parts import token_ids
 
 __all__ = [
     "Constraint",
+    "ConstraintStats",
     "Explanation",
     "Matcher",
     "Report",
@@ -26,6 +28,52 @@ __all__ = [
     "fill_bitmasks",
     "new_bitmask",
 ]
+
+
+@dataclass(frozen=True)
+class ConstraintStats:
+    """Memory of a constraint in bytes, by part.
+
+    Attributes
+    ----------
+    machine_bytes
+        The language's machine: states, and what they are made of.
+    class_bytes
+        Which states have one mask, and what masks are put together from.
+    completion_bytes
+        Shortest completions.
+    canonical_bytes
+        Positions of canonical tokens.
+    mask_bytes
+        Masks.
+    array_bytes
+        Arrays of :meth:`Matcher.bitmask`, and what finds them.
+    pinned_bytes
+        Replaced state that matchers keep alive.
+    limit_bytes
+        ``memory_limit_bytes`` of the constraint.
+    pinned_epochs
+        How many states of the constraint, replaced as wholes, matchers keep alive.
+    replacements
+        How often the state was replaced.
+    """
+
+    machine_bytes: int
+    class_bytes: int
+    completion_bytes: int
+    canonical_bytes: int
+    mask_bytes: int
+    array_bytes: int
+    pinned_bytes: int
+    limit_bytes: int
+    pinned_epochs: int
+    replacements: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All parts together, pinned state included."""
+        parts = (self.machine_bytes, self.class_bytes, self.completion_bytes, self.canonical_bytes)
+        return sum(parts) + self.mask_bytes + self.array_bytes + self.pinned_bytes
 
 
 class Constraint:
@@ -46,11 +94,15 @@ class Constraint:
         Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
         never allowed.
     memory_limit_bytes
-        Most memory for masks that are kept; None takes the core's default. Beyond it masks are
-        forgotten and computed again: a small limit costs time, and nothing fails. The arrays of
-        :meth:`Matcher.bitmask`, and what finds them, come on top: two thirds of it, at most 1.8 MB.
+        Memory of the constraint, in bytes; None takes the core's default of 128 MB. Half of it is
+        for masks, the rest for what is interned while texts are read. Beyond it masks are forgotten
+        and interned state is replaced: a small limit costs time, and no request fails because
+        others came before it. What the language takes before anything is read, four times over, is the
+        least; what matchers at work keep alive comes on top, as do the arrays of
+        :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` tells what is taken.
     state_limit
-        Most states of the language's automaton; None takes the core's default.
+        Most states that one request may need of the language's automaton; None takes the core's
+        default.
 
     Raises
     ------
@@ -171,6 +223,22 @@ class Constraint:
     def memory_bytes(self) -> int:
         """Memory of the masks and states held now, the vocabulary's excluded."""
         return self.core.memory_bytes
+
+    def stats(self) -> ConstraintStats:
+        """Memory by part, and how often interned state was replaced."""
+        sizes, pinned_epochs, replacements = self.core.stats()
+        return ConstraintStats(
+            machine_bytes=sizes["machine"],
+            class_bytes=sizes["classes"],
+            completion_bytes=sizes["completions"],
+            canonical_bytes=sizes["canonical"],
+            mask_bytes=sizes["masks"],
+            array_bytes=sizes["arrays"],
+            pinned_bytes=sizes["pinned"],
+            limit_bytes=sizes["limit"],
+            pinned_epochs=pinned_epochs,
+            replacements=replacements,
+        )
 
     @property
     def mask_count(self) -> int:

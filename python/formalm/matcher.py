@@ -124,6 +124,9 @@ class Matcher:
         """An independent matcher at the same position."""
         return Matcher(self.constraint, self.core.fork())
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _read_again, (self.constraint, *self.core.history())
+
     @property
     def is_accepting(self) -> bool:
         """Whether the text so far is in the language."""
@@ -247,3 +250,18 @@ def _byte_set(data: bytes) -> str:
         names.append("-".join(repr(bytes([byte])) for byte in ends))
     shown = " ".join(names[:8])
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def _read_again(
+    constraint: Constraint, after: list[int], steps: list[tuple[int | None, bytes, bool]]
+) -> Matcher:
+    """A matcher that has read what another one had, step by step."""
+    matcher = constraint.matcher(after=after)
+    for token, text, inside in steps:
+        if token is not None:
+            matcher.advance(token)
+        elif inside:
+            matcher.core.advance_inside(text)
+        else:
+            matcher.advance_bytes(text)
+    return matcher

@@ -33,4 +33,4 @@ pub use epoch::{Position, Sizes, StateEpoch, Unfollowed};
 pub use explained::Explanation;
 pub use form::Form;
 pub use mask::{Mask, Words};
-pub use matcher::{Matcher, Refusal};
+pub use matcher::{Matcher, Read, Refusal};

@@ -55,10 +55,12 @@ const STEPS_OF_A_MASK: usize = 1 << 14;
 
 /// What was read in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Read {
+pub enum Read {
+    /// A token.
     Token(u32),
     /// An end token, after which the position is that before it.
     End(u32),
+    /// Bytes without a token.
     Bytes,
     /// Bytes that may end inside a character.
     Inside,
@@ -158,6 +160,17 @@ impl<K: Keys> Matcher<K> {
     /// for as long as it takes. It moves only where a limit is reached.
     pub fn pin(&mut self) {
         self.pinned = true;
+    }
+
+    /// Moves the matcher to the epoch of another one of its constraint, where both stay: equal states
+    /// then have equal numbers. If its tokens cannot be read there, it stays where it is.
+    pub fn pin_to(&mut self, other: &Matcher<K>) {
+        if !Arc::ptr_eq(&self.epoch, &other.epoch)
+            && let Ok(moved) = self.moved(Arc::clone(&other.epoch))
+        {
+            *self = moved;
+        }
+        self.pin();
     }
 
     /// The constraint.
@@ -299,6 +312,21 @@ impl<K: Keys> Matcher<K> {
     /// Tokens read so far; bytes read without a token are not among them.
     pub fn token_ids(&self) -> Vec<u32> {
         self.steps.iter().filter_map(|step| step.token()).collect()
+    }
+
+    /// The tokens that the text goes on from.
+    pub fn after_tokens(&self) -> &[u32] {
+        &self.after
+    }
+
+    /// What was read, step by step, with its bytes.
+    pub fn history(&self) -> impl Iterator<Item = (Read, &[u8])> {
+        let mut at = 0;
+        self.steps.iter().map(move |step| {
+            let start = at;
+            at += step.bytes;
+            (step.read, &self.text[start..at])
+        })
     }
 
     /// Whether an end token was read.

@@ -18,6 +18,7 @@ use crate::machine::AnyMachine;
 use crate::parser::Parser;
 use crate::patient::{aside, interruptible, patient, patient_with};
 use crate::schema::{JsonSchema, Remark, remarks};
+use crate::shared_machine::SharedMachine;
 
 /// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
 fn walked(
@@ -55,15 +56,24 @@ fn mixed_limit(states: Option<u64>) -> u64 {
 /// The lazy deterministic machine of a language.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Automaton {
-    pub(crate) machine: Arc<AnyMachine>,
+    shared: SharedMachine,
 }
 
 impl Automaton {
+    pub(crate) fn new(machine: AnyMachine) -> Automaton {
+        Automaton { shared: SharedMachine::new(Arc::new(machine)) }
+    }
+
+    /// The machine as it is now: one that others have read with, or one that has read nothing.
+    pub(crate) fn machine(&self) -> Arc<AnyMachine> {
+        self.shared.get()
+    }
+
     /// Refuses a parser as a part of others: machines of parts show what leads to a member only,
     /// and hold locks while they read, which a parser must not find held.
     pub(crate) fn joins_others(&self) -> Result<(), Error> {
         let hint = "let the parser read the other language too, or filter by what it says";
-        exact_only(&*self.machine, "members of a combination", hint)
+        exact_only(&*self.machine(), "members of a combination", hint)
     }
 }
 
@@ -71,7 +81,7 @@ impl Automaton {
 impl Automaton {
     #[new]
     #[pyo3(signature = (language, *, state_limit=None, memory_limit_bytes=None))]
-    fn new(
+    fn made(
         py: Python<'_>,
         language: Described<'_>,
         state_limit: Option<u64>,
@@ -106,7 +116,7 @@ impl Automaton {
             }
         };
         match made {
-            Ok(machine) => Ok(Automaton { machine: Arc::new(machine) }),
+            Ok(machine) => Ok(Automaton::new(machine)),
             Err(error) => {
                 let source = match &language {
                     Described::Grammar(grammar) => Some(&*grammar.get().text),
@@ -148,7 +158,7 @@ impl Automaton {
             }
         };
         match made {
-            Ok(machine) => Ok(machine.map(|machine| Automaton { machine: Arc::new(machine) })),
+            Ok(machine) => Ok(machine.map(Automaton::new)),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
     }
@@ -173,14 +183,14 @@ impl Automaton {
             return Err(errors::argument(py, "there is no letter of this number", None));
         }
         let letters = letters.into_iter().map(|(one, follows, last)| Letter {
-            machine: Arc::clone(&one.machine),
+            machine: one.machine(),
             follows,
             last,
         });
         let letters: Vec<Letter<AnyMachine>> = letters.collect();
         let states = mixed_limit(state_limit);
         match py.detach(|| Composed::new(letters, &first, empty, states)) {
-            Ok(made) => Ok(Automaton { machine: Arc::new(AnyMachine::Composed(Arc::new(made))) }),
+            Ok(made) => Ok(Automaton::new(AnyMachine::Composed(Arc::new(made)))),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
     }
@@ -197,7 +207,7 @@ impl Automaton {
         most: Option<usize>,
         step_limit: u64,
     ) -> PyResult<Option<Vec<usize>>> {
-        let machine = |one: Option<PyRef<'_, Automaton>>| one.map(|one| Arc::clone(&one.machine));
+        let machine = |one: Option<PyRef<'_, Automaton>>| one.map(|one| one.machine());
         let machines: Vec<Option<Arc<AnyMachine>>> = languages.into_iter().map(machine).collect();
         let found = py.detach(|| {
             let members: Vec<Option<&dyn Machine>> =
@@ -216,14 +226,14 @@ impl Automaton {
         state_limit: Option<u64>,
     ) -> PyResult<Option<Automaton>> {
         self.joins_others().map_err(|error| errors::failure(py, &error, None))?;
-        let AnyMachine::Regular(regular) = &*regular.machine else {
+        let regular = regular.machine();
+        let AnyMachine::Regular(regular) = &*regular else {
             return Err(errors::argument(py, "only regular languages filter others", None));
         };
         let states = mixed_limit(state_limit);
-        let (machine, regular) = (Arc::clone(&self.machine), Arc::clone(regular));
+        let (machine, regular) = (self.machine(), Arc::clone(regular));
         match py.detach(|| Filtered::of(machine, regular, states)) {
-            Ok(made) => Ok(made
-                .map(|one| Automaton { machine: Arc::new(AnyMachine::Filtered(Arc::new(one))) })),
+            Ok(made) => Ok(made.map(|one| Automaton::new(AnyMachine::Filtered(Arc::new(one))))),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
     }
@@ -239,11 +249,11 @@ impl Automaton {
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
         let hint = "let the parser read that text itself";
-        exact_only(&*self.machine, "members behind a text", hint)
+        exact_only(&*self.machine(), "members behind a text", hint)
             .map_err(|error| errors::failure(py, &error, None))?;
         let front = Front { text, unless_empty, refused };
-        match AnyMachine::behind(&self.machine, front) {
-            Some(machine) => Ok(Automaton { machine: Arc::new(machine) }),
+        match AnyMachine::behind(&self.machine(), front) {
+            Some(machine) => Ok(Automaton::new(machine)),
             None => Err(errors::argument(py, "there is a text in front already", None)),
         }
     }
@@ -251,7 +261,8 @@ impl Automaton {
     /// What the user should know of the grammar: `(message, span)`.
     #[getter]
     fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
-        let AnyMachine::Grammar(grammar) = &*self.machine else { return Vec::new() };
+        let machine = self.machine();
+        let AnyMachine::Grammar(grammar) = &*machine else { return Vec::new() };
         let span = |span: Span| (span.start, span.end);
         grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
     }
@@ -259,25 +270,29 @@ impl Automaton {
     /// What the user should know of the schema: `(JSON pointer, message, effect)`.
     #[getter]
     fn remarks(&self, py: Python<'_>) -> Vec<Remark> {
-        let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
+        let machine = self.machine();
+        let AnyMachine::Schema(schema) = &*machine else { return Vec::new() };
         remarks(py.detach(|| schema.all_notes()))
     }
 
     /// JSON pointers of the subschemas that can be reached.
     #[getter]
     fn places(&self, py: Python<'_>) -> Vec<String> {
-        let AnyMachine::Schema(schema) = &*self.machine else { return Vec::new() };
+        let machine = self.machine();
+        let AnyMachine::Schema(schema) = &*machine else { return Vec::new() };
         py.detach(|| schema.places())
     }
 
     /// Whether all members are UTF-8.
     fn is_text(&self, py: Python<'_>, pair_limit: u64) -> PyResult<bool> {
-        if self.machine.is_text() {
-            return Ok(true);
-        }
-        patient_with(py, &[&self.machine], |poll| {
-            exact_only(&*self.machine, "lengths in characters", "use unit=\"bytes\"")?;
-            is_text(&*self.machine, pair_limit, poll)
+        self.shared.ask(py, |machine| {
+            if machine.is_text() {
+                return Ok(true);
+            }
+            patient_with(py, &[machine], |poll| {
+                exact_only(&**machine, "lengths in characters", "use unit=\"bytes\"")?;
+                is_text(&**machine, pair_limit, poll)
+            })
         })
     }
 
@@ -293,7 +308,8 @@ impl Automaton {
         characters: bool,
         pair_limit: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let (left, right) = (left.map(|one| &*one.machine), right.map(|one| &*one.machine));
+        let (left, right) = (left.map(Automaton::machine), right.map(Automaton::machine));
+        let (left, right) = (left.as_deref(), right.as_deref());
         let (relation, unit) = (relation(inclusion), unit(characters));
         let machines: Vec<&AnyMachine> = left.into_iter().chain(right).collect();
         let found = patient_with(py, &machines, |poll| {
@@ -307,16 +323,18 @@ impl Automaton {
     }
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        let read = |poll: &mut Poll<'_>| match walked(&self.machine, text, poll)? {
-            Ok(state) => self.machine.is_accepting(state),
-            Err(_) => Ok(false),
-        };
-        patient_with(py, &[&self.machine], |poll| match read(poll) {
-            // Whether its beginnings lead to a member was not found out, which need not matter.
-            Err(limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. }) => {
-                self.machine.is_member(text)?.ok_or(limit)
-            }
-            read => read,
+        self.shared.ask(py, |machine| {
+            let read = |poll: &mut Poll<'_>| match walked(machine, text, poll)? {
+                Ok(state) => machine.is_accepting(state),
+                Err(_) => Ok(false),
+            };
+            patient_with(py, &[machine], |poll| match read(poll) {
+                // Whether its beginnings lead to a member was not found out, which need not matter.
+                Err(
+                    limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. },
+                ) => machine.is_member(text)?.ok_or(limit),
+                read => read,
+            })
         })
     }
 
@@ -325,8 +343,10 @@ impl Automaton {
     }
 
     fn viable_length(&self, py: Python<'_>, text: &[u8]) -> PyResult<usize> {
-        let read = patient_with(py, &[&self.machine], |poll| walked(&self.machine, text, poll))?;
-        Ok(read.err().unwrap_or(text.len()))
+        let read = |machine: &Arc<AnyMachine>| {
+            patient_with(py, &[machine], |poll| walked(machine, text, poll))
+        };
+        Ok(self.shared.ask(py, read)?.err().unwrap_or(text.len()))
     }
 
     #[pyo3(signature = (prefix=None))]
@@ -336,15 +356,17 @@ impl Automaton {
         prefix: Option<&[u8]>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let prefix = prefix.unwrap_or_default();
-        let read = patient_with(py, &[&self.machine], |poll| walked(&self.machine, prefix, poll))?;
-        let Ok(state) = read else { return Ok(None) };
-        let machine = Arc::clone(&self.machine);
-        let rest = match machine.is_exact() {
-            true => aside(py, move || machine.shortest(state))?,
-            // A parser is asked in the thread that asks.
-            false => patient(py, |_| machine.shortest(state))?,
-        };
-        Ok(Some(PyBytes::new(py, &[prefix, &rest].concat())))
+        self.shared.ask(py, |machine| {
+            let read = patient_with(py, &[machine], |poll| walked(machine, prefix, poll))?;
+            let Ok(state) = read else { return Ok(None) };
+            let asked = Arc::clone(machine);
+            let rest = match machine.is_exact() {
+                true => aside(py, move || asked.shortest(state))?,
+                // A parser is asked in the thread that asks.
+                false => patient(py, |_| asked.shortest(state))?,
+            };
+            Ok(Some(PyBytes::new(py, &[prefix, &rest].concat())))
+        })
     }
 
     /// A member drawn at random: bytes at random at first, then the shortest way to an end.
@@ -354,8 +376,8 @@ impl Automaton {
         seed: u64,
         random_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let drawn = patient_with(py, &[&self.machine], |poll| {
-            random_member(&*self.machine, seed, random_bytes, poll)
+        let drawn = self.shared.ask(py, |machine| {
+            patient_with(py, &[machine], |poll| random_member(&**machine, seed, random_bytes, poll))
         })?;
         Ok(PyBytes::new(py, &drawn))
     }
@@ -363,17 +385,17 @@ impl Automaton {
     /// Whether every viable text is known to lead to a member.
     #[getter]
     fn is_exact(&self) -> bool {
-        self.machine.is_exact()
+        self.machine().is_exact()
     }
 
     #[getter]
     fn state_count(&self) -> usize {
-        self.machine.state_count()
+        self.machine().state_count()
     }
 
     #[getter]
     fn memory_bytes(&self) -> usize {
-        self.machine.memory_bytes()
+        self.machine().memory_bytes()
     }
 }
 

@@ -70,7 +70,7 @@ impl Constraint {
             let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
             return Err(errors::argument(py, &message, None));
         }
-        let machine = Arc::clone(&automaton.machine);
+        let machine = automaton.machine();
         // Masks of parts are a quarter of it all, see `formalm_constraint::Constraint`.
         let keys = AnyKeys::new(py, machine, vocabulary, memory_limit_bytes / 4);
         let vocabulary = Arc::clone(&vocabulary.inner);

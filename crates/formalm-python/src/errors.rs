@@ -57,6 +57,12 @@ pub(crate) fn unreadable(py: Python<'_>, error: &formalm_vocabulary::Error) -> P
     vocabulary(py, &error.to_string(), error.hint.as_deref())
 }
 
+/// Whether an exception says that a limit was reached.
+pub(crate) fn is_limit(py: Python<'_>, error: &PyErr) -> bool {
+    let class = py.import("formalm.errors").and_then(|module| module.getattr("LimitError"));
+    class.is_ok_and(|class| error.matches(py, class).unwrap_or(false))
+}
+
 /// One matcher in two threads.
 pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
     let message = "this matcher is in use by another thread";

@@ -72,8 +72,9 @@ impl GrammarText {
         let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
         let mut machines = Vec::with_capacity(embedded.len());
         for (name, one) in embedded {
-            let is_text = one.machine.is_text();
-            machines.push((name, Embedded { machine: one.machine.clone(), is_text }));
+            let machine = one.machine();
+            let is_text = machine.is_text();
+            machines.push((name, Embedded { machine, is_text }));
         }
         let options = Options {
             syntax: syntax_of(py, syntax)?,
@@ -124,7 +125,8 @@ impl Grammar {
         automaton: &Automaton,
         text: &[u8],
     ) -> PyResult<Vec<(String, bool, Vec<String>)>> {
-        let AnyMachine::Grammar(machine) = &*automaton.machine else { return Ok(Vec::new()) };
+        let machine = automaton.machine();
+        let AnyMachine::Grammar(machine) = &*machine else { return Ok(Vec::new()) };
         let found = py.detach(|| match machine.walk(machine.start(), text)? {
             Ok(state) => machine.expected(state),
             Err(_) => Ok(Vec::new()),

@@ -48,7 +48,8 @@ impl Graph {
     #[staticmethod]
     fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
         let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
-        let machine = &*automaton.machine;
+        let machine = automaton.machine();
+        let machine = &*machine;
         let graph = patient(py, |poll| {
             exact_only(machine, "all members", "search() and mass() need no automaton")?;
             Inner::of(machine, state_limit, poll)
@@ -65,7 +66,8 @@ impl Graph {
         state_limit: u64,
     ) -> PyResult<Graph> {
         let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
-        let machine = &*automaton.machine;
+        let machine = automaton.machine();
+        let machine = &*machine;
         let graph = patient(py, |poll| {
             exact_only(machine, "all members", "search() and mass() need no automaton")?;
             Inner::of_at_most(machine, max_bytes, state_limit, poll)

@@ -159,7 +159,8 @@ pub(crate) struct Grouping {
 impl Grouping {
     #[new]
     fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
-        let AnyMachine::Regular(machine) = &*automaton.machine else {
+        let machine = automaton.machine();
+        let AnyMachine::Regular(machine) = &*machine else {
             return Err(errors::argument(py, "only regular languages have groups", None));
         };
         let machine = Arc::clone(machine);

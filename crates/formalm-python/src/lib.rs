@@ -16,6 +16,7 @@ mod matcher;
 mod parser;
 mod patient;
 mod schema;
+mod shared_machine;
 mod trees;
 mod turns;
 mod views;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, pool};
-use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher};
+use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher, Read};
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -294,6 +294,24 @@ impl Matcher {
         Ok((name, good, bytes, PyBytes::new(py, &live), explained.accepting))
     }
 
+    /// The tokens that the text goes on from, and what was read since: tokens as they are, and bytes
+    /// without a token with whether they may end inside a character.
+    #[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
+    fn history<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Vec<u32>, Vec<(Option<u32>, Bound<'py, PyBytes>, bool)>)> {
+        let cursor = self.take(py)?;
+        let steps = cursor.history().map(|(read, bytes)| {
+            let token = match read {
+                Read::Token(token) | Read::End(token) => Some(token),
+                Read::Bytes | Read::Inside => None,
+            };
+            (token, PyBytes::new(py, bytes), read == Read::Inside)
+        });
+        Ok((cursor.after_tokens().to_vec(), steps.collect()))
+    }
+
     #[getter]
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
         self.take(py)?.is_accepting().map_err(|error| errors::failure(py, &error, None))
@@ -321,9 +339,25 @@ impl Matcher {
         Ok(u128::from(cursor.epoch().serial()) << 64 | u128::from(number_of(&cursor)))
     }
 
-    /// Keeps the matcher, and those forked from it, in one numbering of states.
-    fn pin(&self, py: Python<'_>) -> PyResult<()> {
-        self.take(py)?.pin();
+    /// Keeps the matcher, and those forked from it, in one numbering of states: that of another
+    /// matcher of the constraint, if there is one.
+    #[pyo3(signature = (other=None))]
+    fn pin(&self, py: Python<'_>, other: Option<&Matcher>) -> PyResult<()> {
+        let mut cursor = self.take(py)?;
+        match other {
+            None => cursor.pin(),
+            Some(other) => {
+                let other = other.take(py)?.clone();
+                if !Arc::ptr_eq(cursor.constraint(), other.constraint()) {
+                    return Err(errors::argument(
+                        py,
+                        "the matcher belongs to another constraint",
+                        None,
+                    ));
+                }
+                cursor.pin_to(&other);
+            }
+        }
         Ok(())
     }
 }

@@ -180,6 +180,6 @@ impl JsonSchema {
         let found = py.detach(|| SchemaAutomaton::difference(left, right, limits(None)));
         let (machine, notes) = found.map_err(|error| errors::failure(py, &error, None))?;
         let machine = machine.map(|one| AnyMachine::Schema(Arc::new(one)));
-        Ok((machine.map(|one| Automaton { machine: Arc::new(one) }), remarks(&notes)))
+        Ok((machine.map(Automaton::new), remarks(&notes)))
     }
 }

@@ -40,7 +40,8 @@ impl Trees {
         whole: bool,
         step_limit: u64,
     ) -> PyResult<Option<(Option<BigUint>, Bound<'py, PyList>)>> {
-        let AnyMachine::Grammar(machine) = &*automaton.machine else { return Ok(None) };
+        let machine = automaton.machine();
+        let AnyMachine::Grammar(machine) = &*machine else { return Ok(None) };
         let parsed = patient(py, |poll| self.inner.parse(machine, text, whole, step_limit, poll))?;
         let Some(parsed) = parsed else { return Ok(None) };
         let shaped = self.inner.shaped();

@@ -54,10 +54,12 @@ class States:
         """The state after the bytes of a viable text, from the start."""
         matcher = self._constraint.core.matcher()
         matcher.advance_bytes(text)
-        return self._number(matcher)
+        return self.of(matcher)
 
     def of(self, matcher: Matcher) -> int:
         """The state that a matcher of the constraint is in."""
+        # All states have one numbering as long as the walk takes.
+        matcher.pin(self._matchers[0] if self._matchers else None)
         return self._number(matcher)
 
     def step(self, state: int, token_id: int) -> int:

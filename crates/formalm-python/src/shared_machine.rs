@@ -1,0 +1,88 @@
+//! The machine of a language that is asked about texts forever, in bounded memory.
+//!
+//! Nobody who asks keeps states, so a machine that has grown too far makes way for one that has read
+//! nothing; whoever is at work on it, a constraint say, keeps it alive.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+use formalm_automata::Machine;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::machine::AnyMachine;
+
+/// Bytes that a language's machine may take before it makes way for another, unless it took a quarter
+/// of that before anything was read. Chosen, not measured.
+const BUDGET_BYTES: usize = 64 << 20;
+const LEAST_GROWTH: usize = 4;
+
+/// Questions between two measurements. Chosen, not measured.
+const QUESTIONS_BETWEEN_MEASUREMENTS: u32 = 8;
+
+/// A machine and those that take its place.
+pub(crate) struct SharedMachine {
+    current: ArcSwap<AnyMachine>,
+    budget: AtomicUsize,
+    /// Questions that the current machine was asked.
+    questions: AtomicU32,
+}
+
+impl SharedMachine {
+    pub(crate) fn new(machine: Arc<AnyMachine>) -> SharedMachine {
+        let budget = BUDGET_BYTES.max(machine.memory_bytes().saturating_mul(LEAST_GROWTH));
+        SharedMachine {
+            current: ArcSwap::new(machine),
+            budget: AtomicUsize::new(budget),
+            questions: AtomicU32::new(0),
+        }
+    }
+
+    /// The machine to ask.
+    pub(crate) fn get(&self) -> Arc<AnyMachine> {
+        let machine = self.current.load_full();
+        let questions = self.questions.fetch_add(1, Ordering::Relaxed);
+        let is_outgrown = questions % QUESTIONS_BETWEEN_MEASUREMENTS
+            == QUESTIONS_BETWEEN_MEASUREMENTS - 1
+            && machine.memory_bytes() > self.budget.load(Ordering::Relaxed);
+        match is_outgrown {
+            true => self.replace(&machine).unwrap_or(machine),
+            false => machine,
+        }
+    }
+
+    /// Asks the machine; if it reaches a limit after others have asked, once more one that has read
+    /// nothing. The answer then does not depend on what others have asked.
+    pub(crate) fn ask<T>(
+        &self,
+        py: Python<'_>,
+        ask: impl Fn(&Arc<AnyMachine>) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let machine = self.get();
+        match ask(&machine) {
+            Err(error)
+                if self.questions.load(Ordering::Relaxed) > 1 && errors::is_limit(py, &error) =>
+            {
+                match py.detach(|| self.replace(&machine)) {
+                    Some(machine) => ask(&machine),
+                    None => Err(error),
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Puts another machine in the place of one; none if it cannot be made.
+    fn replace(&self, machine: &Arc<AnyMachine>) -> Option<Arc<AnyMachine>> {
+        let Ok(Some(made)) = machine.renewed() else {
+            // Tried again once it has grown by as much again.
+            self.budget.fetch_max(2 * machine.memory_bytes(), Ordering::Relaxed);
+            return None;
+        };
+        let made = Arc::new(made);
+        self.questions.store(1, Ordering::Relaxed);
+        self.current.store(Arc::clone(&made));
+        Some(made)
+    }
+}
