@@ -94,8 +94,8 @@ _ROOMS = {
     "drivers": "Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
     " Record Records Sample Samples Score Work conditional_mass distortion generate mass"
     " mass_bounds mass_table rescore sample score search stream",
-    "errors": "ArgumentError ConcurrencyError FormalmError LanguageError LimitError ModelError"
-    " ParserError SuiteError TokenError VocabularyError",
+    "errors": "ArgumentError ConcurrencyError DeadlineError FormalmError LanguageError LimitError"
+    " ModelError ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
     "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
     " ParseFailure Parser Piece PythonType Regex Section SpecialToken Structure ToolCalls"

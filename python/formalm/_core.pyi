@@ -9,6 +9,7 @@ import numpy.typing as npt
 __all__ = [
     "Automaton",
     "Constraint",
+    "Deadline",
     "Encoder",
     "Expression",
     "Grammar",
@@ -502,6 +503,18 @@ class Members:
     def __next__(self) -> Any: ...
 
 @final
+class Deadline:
+    """A deadline for what the thread does inside of a ``with`` statement: ``"compile"`` or
+    ``"follow"``."""
+
+    def __new__(cls, task: str, seconds: float) -> Deadline: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, _kind: object, _error: object, _trace: object) -> bool: ...
+    @staticmethod
+    def check() -> None:
+        """Fails if the deadline of this thread has passed."""
+
+@final
 class Matcher:
     """One sequence's position. Every method is a ConcurrencyError when two threads meet."""
 
@@ -538,6 +551,11 @@ class Matcher:
         """Bytes read so far."""
     @property
     def token_ids(self) -> list[int]: ...
+    @property
+    def timeout_seconds(self) -> float | None:
+        """Most time for a mask."""
+    @timeout_seconds.setter
+    def timeout_seconds(self, seconds: float | None) -> None: ...
     @property
     def state_key(self) -> int:
         """Equal keys of one constraint have equal futures; keys of two epochs are never equal."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
-from formalm.automata.texts import checked_integer
+from formalm.automata.texts import checked_integer, checked_seconds
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
@@ -97,14 +97,20 @@ class Constraint:
         Memory of the constraint, in bytes; None takes the core's default of 128 MB. Half of it is
         for masks, the rest for what is interned while texts are read. Beyond it masks are forgotten
         and interned state is replaced: a small limit costs time, and no request fails because
-        others came before it. What the language takes before anything is read, four times over, is the
-        least; what matchers at work keep alive comes on top, as do the arrays of
+        others came before it. The least is four times what the language takes before anything is
+        read; what matchers at work keep alive comes on top, as do the arrays of
         :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` tells what is taken.
     state_limit
         Most states that one request may need of the language's automaton; None takes the core's
         default.
+    timeout_seconds
+        Most time to compile; None is no limit. It ends with this call: what matchers may take is
+        said where they are made (:meth:`matcher`), and constraints are equal whatever it was.
 
     Raises
+    ------
+    DeadlineError
+        If compiling takes longer than ``timeout_seconds``.
     ------
     LanguageError
         If the language is empty, or a mark of a :class:`~formalm.Structure` has the name of a
@@ -143,6 +149,7 @@ class Constraint:
         width: int | None = None,
         memory_limit_bytes: int | None = None,
         state_limit: int | None = None,
+        timeout_seconds: float | None = None,
     ) -> None:
         if tokenization not in ("all", "canonical"):
             hint = "a Query takes it, and knows what is given"
@@ -155,12 +162,23 @@ class Constraint:
         for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
                 raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
+        self.vocabulary = vocabulary
+        self._key = (tokenization, width, memory_limit_bytes, state_limit)
+        seconds = checked_seconds("timeout_seconds", timeout_seconds)
+        if seconds is None:
+            self._compile(language)
+        else:
+            with _core.Deadline("compile", seconds):
+                self._compile(language)
+                _core.Deadline.check()
+
+    def _compile(self, language: Language | Sequence[str]) -> None:
+        tokenization, width, memory_limit_bytes, state_limit = self._key
+        vocabulary = self.vocabulary
         self.language = as_language(language)
         if self.language.may_have_parts():
             check_marks(self.language, vocabulary)
-        self.vocabulary = vocabulary
         self.spelled = spelled(self.language, vocabulary)
-        self._key = (tokenization, width, memory_limit_bytes, state_limit)
         automaton = self._automaton(state_limit)
         encoder = vocabulary.encoder() if tokenization == "canonical" else None
         if encoder is not None and self.has_special:
@@ -245,7 +263,9 @@ class Constraint:
         """Number of masks held now."""
         return self.core.mask_count
 
-    def matcher(self, *, after: Iterable[int] = ()) -> Matcher:
+    def matcher(
+        self, *, after: Iterable[int] = (), timeout_seconds: float | None = None
+    ) -> Matcher:
         """A matcher at the beginning of a text.
 
         Parameters
@@ -254,19 +274,35 @@ class Constraint:
             Token ids that the text goes on from. They matter to canonical tokens, which are then
             those that the tokenizer makes of these tokens' text and the member together, from the
             last special token on.
+        timeout_seconds
+            Most time for each call of the matcher that asks which tokens are allowed; see
+            :attr:`Matcher.timeout_seconds`.
 
         Raises
         ------
+        DeadlineError
+            If following ``after`` takes longer than ``timeout_seconds``.
         TokenError
             If no member goes on after them in canonical tokens; :func:`~formalm.continuation`
             gives tokens back until one does.
         """
         ids = [] if type(after) is tuple and not after else token_ids(after)
+        seconds = None
+        if timeout_seconds is not None:
+            seconds = checked_seconds("timeout_seconds", timeout_seconds)
+        core: _core.Matcher | None
         if not ids and self._begins:
-            return Matcher(self, self.core.matcher())
-        self._check_range(ids)
-        core, good = self.core.matcher_after(ids)
+            core, good = self.core.matcher(), 0
+        else:
+            self._check_range(ids)
+            if seconds is None:
+                core, good = self.core.matcher_after(ids)
+            else:
+                with _core.Deadline("follow", seconds):
+                    core, good = self.core.matcher_after(ids)
         if core is not None:
+            if seconds is not None:
+                core.timeout_seconds = seconds
             return Matcher(self, core)
         raise self._unfollowed(ids, good)
 

@@ -5,6 +5,7 @@
     FormalmError
     ├── LanguageError      a pattern or a combination is not a language we can build
     ├── LimitError         a step would need more than it is allowed
+    ├── DeadlineError      a call took longer than its ``timeout_seconds``
     ├── VocabularyError    a tokenizer file or token list cannot be read or trusted
     ├── TokenError         a token or text that the language does not allow here
     ├── ConcurrencyError   one matcher or search used by two threads at once
@@ -18,9 +19,15 @@ Errors are data: beside the message they carry numbers, a place in the source an
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = [
     "ArgumentError",
     "ConcurrencyError",
+    "DeadlineError",
     "FormalmError",
     "LanguageError",
     "LimitError",
@@ -109,6 +116,43 @@ class LimitError(FormalmError, RuntimeError):
 
     def __init__(self, what: str, needed: int, allowed: int, hint: str | None = None) -> None:
         super().__init__(f"needs at least {needed:,} {what}, allowed are {allowed:,}", hint=hint)
+        self.what = what
+        self.needed = needed
+        self.allowed = allowed
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.what, self.needed, self.allowed, self.hint)
+
+
+class DeadlineError(FormalmError, TimeoutError):
+    """A call took longer than its ``timeout_seconds``.
+
+    The object that was asked is as it was before, keeps what it has found out, and can be asked
+    again.
+
+    Parameters
+    ----------
+    what
+        The task: ``"compile"`` (a language), ``"mask"`` (any question of a matcher about tokens),
+        ``"follow"`` (the tokens that a matcher begins after) or ``"wait"`` (for a constraint that
+        another thread compiles).
+    needed
+        Seconds that had passed when it ended: a lower bound of what it needs.
+    allowed
+        The deadline, in seconds.
+    hint
+        What to do about it.
+    """
+
+    def __new__(cls, *_arguments: object, **_keywords: object) -> Self:
+        """Takes no arguments as an OSError would: for its number and the like."""
+        return super().__new__(cls)
+
+    def __init__(self, what: str, needed: float, allowed: float, hint: str | None = None) -> None:
+        if hint is None:
+            hint = "a larger timeout_seconds allows more; asking again goes on with what is known"
+        message = f"{what} needs more than {needed:.3g} seconds, allowed are {allowed:.3g}"
+        super().__init__(message, hint=hint)
         self.what = what
         self.needed = needed
         self.allowed = allowed

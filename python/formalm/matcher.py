@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.texts import SPECIAL, shown_bytes, shown_text
+from formalm.automata.texts import SPECIAL, checked_seconds, shown_bytes, shown_text
 from formalm.languages.derivations import Derivations, Expected
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Matcher:
     many were accepted), ``advance_bytes(text)``, ``reset()``, ``forced_bytes()``,
     ``forced_token_ids()``.
     Where tokens must be canonical, ``advance_bytes`` always refuses: bytes have no tokens.
+    With :attr:`timeout_seconds`, calls that ask which tokens are allowed raise
+    :class:`~formalm.DeadlineError` where they take longer, and change nothing then.
     ``advance`` and ``advance_bytes`` raise :class:`~formalm.TokenError` for what is not allowed and
     change nothing then.
     """
@@ -146,6 +148,32 @@ class Matcher:
     def token_ids(self) -> list[int]:
         """The tokens read so far."""
         return self.core.token_ids
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """Most time for one call that asks which tokens are allowed; None is no limit.
+
+        It holds for ``fill_bitmask``, ``bitmask``, ``mask``, ``allowed_token_ids`` and ``allows``,
+        for the matcher's row in :func:`~formalm.fill_bitmasks`, and for completions within a
+        budget. It belongs to the matcher rather than to each call: who makes a matcher knows the
+        request's deadline, while masks are mostly asked for in a loop of somebody else's, and
+        calls without a deadline cost what they did. A matcher can be asked again after a
+        :class:`~formalm.DeadlineError`, at once or with more time; what was found out until then
+        is kept. A step of another thread at the same time is waited for. Forks have the same.
+
+        Examples
+        --------
+        >>> from formalm import Constraint, Literal, Vocabulary
+        >>> constraint = Constraint(Literal("yes"), Vocabulary.from_tokens([b"yes", b"no"]))
+        >>> matcher = constraint.matcher(timeout_seconds=0.25)
+        >>> matcher.allowed_token_ids().tolist(), matcher.fork().timeout_seconds
+        ([0], 0.25)
+        """
+        return self.core.timeout_seconds
+
+    @timeout_seconds.setter
+    def timeout_seconds(self, seconds: float | None) -> None:
+        self.core.timeout_seconds = checked_seconds("timeout_seconds", seconds)
 
     @property
     def state_key(self) -> int:

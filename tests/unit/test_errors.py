@@ -46,6 +46,7 @@ class Broken(Parser):
 RAISED = {
     tree.LanguageError: lambda: Regex("a("),
     tree.LimitError: lambda: generate(MODEL, None, Literal("aab"), max_tokens=2, finish=True),
+    tree.DeadlineError: lambda: Constraint(Regex(r"(?!x)\w{9}"), VOCABULARY, timeout_seconds=1e-9),
     tree.VocabularyError: lambda: VOCABULARY.encode("a"),
     tree.TokenError: lambda: Constraint(Literal("a"), VOCABULARY).matcher().advance(1),
     tree.ConcurrencyError: one_matcher_twice_at_once,
@@ -95,3 +96,6 @@ def test_builtin_kinds_catch_ours() -> None:
     with pytest.raises(ValueError, match="tokenizer"):
         VOCABULARY.encode("a")
     assert issubclass(VocabularyError, ValueError)
+    with pytest.raises(TimeoutError, match="compile needs more than") as caught:
+        RAISED[tree.DeadlineError]()
+    assert caught.value.errno is None

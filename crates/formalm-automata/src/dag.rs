@@ -5,6 +5,8 @@
 //! built here are minimal. Keeping classes as leaves, and never expanding them into terms, is
 //! what keeps Unicode classes cheap.
 
+use std::convert::Infallible;
+
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -174,9 +176,20 @@ impl Dags {
     /// Incremental construction over sorted words (Daciuk et al., 2000): iterative, so a text may
     /// be as long as memory allows.
     pub(crate) fn texts<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> Option<DagId> {
+        let Ok(found) = self.texts_while(texts, || Ok::<_, Infallible>(()));
+        found
+    }
+
+    /// The same; fails where `check`, which is asked at each text, does.
+    pub(crate) fn texts_while<T: AsRef<[u8]>, E>(
+        &mut self,
+        texts: &[T],
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<Option<DagId>, E> {
         let mut path: Vec<(bool, Vec<Edge>)> = vec![(false, Vec::new())];
         let mut previous: &[u8] = &[];
         for text in texts {
+            check()?;
             let text = text.as_ref();
             let common = previous.iter().zip(text).take_while(|(a, b)| a == b).count();
             self.close(&mut path, previous, common);
@@ -185,8 +198,8 @@ impl Dags {
             previous = text;
         }
         self.close(&mut path, previous, 0);
-        let (accepting, edges) = path.pop()?;
-        (accepting || !edges.is_empty()).then(|| self.intern(accepting, edges))
+        let (accepting, edges) = path.pop().unwrap_or_default();
+        Ok((accepting || !edges.is_empty()).then(|| self.intern(accepting, edges)))
     }
 
     /// Interns the nodes of `path` below depth `keep`.

@@ -9,12 +9,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::deadline::check_deadline;
 use crate::error::{Error, Resource};
 use crate::term::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
 
-/// The budget of steps is used up; the caller knows the numbers.
+/// The budget of steps is used up, or the time is; [`Work::spent`] knows the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted;
+
+/// The deadline is checked each time these bits of the number of steps are zero: each 0.1 ms or so.
+const CHECKED: u64 = (1 << 12) - 1;
 
 /// Counts the steps taken while terms are derived.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +30,17 @@ pub(crate) struct Work {
 impl Work {
     pub(crate) fn step(&mut self) -> Result<(), Exhausted> {
         self.steps += 1;
+        if self.steps & CHECKED == 0 && check_deadline().is_err() {
+            return Err(Exhausted);
+        }
         if self.steps > self.allowed { Err(Exhausted) } else { Ok(()) }
     }
 
     /// The error to report when the budget is used up.
     pub(crate) fn spent(&self, Exhausted: Exhausted) -> Error {
-        Error::Limit { resource: Resource::Steps, needed: self.steps, allowed: self.allowed }
+        let (needed, allowed) = (self.steps, self.allowed);
+        let limit = Error::Limit { resource: Resource::Steps, needed, allowed };
+        check_deadline().err().unwrap_or(limit)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A range of the source text, in characters (not bytes): `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,15 @@ pub enum Error {
     },
     /// Whoever asked for the work does not want it any more.
     Interrupted,
+    /// The time for a task is up; see [`crate::deadline`].
+    Deadline {
+        /// Name of the task: a verb.
+        task: &'static str,
+        /// Time that has passed.
+        taken: Duration,
+        /// Time that was allowed.
+        allowed: Duration,
+    },
     /// A program that the machine runs failed.
     Raised(Raised),
 }
@@ -121,7 +131,7 @@ impl Error {
         match self {
             Error::Limit { .. } => true,
             Error::Raised(raised) => raised.is_limit,
-            Error::Language { .. } | Error::Interrupted => false,
+            Error::Language { .. } | Error::Interrupted | Error::Deadline { .. } => false,
         }
     }
 
@@ -140,6 +150,9 @@ impl fmt::Display for Error {
             Error::Language { message, span: None, .. } => out.write_str(message),
             Error::Limit { resource, needed, allowed } => {
                 write!(out, "needs at least {needed} {}, allowed are {allowed}", resource.name())
+            }
+            Error::Deadline { task, taken, allowed } => {
+                write!(out, "{task} took longer than {allowed:?}: {taken:?} so far")
             }
             Error::Interrupted => out.write_str("interrupted"),
             Error::Raised(_) => out.write_str("a program failed"),

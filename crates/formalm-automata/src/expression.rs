@@ -298,7 +298,7 @@ impl Expression {
         Ok(match &*self.node {
             Node::Pattern(pattern) => lower::pattern(terms, pattern),
             Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
-            Node::Texts(list) => lower::texts(terms, list.clone()),
+            Node::Texts(list) => lower::many_texts(terms, list.clone())?,
             Node::Recognized(recognizer) => {
                 // Beside what it reads, every text is no condition.
                 lower::any_text(terms);

@@ -12,6 +12,7 @@ pub mod charset;
 mod chunks;
 mod combined;
 mod dag;
+pub mod deadline;
 mod decided;
 mod derive;
 mod drawing;

@@ -1,6 +1,7 @@
 //! From the tree of a pattern to a term.
 
 use crate::charset::CharSet;
+use crate::deadline::check_deadline;
 use crate::derive::{Exhausted, Work};
 use crate::expression::{EDGE, Expression};
 use crate::syntax::{Node, Pattern};
@@ -123,6 +124,14 @@ pub(crate) fn texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> TermId {
         Some(dag) => terms.dag(dag),
         None => EMPTY,
     }
+}
+
+/// The same of many texts, under the deadline of this thread.
+pub(crate) fn many_texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> Result<TermId, Exhausted> {
+    texts.sort_unstable();
+    texts.dedup();
+    let found = terms.dags.texts_while(&texts, || check_deadline().map_err(|_| Exhausted))?;
+    Ok(found.map_or(EMPTY, |dag| terms.dag(dag)))
 }
 
 /// `x{min,max}`, with `x` itself a repetition joined into one counter where that is exact.

@@ -150,7 +150,7 @@ proptest! {
             match &machine {
                 Ok(machine) => prop_assert_eq!(matches(machine, text), expected, "{} on {:?}", pattern, text),
                 Err(Error::Language { .. }) => prop_assert!(!expected, "{} on {:?}", pattern, text),
-                Err(Error::Limit { .. } | Error::Interrupted | Error::Raised(_)) => {}
+                Err(Error::Limit { .. } | Error::Interrupted | Error::Deadline { .. } | Error::Raised(_)) => {}
             }
         }
     }

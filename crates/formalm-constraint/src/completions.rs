@@ -8,6 +8,7 @@ mod parts;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Machine, SetOnce, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -251,6 +252,7 @@ impl Completions {
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
         let (mut layer, mut depth, mut nodes) = (0, 0, 0);
         loop {
+            check_deadline()?;
             for at in layer..came.len() {
                 if machine.is_accepting(came[at].0)? {
                     return Ok(Found::Path(trace(&came, at)));

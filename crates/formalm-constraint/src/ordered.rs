@@ -1,6 +1,7 @@
 //! Tokens read in the order of their bytes: what one has in common with the one before is not read
 //! again.
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::spelling::Escapes;
 use formalm_automata::{Error, SetOnce};
 use formalm_vocabulary::Vocabulary;
@@ -20,6 +21,7 @@ pub(crate) fn read_in_order<S: Copy>(
     // The state behind each byte that a token has in common with the one before.
     let (mut before, mut states): (&[u8], Vec<S>) = (&[], vec![start]);
     for token in tokens {
+        check_deadline()?;
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
         let common = before.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         states.truncate(common + 1);

@@ -1,5 +1,6 @@
 //! Walks of a machine along the trie of the vocabulary.
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{
     ByteSet, Cover, EndSteps, Ended, Error, KeyId, Machine, Repetition, StateId, Steps,
 };
@@ -8,6 +9,9 @@ use rustc_hash::FxHashMap;
 
 /// With more places where members end, walking on behind each takes longer than walking once.
 const ENDS: usize = 4096;
+
+/// The deadline is checked at nodes whose numbers have these bits zero.
+pub(crate) const CHECKED: u32 = 63;
 
 /// ASCII digits.
 const DIGITS: u128 = 0x3FF << b'0';
@@ -164,6 +168,9 @@ impl<'a, K: Steps> Walk<'a, K> {
                 at = here.end();
                 continue;
             }
+            if at & CHECKED == 0 {
+                check_deadline()?;
+            }
             let before = self.stack[depth - 1];
             let Some(next) = self.keys.step(before, here.byte())? else {
                 at = here.end();
@@ -245,6 +252,9 @@ impl<K: EndSteps> Walk<'_, K> {
             let here = nodes[at as usize];
             let depth = here.depth();
             let before = self.stack[depth - 1];
+            if at & CHECKED == 0 {
+                check_deadline()?;
+            }
             let refused =
                 K::KNOWS_FEW && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()));
             let next = if refused { None } else { self.keys.step(before, here.byte())? };
@@ -327,6 +337,9 @@ pub(crate) fn difference<K: Steps>(
             at = here.end();
             continue;
         }
+        if at & CHECKED == 0 {
+            check_deadline()?;
+        }
         let first = first.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
         let second = second.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
         if first == second {
@@ -365,6 +378,9 @@ pub(crate) fn tokens(
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
         let depth = here.depth();
+        if at & CHECKED == 0 {
+            check_deadline()?;
+        }
         let before = stack[depth - 1];
         let Some(next) = step(before, here.byte())? else {
             at = here.end();

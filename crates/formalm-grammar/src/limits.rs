@@ -1,5 +1,6 @@
 //! What reading may cost.
 
+use formalm_automata::deadline::DeadlineTicks;
 use formalm_automata::{Error, Resource};
 
 /// What a machine may use. Exceeding it is an [`Error::Limit`].
@@ -42,6 +43,9 @@ impl Default for Limits {
 /// Steps of work counted apart that are one of the call.
 const APART: u64 = 4;
 
+/// Steps between two looks at the deadline: about 0.1 ms.
+const CHECKED: u32 = 1 << 12;
+
 /// Counts the steps of one call.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -49,11 +53,12 @@ pub(crate) struct Meter {
     allowed: u64,
     /// Steps of the calls before this one.
     before: u64,
+    ticks: DeadlineTicks,
 }
 
 impl Meter {
     pub(crate) fn new(allowed: u64) -> Meter {
-        Meter { spent: 0, allowed, before: 0 }
+        Meter { spent: 0, allowed, before: 0, ticks: DeadlineTicks::default() }
     }
 
     /// Begins a new call.
@@ -86,6 +91,7 @@ impl Meter {
     #[inline]
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.spent += steps as u64;
+        self.ticks.tick(steps, CHECKED)?;
         check(Resource::Steps, self.spent, self.allowed)
     }
 }

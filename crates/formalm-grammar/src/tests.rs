@@ -186,7 +186,9 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
     {
         Ok(machine) => machine,
         Err(Error::Limit { .. }) => return 1,
-        Err(Error::Interrupted | Error::Raised(_)) => panic!("seed {seed}: nobody was asked"),
+        Err(Error::Interrupted | Error::Deadline { .. } | Error::Raised(_)) => {
+            panic!("seed {seed}: nobody was asked")
+        }
         Err(Error::Language { message, .. }) => {
             if !message.contains("the empty text") {
                 let member = texts(alphabet, length).into_iter().find(|text| naive.accepts(text));

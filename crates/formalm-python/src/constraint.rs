@@ -168,12 +168,14 @@ impl Constraint {
         limit: u32,
     ) -> PyResult<Option<Vec<u32>>> {
         let cursor = self.cursor(py, matcher)?.clone();
-        aside(py, move || cursor.shortest_tokens(limit))
+        let timeout = matcher.timeout();
+        aside(py, move || timeout.during(|| cursor.shortest_tokens(limit)))
     }
 
     fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
         let cursor = self.cursor(py, matcher)?.clone();
-        aside(py, move || cursor.completes_within(limit))
+        let timeout = matcher.timeout();
+        aside(py, move || timeout.during(|| cursor.completes_within(limit)))
     }
 
     fn completion_mask<'py>(
@@ -184,8 +186,9 @@ impl Constraint {
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let cursor = self.cursor(py, matcher)?.clone();
         let mut words = vec![0; self.width.div_ceil(32)];
+        let timeout = matcher.timeout();
         let words = aside(py, move || {
-            cursor.fill_within(budget, &mut words)?;
+            timeout.during(|| cursor.fill_within(budget, &mut words))?;
             Ok(words)
         })?;
         let bits = (0..self.width).map(|id| words[id >> 5] >> (id & 31) & 1 != 0);

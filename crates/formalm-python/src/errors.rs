@@ -107,6 +107,14 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
             };
             made().unwrap_or_else(|error| error)
         }
+        Error::Deadline { task, taken, allowed } => {
+            let made = || -> PyResult<PyErr> {
+                let class = py.import("formalm.errors")?.getattr("DeadlineError")?;
+                let arguments = (*task, taken.as_secs_f64(), allowed.as_secs_f64());
+                Ok(PyErr::from_value(class.call1(arguments)?))
+            };
+            made().unwrap_or_else(|error| error)
+        }
         // Work that can be interrupted raises what interrupted it; see `patient`.
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         Error::Raised(raised) => match raised.what.downcast_ref::<PyErr>() {

@@ -66,6 +66,8 @@ mod _core {
     #[pymodule_export]
     use super::parser::Parser;
     #[pymodule_export]
+    use super::patient::Deadline;
+    #[pymodule_export]
     use super::schema::{JsonSchema, SchemaOptions};
     #[pymodule_export]
     use super::trees::Trees;

@@ -50,8 +50,7 @@ pub(crate) fn masked_scores<'py>(
         let cursor = &*cursor;
         words.resize(cursor.constraint().words().max(width.div_ceil(32)), 0);
         words.fill(0);
-        crate::matcher::fill(py, cursor, &mut words)
-            .map_err(|error| errors::failure(py, &error, None))?;
+        matcher.fill(py, cursor, &mut words)?;
         disallow(written, &words, f32::NEG_INFINITY);
         tops.push(greatest(written));
     }

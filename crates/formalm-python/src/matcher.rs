@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::deadline::Deadline;
 use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, pool};
 use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher, Read};
@@ -12,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::arrays::{Row, bitmask, bitmask_of};
 use crate::errors::{self, Refused};
 use crate::machine::AnyKeys;
-use crate::patient::{patient, patiently};
+use crate::patient::{Timeout, patient, patiently, under};
 use crate::turns::{Turn, Turns};
 use crate::views::{Array, Views};
 
@@ -25,6 +26,7 @@ pub(crate) struct Matcher {
     cursor: Turns<Cursor>,
     width: usize,
     views: Arc<Views>,
+    timeout: Timeout,
 }
 
 impl Matcher {
@@ -33,7 +35,8 @@ impl Matcher {
     }
 
     pub(crate) fn of(cursor: Cursor, width: usize, views: &Arc<Views>) -> Matcher {
-        Matcher { cursor: Turns::new(cursor), width, views: Arc::clone(views) }
+        let timeout = Timeout::default();
+        Matcher { cursor: Turns::new(cursor), width, views: Arc::clone(views), timeout }
     }
 
     #[inline]
@@ -46,7 +49,8 @@ impl Matcher {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
         let mut words = vec![0; self.width.div_ceil(32)];
-        py.detach(|| cursor.fill(&mut words)).map_err(|e| errors::failure(py, &e, None))?;
+        let filled = py.detach(|| self.timeout.during(|| cursor.fill(&mut words)));
+        filled.map_err(|error| errors::failure(py, &error, None))?;
         Ok(words)
     }
 
@@ -59,16 +63,29 @@ impl Matcher {
             return Ok((array, None));
         }
         let one = &*cursor;
-        let form = py.detach(|| one.form()).map_err(|error| errors::failure(py, &error, None))?;
+        let form = py.detach(|| self.timeout.during(|| one.form()));
+        let form = form.map_err(|error| errors::failure(py, &error, None))?;
         if let Some(form) = &form
             && let Some(array) = self.views.of_form(py, position, form)
         {
             return Ok((array, None));
         }
         let mut words = vec![0; self.width.div_ceil(32)];
-        fill(py, one, &mut words).map_err(|error| errors::failure(py, &error, None))?;
+        self.fill(py, one, &mut words)?;
         drop(cursor);
         self.views.of(py, (position, form), &words)
+    }
+
+    /// Writes the mask of the matcher's cursor.
+    #[inline]
+    pub(crate) fn fill(&self, py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> PyResult<()> {
+        let filled = self.timeout.during(|| fill(py, cursor, words));
+        filled.map_err(|error| errors::failure(py, &error, None))
+    }
+
+    /// The time that a mask may take.
+    pub(crate) fn timeout(&self) -> Timeout {
+        self.timeout.clone()
     }
 
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
@@ -86,7 +103,7 @@ impl Matcher {
 }
 
 /// Writes the mask of a cursor.
-pub(crate) fn fill(py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> Result<(), Error> {
+fn fill(py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> Result<(), Error> {
     // A hit takes less time than giving the interpreter lock away and back.
     if cursor.fill_ready(words)? { Ok(()) } else { py.detach(|| cursor.fill(words)) }
 }
@@ -134,7 +151,7 @@ impl Matcher {
         let mut place = place.row(py, row, needed)?;
         // SAFETY: `out` is alive for the whole call.
         let words = unsafe { place.words() };
-        fill(py, cursor, words).map_err(|error| errors::failure(py, &error, None))
+        self.fill(py, cursor, words)
     }
 
     fn bitmask(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -161,7 +178,8 @@ impl Matcher {
         if id as usize >= self.width {
             return Err(refused(py, cursor, &formalm_constraint::Refusal::OutOfRange, id));
         }
-        py.detach(|| cursor.allows(id)).map_err(|error| errors::failure(py, &error, None))
+        let allows = py.detach(|| self.timeout.during(|| cursor.allows(id)));
+        allows.map_err(|error| errors::failure(py, &error, None))
     }
 
     fn advance(&self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -238,7 +256,8 @@ impl Matcher {
 
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
         let cursor = self.take(py)?.clone();
-        Ok(Matcher::of(cursor, self.width, &self.views))
+        let timeout = self.timeout.clone();
+        Ok(Matcher { timeout, ..Matcher::of(cursor, self.width, &self.views) })
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
@@ -310,6 +329,16 @@ impl Matcher {
             (token, PyBytes::new(py, bytes), read == Read::Inside)
         });
         Ok((cursor.after_tokens().to_vec(), steps.collect()))
+    }
+
+    #[getter]
+    fn timeout_seconds(&self) -> Option<f64> {
+        self.timeout.seconds()
+    }
+
+    #[setter]
+    fn set_timeout_seconds(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
+        self.timeout.set(py, seconds)
     }
 
     #[getter]
@@ -393,10 +422,11 @@ pub(crate) fn fill_bitmasks(
     for matcher in &listed {
         guards.push(matcher.get().take(py)?);
     }
-    let mut jobs: Vec<(&Cursor, Row)> = Vec::with_capacity(count);
-    for (guard, &row) in guards.iter().zip(&rows) {
+    let mut jobs: Vec<(&Cursor, Row, Option<Deadline>)> = Vec::with_capacity(count);
+    for ((guard, &row), matcher) in guards.iter().zip(&rows).zip(&listed) {
         let needed = guard.epoch().words();
-        jobs.push((guard, array.row(py, row, needed)?));
+        // The time that a row waits for others is the call's, too.
+        jobs.push((guard, array.row(py, row, needed)?, matcher.get().timeout.deadline()));
     }
     fn words(row: &mut Row) -> &mut [u32] {
         // SAFETY: `out` is alive for the whole call and no row is given twice.
@@ -405,12 +435,14 @@ pub(crate) fn fill_bitmasks(
     let filled = py.detach(|| {
         // A known mask is copied in less time than another thread takes to wake up.
         let mut left = Vec::new();
-        for (cursor, mut row) in jobs {
-            if !cursor.fill_ready(words(&mut row))? {
-                left.push((cursor, row));
+        for (cursor, mut row, deadline) in jobs {
+            if !under(deadline, || cursor.fill_ready(words(&mut row)))? {
+                left.push((cursor, row, deadline));
             }
         }
-        pool::try_for_each(&mut left, |(cursor, row)| cursor.fill(words(row)))
+        pool::try_for_each(&mut left, |(cursor, row, deadline)| {
+            under(*deadline, || cursor.fill(words(row)))
+        })
     });
     filled.map_err(|error| errors::failure(py, &error, None))
 }

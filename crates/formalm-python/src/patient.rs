@@ -1,8 +1,11 @@
-//! Long work without the interpreter lock that Ctrl-C can stop.
+//! Long work without the interpreter lock that Ctrl-C or a deadline can stop.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use formalm_automata::deadline::{self, Deadline as Limit, Restore};
 use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, interrupt};
 use pyo3::prelude::*;
@@ -96,5 +99,118 @@ pub(crate) fn aside<T: Send + 'static>(
                 Ok(()) => return Err(errors::failure(py, &Error::Interrupted, None)),
             },
         }
+    }
+}
+
+/// The time that a call may take, in nanoseconds; zero is no limit.
+#[derive(Debug, Default)]
+pub(crate) struct Timeout(AtomicU64);
+
+impl Timeout {
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        self.get().map(|allowed| allowed.as_secs_f64())
+    }
+
+    pub(crate) fn set(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
+        let nanos = seconds.map_or(Ok(0), |seconds| duration(py, seconds).map(as_nanos))?;
+        self.0.store(nanos, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn get(&self) -> Option<Duration> {
+        let nanos = self.0.load(Ordering::Relaxed);
+        (nanos != 0).then(|| Duration::from_nanos(nanos))
+    }
+
+    /// The deadline of a mask that is asked for now.
+    pub(crate) fn deadline(&self) -> Option<Limit> {
+        self.get().map(|allowed| Limit::starting_now("mask", allowed))
+    }
+
+    /// Does the work of a mask under its deadline.
+    #[inline]
+    pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        under(self.deadline(), work)
+    }
+}
+
+impl Clone for Timeout {
+    fn clone(&self) -> Timeout {
+        Timeout(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+/// Does work under a deadline, if there is one.
+#[inline]
+pub(crate) fn under<T>(deadline: Option<Limit>, work: impl FnOnce() -> T) -> T {
+    match deadline {
+        None => work(),
+        Some(deadline) => deadline.during(work),
+    }
+}
+
+fn duration(py: Python<'_>, seconds: f64) -> PyResult<Duration> {
+    let allowed = Duration::try_from_secs_f64(seconds).ok().filter(|allowed| !allowed.is_zero());
+    allowed.ok_or_else(|| {
+        let message = format!("timeout_seconds must be a positive number, got {seconds}");
+        errors::argument(py, &message, Some("None is no deadline"))
+    })
+}
+
+fn as_nanos(allowed: Duration) -> u64 {
+    u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A deadline for what Python does inside of a `with` statement, in its thread.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct Deadline {
+    task: &'static str,
+    allowed: Duration,
+    entered: Mutex<Vec<Restore>>,
+}
+
+#[pymethods]
+impl Deadline {
+    /// The task is compiling, or following the tokens that a matcher begins after.
+    #[new]
+    fn new(py: Python<'_>, task: &str, seconds: f64) -> PyResult<Deadline> {
+        let task = match task {
+            "compile" => "compile",
+            "follow" => "follow",
+            other => {
+                return Err(errors::argument(py, &format!("there is no task {other:?}"), None));
+            }
+        };
+        let allowed = duration(py, seconds)?;
+        Ok(Deadline { task, allowed, entered: Mutex::default() })
+    }
+
+    fn __enter__(&self) {
+        let restore = deadline::enter(Limit::starting_now(self.task, self.allowed));
+        self.entered().push(restore);
+    }
+
+    fn __exit__(
+        &self,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> bool {
+        let restore = self.entered().pop();
+        drop(restore);
+        false
+    }
+
+    /// Fails if the deadline of this thread has passed.
+    #[staticmethod]
+    fn check(py: Python<'_>) -> PyResult<()> {
+        deadline::check_deadline().map_err(|error| errors::failure(py, &error, None))
+    }
+}
+
+impl Deadline {
+    fn entered(&self) -> std::sync::MutexGuard<'_, Vec<Restore>> {
+        self.entered.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::deadline::DeadlineTicks;
 use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{
     Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, SetOnce, StateId,
@@ -16,6 +17,9 @@ use crate::pattern;
 use crate::shared::{self, Description};
 use crate::solve::{Answers, Listed, RuleIndex};
 use crate::table::Map;
+
+/// Steps of a search between two looks at the deadline: about 0.1 ms.
+const CHECKED: u32 = 64;
 
 /// Formulas of more parts are remembered by what they were made from.
 const MANY_PARTS: usize = 16;
@@ -77,6 +81,7 @@ pub(crate) struct Core {
     worked: u64,
     /// Nodes that are being expanded, each within the one before.
     pub(crate) expanding: u64,
+    ticks: DeadlineTicks,
 }
 
 impl Core {
@@ -102,6 +107,7 @@ impl Core {
             steps: 0,
             worked: 0,
             expanding: 0,
+            ticks: DeadlineTicks::default(),
         }
     }
 
@@ -116,6 +122,7 @@ impl Core {
         let worked = self.formulas.work() / WORK_IN_A_STEP;
         self.steps += count as u64 + (worked - self.worked);
         self.worked = worked;
+        self.ticks.tick(1, CHECKED)?;
         self.check_formulas()?;
         if self.steps > self.limits.steps {
             return Err(Error::Limit {

@@ -109,6 +109,20 @@ def checked_integer(name: str, value: object, least: int = 0) -> int:
     return number
 
 
+def checked_seconds(name: str, value: object) -> float | None:
+    """``value`` as a number of seconds that is positive, or None."""
+    if value is None:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1 << 33:  # type: ignore[operator]
+        hint = "None is no deadline"
+        raise ArgumentError(
+            f"{name} must be a positive number of seconds or None, got {value!r}", hint=hint
+        )
+    # No deadline is nearer than the clock can tell.
+    return max(float(value), 1e-9)  # type: ignore[arg-type]
+
+
 def shown(number: int) -> str:
     """A number in a message; Python refuses to write very long ones."""
     sign = "-" if number < 0 else ""

@@ -7,6 +7,7 @@
 
 mod witnesses;
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource};
 use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -187,6 +188,7 @@ impl Liveness {
         let mut seen: FxHashSet<(Member, u32)> = FxHashSet::from_iter([(member, last)]);
         let mut left = vec![0];
         while let Some(at) = left.pop() {
+            check_deadline()?;
             let (member, last, _) = came[at];
             let groups = self.groups(context, pairs, member, Mark::Inside)?;
             if let Some((next, token)) = first_clean(context, pairs, &groups, last)? {
@@ -331,6 +333,7 @@ impl Liveness {
         let may_witness = next == Member::new(next.pair) && !added;
         let mut known = 0;
         loop {
+            check_deadline()?;
             if may_witness {
                 let witnesses = self.witnesses(context, pairs, next.pair)?;
                 for &witness in &witnesses[known..] {

@@ -6,6 +6,7 @@
 
 mod ways;
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource, StateId};
 use formalm_vocabulary::canonical::{MARKS, Mark, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -127,6 +128,7 @@ impl Pairs {
         let mut seen: FxHashSet<Pair> = FxHashSet::from_iter([pair]);
         let mut path: Vec<(Pair, Vec<Pair>)> = vec![(pair, self.successors(context, pair)?)];
         while let Some((_, left)) = path.last_mut() {
+            check_deadline()?;
             let Some(next) = left.pop() else {
                 path.pop();
                 continue;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, StateId};
 use formalm_vocabulary::canonical::{Kind, Landed, Landing, Mark, Passages, Path, Place, TokenSet};
 use rustc_hash::FxHashMap;
@@ -212,6 +213,7 @@ impl Walk {
                 at = here.end();
                 continue;
             }
+            check_deadline()?;
             let (state, place) = stack[depth - 1];
             let mark_here = if depth == 1 { mark } else { Mark::Inside };
             let Some(place) = splitter.step(place, here.byte(), mark_here) else {

@@ -17,6 +17,7 @@ mod summary;
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, KeyId, Lexemes, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -143,6 +144,7 @@ impl Tables {
 
     fn spend(&mut self, steps: u64) -> Result<(), Error> {
         self.steps += steps;
+        check_deadline()?;
         if self.steps > STEPS {
             let (needed, allowed) = (self.steps, STEPS);
             return Err(Error::Limit { resource: Resource::Steps, needed, allowed });

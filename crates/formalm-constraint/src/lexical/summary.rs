@@ -2,11 +2,13 @@
 
 use std::hash::BuildHasher;
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Lexemes, Scan};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxBuildHasher;
 
 use super::Tables;
+use crate::walk::CHECKED;
 
 /// The root of the trie, which is no node of it.
 pub(super) const ROOT: u32 = u32::MAX;
@@ -112,6 +114,9 @@ impl Tables {
         stack.clear();
         stack.push(scan);
         while at < end {
+            if at & CHECKED == 0 {
+                check_deadline()?;
+            }
             let here = nodes[at as usize];
             let depth = here.depth() - top;
             let progress = lexemes.read(stack[depth - 1], here.byte())?;

@@ -1,11 +1,13 @@
 //! Words of prefix trees that spell texts which a machine reads.
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{ByteSet, Error, InText, Machine, StateId, spell};
 use formalm_vocabulary::{Node, Vocabulary};
 
 use super::inside::Inside;
 use crate::mask::Mask;
+use crate::walk::CHECKED;
 
 /// Steps of a walk where few bytes may come; a longer one is given up.
 const STEPS: usize = 1000;
@@ -58,6 +60,9 @@ fn spelled_within<S: Copy>(
             break;
         }
         left -= 1;
+        if at & CHECKED == 0 {
+            check_deadline()?;
+        }
         let Some(next) = spell(stack[here.depth() - 1], here.byte(), policy, step)? else {
             at = here.end();
             continue;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Raised};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
@@ -110,6 +111,7 @@ impl Calls {
 
     /// Appends to a parser that nobody else has; `false` if it refuses, and is then of no use.
     pub(super) fn append(&self, parser: &Bound<'_, PyAny>, text: &[u8]) -> Result<bool, Error> {
+        check_deadline()?;
         let py = parser.py();
         let (name, done) = if self.reads_bytes {
             let name = intern!(py, "append_bytes");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use formalm_automata::deadline::suspended;
 use formalm_automata::{Error, Machine, Recognizer, StateId};
 
 use crate::machine::SchemaAutomaton;
@@ -30,7 +31,8 @@ impl Inner {
     fn read(&self, state: u32, bytes: &[u8]) -> Option<u32> {
         let mut state = StateId::from_number(state);
         for &byte in bytes {
-            state = self.known(self.machine.step(state, byte))??;
+            // A deadline that ends a step looks like a refusal here; its own limits bound it.
+            state = self.known(suspended(|| self.machine.step(state, byte)))??;
         }
         Some(state.number())
     }
@@ -82,7 +84,8 @@ impl Recognizer for Inner {
     }
 
     fn missing(&self, state: u32) -> u32 {
-        let least = self.known(self.machine.least_bytes(StateId::from_number(state)));
+        let state = StateId::from_number(state);
+        let least = self.known(suspended(|| self.machine.least_bytes(state)));
         least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX))
     }
 

@@ -118,12 +118,15 @@ impl Grown {
         if let Some(&known) = self.known.common.get(&owes) {
             return known;
         }
+        let mut is_late = false;
         let types = Type::ALL.into_iter().try_fold(0, |types, of| {
             let formula = self.only_formula(owes)?;
             self.core.steps = 0;
-            let Ok(formula) = self.core.of_type(formula, of) else {
+            let formula = self.core.of_type(formula, of);
+            let Ok(formula) = formula else {
                 // Whoever needs it will be told.
                 self.core.answers.abandon();
+                is_late = matches!(formula, Err(Error::Deadline { .. }));
                 return None;
             };
             match formula {
@@ -135,7 +138,9 @@ impl Grown {
                 _ => None,
             }
         });
-        self.known.common.insert(owes, types);
+        if !is_late {
+            self.known.common.insert(owes, types);
+        }
         types
     }
 

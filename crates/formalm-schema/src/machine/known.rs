@@ -131,8 +131,8 @@ pub(super) struct Known {
     /// Whether some items complete an array behind an item that was not recorded.
     pub(super) go_on: Map<OwesId, bool>,
     pub(super) ended: Map<OwesId, Option<TruthsId>>,
-    /// Bytes that a value has at least.
-    pub(super) least: Map<F, usize>,
+    /// Bytes that a value has at least; none where a deadline cut the search short.
+    pub(super) least: Map<F, Option<usize>>,
     pub(super) unique: Map<OwesId, bool>,
     /// A number after a byte; `None` before its first one.
     pub(super) digits: Map<(OwesId, Option<DigitsId>, u8), Option<DigitsId>>,

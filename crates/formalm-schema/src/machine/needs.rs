@@ -1,5 +1,6 @@
 //! How many bytes the members through a state have at least.
 
+use formalm_automata::deadline::DeadlineTicks;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
@@ -47,10 +48,14 @@ impl Learnt {
     }
 }
 
+/// Steps between two looks at the deadline; each may be one of a machine.
+const CHECKED: u32 = 64;
+
 /// A search for one completion.
 pub(super) struct Search {
     pub(super) steps: u64,
     pub(super) limit: u64,
+    ticks: DeadlineTicks,
     /// By the place what items that must be distinct are completed with at once.
     pub(super) jumps: FxHashMap<Place, Option<Jump>>,
 }
@@ -58,7 +63,7 @@ pub(super) struct Search {
 impl Search {
     /// A search that takes at most so many steps.
     pub(super) fn new(limit: u64) -> Search {
-        Search { steps: 0, limit, jumps: FxHashMap::default() }
+        Search { steps: 0, limit, ticks: DeadlineTicks::default(), jumps: FxHashMap::default() }
     }
 
     pub(super) fn step(&mut self) -> Result<(), Error> {
@@ -68,6 +73,7 @@ impl Search {
     /// Counts what takes the time of several steps.
     pub(super) fn steps_of(&mut self, count: u64) -> Result<(), Error> {
         self.steps += count;
+        self.ticks.tick(1, CHECKED)?;
         if self.steps > self.limit {
             let (needed, allowed) = (self.steps, self.limit);
             return Err(Error::Limit { resource: Resource::Steps, needed, allowed });

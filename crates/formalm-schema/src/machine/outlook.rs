@@ -189,10 +189,17 @@ impl Grown {
         };
         for id in chain.into_iter().rev() {
             self.core.steps = 0;
-            let outlook = self.outlook(id, known).unwrap_or_else(|_| {
-                self.core.answers.abandon();
-                None
-            });
+            let outlook = match self.outlook(id, known) {
+                Ok(outlook) => outlook,
+                Err(error) => {
+                    self.core.answers.abandon();
+                    if matches!(error, Error::Deadline { .. }) {
+                        // Found out again by the next call.
+                        return id;
+                    }
+                    None
+                }
+            };
             known = outlook.map_or(id, |outlook| *self.outlooks.known.get_or_insert(outlook, id));
             self.outlooks.common.insert(id, known);
         }

@@ -366,11 +366,11 @@ impl Grown {
         if value == TRUE || value == FALSE {
             return if value == TRUE { 1 } else { NEVER };
         }
-        if let Some(&known) = self.known.least.get(&value) {
+        if let Some(&Some(known)) = self.known.least.get(&value) {
             return known;
         }
         // Whoever asks for it on the way has to do with this.
-        self.known.least.insert(value, 1);
+        self.known.least.insert(value, Some(1));
         let owes = Owes { formulas: [value].into(), asked: [].into(), goal: TRUE };
         let frame = Frame::Value { owes: self.parts.owes(owes), blanks: 0, below: DONE };
         let limit = search.limit;
@@ -381,11 +381,16 @@ impl Grown {
         search.limit = limit;
         let least = match found {
             Ok(least) => least.map_or(NEVER, |(least, _)| least),
+            Err(Error::Deadline { .. }) => {
+                // The step that asked fails soon, and the next call searches again.
+                self.known.least.insert(value, None);
+                return bound.max(1);
+            }
             // Not found in time.
             Err(_) => bound,
         };
         let least = least.max(1);
-        self.known.least.insert(value, least);
+        self.known.least.insert(value, Some(least));
         least
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Filtered, Learnt, Pair};
+use crate::deadline::DeadlineTicks;
 use crate::error::{Error, Resource};
 use crate::machine::{Completion, Look, Machine};
 use crate::patience::steps_taken;
@@ -145,21 +146,26 @@ impl<M: Machine> Filtered<M> {
     }
 }
 
+/// Steps of a search between two looks at the deadline; each may be a step of a machine.
+const CHECKED: u32 = 64;
+
 /// What a search has taken.
 struct Work {
     spent: usize,
     most: usize,
     /// Steps of machines before it.
     before: u64,
+    ticks: DeadlineTicks,
 }
 
 impl Work {
     fn new(most: usize) -> Work {
-        Work { spent: 0, most, before: steps_taken() }
+        Work { spent: 0, most, before: steps_taken(), ticks: DeadlineTicks::default() }
     }
 
     fn spend(&mut self, work: usize) -> Result<(), Error> {
         self.spent += work;
+        self.ticks.tick(work, CHECKED)?;
         within(self.spent as u64, self.most as u64)
     }
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::program::{Kind, Loop, Op, Program};
-use crate::derive::Work;
+use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
 use crate::syntax::Dialect;
 
@@ -311,7 +311,7 @@ impl<'a> Search<'a> {
 
 /// The limit of steps was reached.
 pub(crate) fn out_of_steps(work: &Work) -> Error {
-    Error::Limit { resource: Resource::Steps, needed: work.steps, allowed: work.allowed }
+    work.spent(Exhausted)
 }
 
 /// Refuses to need more memory than a search may take, in bytes.

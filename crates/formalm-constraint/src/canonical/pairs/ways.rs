@@ -1,5 +1,6 @@
 //! Ways through texts of a language that complete a member.
 
+use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, SPECIAL, StateId};
 use formalm_vocabulary::canonical::{MARKS, Mark};
 use rustc_hash::FxHashSet;
@@ -59,6 +60,7 @@ impl Pairs {
         let mut state = self.parts(pair).0;
         let mut layers = vec![vec![Way { pair, from: 0, step: (0, Mark::Inside), parted: false }]];
         loop {
+            check_deadline()?;
             let last = layers.len() - 1;
             if first.is_none()
                 && let Some(at) = self.goal(context, &layers[last], parted)?
@@ -194,6 +196,7 @@ impl Pairs {
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
         let mut at = 0;
         while at < came.len() {
+            check_deadline()?;
             let here = came[at].0;
             let known = self.ahead.contains_key(&here.number());
             if known || context.machine.is_accepting(here)? {
