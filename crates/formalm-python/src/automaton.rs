@@ -30,12 +30,29 @@ fn walked(
 }
 
 /// What a machine can be made of.
-#[derive(FromPyObject)]
 enum Described<'py> {
     Expression(Bound<'py, Expression>),
     Grammar(Bound<'py, Grammar>),
     Schema(Bound<'py, JsonSchema>),
     Parser(Bound<'py, Parser>),
+}
+
+/// Derived code would raise an exception for each kind that it is not, which takes longer than to
+/// read a small schema.
+impl<'py> FromPyObject<'_, 'py> for Described<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Described<'py>> {
+        if let Ok(schema) = object.cast::<JsonSchema>() {
+            Ok(Described::Schema(schema.to_owned()))
+        } else if let Ok(expression) = object.cast::<Expression>() {
+            Ok(Described::Expression(expression.to_owned()))
+        } else if let Ok(grammar) = object.cast::<Grammar>() {
+            Ok(Described::Grammar(grammar.to_owned()))
+        } else {
+            Ok(Described::Parser(object.cast::<Parser>()?.to_owned()))
+        }
+    }
 }
 
 fn limits(states: Option<u64>) -> Limits {

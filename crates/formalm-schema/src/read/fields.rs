@@ -69,10 +69,14 @@ impl<'r, J: Source<'r>> Fields<J> {
         self.given & keywords != 0
     }
 
-    /// The keywords that are there, in the order of [`Keyword::ALL`].
-    pub(super) fn given(&self) -> impl Iterator<Item = (Keyword, J)> {
-        let all = Keyword::ALL.iter().zip(&self.values);
-        all.filter_map(|(&keyword, value)| Some((keyword, (*value)?)))
+    /// Those of these keywords that are there, in the order of [`Keyword::ALL`].
+    pub(super) fn given(&self, keywords: u64) -> impl Iterator<Item = (Keyword, J)> {
+        let mut left = self.given & keywords;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            Some((*Keyword::ALL.get(at)?, self.values[at]?))
+        })
     }
 
     pub(super) fn has(&self, keyword: Keyword) -> bool {

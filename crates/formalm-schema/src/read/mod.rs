@@ -80,7 +80,7 @@ struct Reader<'r, J> {
     ids: Map<Key, NodeId>,
     pending: Vec<Pending<'r, J>>,
     /// Subschemas that were not read when they were met.
-    unread: Vec<Unread<J>>,
+    unread: Vec<Unread<'r, J>>,
     /// Notes, by index, of keywords that are no mistake if a reference leads into them.
     wrappers: Vec<usize>,
     dynamic: bool,

@@ -23,7 +23,7 @@ const NAMING: [&str; 6] = [
 ];
 
 /// The draft of a plain document: its references are pointers from its root, nothing but its root
-/// says a draft or has an identifier, and these are nothing special.
+/// says another draft or has an identifier, and these are nothing special.
 pub(super) fn draft<'r>(document: impl Source<'r>) -> Option<Draft> {
     let draft = match document.get("$schema") {
         None => Draft::default(),
@@ -41,7 +41,8 @@ pub(super) fn draft<'r>(document: impl Source<'r>) -> Option<Draft> {
         for (name, value) in json.parts() {
             let plain = match (name, value.shape()) {
                 ("$ref", Shape::Text(text)) => is_pointer(text),
-                ("$schema" | "$id", Shape::Text(_)) => is_root,
+                ("$schema", Shape::Text(text)) => is_root || known(text) == Some(draft),
+                ("$id", Shape::Text(_)) => is_root,
                 ("id", Shape::Text(_)) => is_root || identifier != "id",
                 _ => !(name.starts_with('$') && NAMING.contains(&name)),
             };

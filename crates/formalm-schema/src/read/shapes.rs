@@ -15,7 +15,7 @@ use super::fields::{Fault, Fields, bits};
 use super::resources::draft_of;
 use super::unread::lacks;
 use super::words::{Keyword, Use};
-use super::{Place, Reader, refuse};
+use super::{Key, Place, Reader, refuse};
 use crate::decimal::Decimal;
 use crate::node::{NodeId, push_part};
 use crate::source::{Shape, Source};
@@ -197,30 +197,43 @@ fn fault<'r, J: Source<'r>>(keyword: Keyword, json: J) -> Option<&'static str> {
     (!fits).then_some(message)
 }
 
-/// The schemas in a value, and the steps to them.
-fn inside<'r, J: Source<'r>>(keyword: Keyword, json: J) -> Vec<(Vec<String>, J)> {
-    let name = keyword.name().to_owned();
+/// The schemas in a value that may be objects, and which part of the value they are.
+fn inside<'r, J: Source<'r>>(keyword: Keyword, json: J, mut found: impl FnMut(Within<'r>, J)) {
     match wanted(keyword) {
-        Wanted::Schema => vec![(vec![name], json)],
-        Wanted::SchemaOrList | Wanted::SchemaList if json.is_array() => json
-            .parts()
-            .enumerate()
-            .map(|(at, part)| (vec![name.clone(), at.to_string()], part.1))
-            .collect(),
-        Wanted::SchemaOrList => vec![(vec![name], json)],
-        Wanted::Schemas | Wanted::Dependencies => {
-            let schemas = json.parts().filter(|part| is_schema(part.1));
-            schemas.map(|part| (vec![name.clone(), part.0.to_owned()], part.1)).collect()
+        Wanted::SchemaOrList | Wanted::SchemaList if json.is_array() => {
+            json.parts().enumerate().for_each(|(at, part)| found(Within::Item(at), part.1));
         }
-        _ => Vec::new(),
+        Wanted::Schema | Wanted::SchemaOrList => found(Within::Whole, json),
+        Wanted::Schemas | Wanted::Dependencies => {
+            let schemas = json.parts().filter(|part| part.1.is_object());
+            schemas.for_each(|part| found(Within::Member(part.0), part.1));
+        }
+        _ => {}
     }
 }
 
-/// A part of the schema that is not read, below a node.
-pub(super) struct Unread<J> {
+/// A part of a keyword's value.
+#[derive(Clone, Copy)]
+enum Within<'r> {
+    Whole,
+    Item(usize),
+    Member(&'r str),
+}
+
+/// What an unread schema is a part of.
+#[derive(Clone, Copy)]
+enum Above {
+    Node(NodeId),
+    /// Another one, by its place among those that were looked into.
+    Unread(usize),
+}
+
+/// A schema that is not read.
+pub(super) struct Unread<'r, J> {
     json: J,
-    node: NodeId,
-    steps: Vec<String>,
+    above: Above,
+    keyword: Keyword,
+    within: Within<'r>,
     draft: Draft,
 }
 
@@ -236,7 +249,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         if !fields.has_any(MAYBE_INERT) {
             return Ok(());
         }
-        for (keyword, json) in fields.given() {
+        for (keyword, json) in fields.given(MAYBE_INERT) {
             let is_definitions = matches!(keyword, Keyword::Defs | Keyword::Definitions);
             if !is_known(keyword, at.draft) || hides_siblings && !is_definitions {
                 continue;
@@ -255,59 +268,87 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             if let Some(message) = fault(keyword, json) {
                 return Err(invalid(keyword, json, message, fields.schema));
             }
-            for (steps, json) in inside(keyword, json) {
-                let (node, draft) = (at.node, at.draft);
-                self.unread.push(Unread { json, node, steps, draft });
-            }
+            let (above, draft) = (Above::Node(at.node), at.draft);
+            inside(keyword, json, |within, json| {
+                self.unread.push(Unread { json, above, keyword, within, draft });
+            });
         }
         Ok(())
     }
 
     /// Checks what was not read of the document: the schemas that nothing refers to.
     pub(super) fn check_unread(&mut self) -> Result<(), Error> {
-        if self.unread.is_empty() {
+        let mut rest = std::mem::take(&mut self.unread);
+        // Where all is one document, its subschemas have no surroundings.
+        let is_read = |one: &Unread<'r, J>| {
+            let (base, scope) = (String::new(), Vec::new());
+            self.ids.get(&Key { json: one.json.number(), base, scope }).is_some()
+        };
+        rest.retain(|one| one.json.is_object() && !is_read(one));
+        if rest.is_empty() {
             return Ok(());
         }
         let read: FxHashSet<usize> = self.ids.keys().map(|key| key.json).collect();
-        let mut rest = std::mem::take(&mut self.unread);
         rest.reverse();
-        while let Some(Unread { json, node, steps, mut draft }) = rest.pop() {
+        let mut looked_into: Vec<Unread<'r, J>> = Vec::new();
+        while let Some(mut one) = rest.pop() {
+            let json = one.json;
             if !json.is_object() || read.contains(&json.number()) {
                 continue;
             }
             if let Some(uri) = json.get("$schema").and_then(J::text) {
-                draft = draft_of(uri);
+                one.draft = draft_of(uri);
             }
+            let draft = one.draft;
             let fields = &Fields::of(json);
             // Siblings of a reference are ignored in older drafts.
             let reference = fields.get(Keyword::Ref).and_then(J::text);
             let hidden = draft <= Draft::Draft7 && reference.is_some();
-            let first = rest.len();
-            for (keyword, json) in fields.given() {
+            let (first, above) = (rest.len(), Above::Unread(looked_into.len()));
+            looked_into.push(one);
+            for (keyword, json) in fields.given(!0) {
                 let is_definitions = matches!(keyword, Keyword::Defs | Keyword::Definitions);
                 let is_free = keyword == Keyword::Ref && draft == Draft::Draft4;
                 if !is_known(keyword, draft) || hidden && !is_definitions || is_free {
                     continue;
                 }
                 if let Some(message) = fault(keyword, json) {
-                    let mut place = self.schema.place(node);
-                    steps.iter().for_each(|step| push_part(&mut place, step));
-                    let Fault::Part { parts, message, hint } =
-                        invalid(keyword, json, message, fields.schema)
-                    else {
-                        continue;
-                    };
-                    parts.iter().for_each(|step| push_part(&mut place, step));
-                    return Err(refuse(&place, message, hint.as_deref()));
+                    let mut place = self.place_of(above, &looked_into);
+                    push_part(&mut place, keyword.name());
+                    let message = format!("{} must be {message}", keyword.name());
+                    return Err(refuse(&place, message, forgotten(json, fields.schema)));
                 }
-                for (more, json) in inside(keyword, json) {
-                    let steps = [steps.clone(), more].concat();
-                    rest.push(Unread { json, node, steps, draft });
-                }
+                inside(keyword, json, |within, json| {
+                    rest.push(Unread { json, above, keyword, within, draft });
+                });
             }
             rest[first..].reverse();
         }
         Ok(())
+    }
+
+    /// The pointer to a schema that is not read.
+    fn place_of(&self, above: Above, looked_into: &[Unread<'r, J>]) -> String {
+        let (mut above, mut chain) = (above, Vec::new());
+        let node = loop {
+            match above {
+                Above::Node(node) => break node,
+                Above::Unread(at) => {
+                    chain.push(&looked_into[at]);
+                    above = looked_into[at].above;
+                }
+            }
+        };
+        let mut place = self.schema.place(node);
+        for one in chain.into_iter().rev() {
+            push_part(&mut place, one.keyword.name());
+            match one.within {
+                Within::Whole => {}
+                Within::Item(at) => push_part(&mut place, &at.to_string()),
+                Within::Member(name) => push_part(&mut place, name),
+            }
+        }
+        place
     }
 }
 

@@ -13,78 +13,78 @@ use super::{Place, Reader};
 use crate::node::Spot;
 use crate::source::{Shape, Source};
 
-/// Keywords that are of use to readers of a schema.
-const SILENT: [&str; 14] = [
-    "title",
-    "description",
-    "default",
-    "examples",
-    "example",
-    "$comment",
-    "readOnly",
-    "writeOnly",
-    "deprecated",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "media",
-    "links",
-];
+/// Whether a keyword is of use to readers of a schema.
+fn is_silent(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "title"
+            | "description"
+            | "default"
+            | "examples"
+            | "example"
+            | "$comment"
+            | "readOnly"
+            | "writeOnly"
+            | "deprecated"
+            | "contentEncoding"
+            | "contentMediaType"
+            | "contentSchema"
+            | "media"
+            | "links"
+    )
+}
 
-/// Keywords that describe, and the type that their values must have: a letter for string,
-/// boolean, list and schema.
-const DESCRIBING: [(&str, char); 11] = [
-    ("id", 's'),
-    ("title", 's'),
-    ("description", 's'),
-    ("$comment", 's'),
-    ("contentEncoding", 's'),
-    ("contentMediaType", 's'),
-    ("readOnly", 'b'),
-    ("writeOnly", 'b'),
-    ("deprecated", 'b'),
-    ("examples", 'l'),
-    ("contentSchema", 'o'),
-];
+/// What the value of a keyword that describes must be, if it is not.
+fn misdescribed<'r>(keyword: &str, json: impl Source<'r>) -> Option<&'static str> {
+    let (fits, wanted) = match keyword {
+        "id" | "title" | "description" | "$comment" | "contentEncoding" | "contentMediaType" => {
+            (json.text().is_some(), "a string")
+        }
+        "readOnly" | "writeOnly" | "deprecated" => (json.truth().is_some(), "true or false"),
+        "examples" => (json.is_array(), "a list"),
+        "contentSchema" => (json.is_object() || json.truth().is_some(), "a schema"),
+        _ => return None,
+    };
+    (!fits).then_some(wanted)
+}
 
-/// Keywords that assert something elsewhere (other drafts, OpenAPI, JSON Type Definition, Ajv,
-/// guidance), and what to write.
-const FOREIGN: [(&str, &str); 34] = [
-    ("divisibleBy", "write multipleOf"),
-    ("disallow", "write not"),
-    ("extends", "write allOf"),
-    ("nullable", "write null among the types"),
-    ("optional", "leave the name out of required"),
-    ("propertyDependencies", "write if and then, or dependentSchemas"),
-    ("discriminator", "it asserts nothing; write a const into each alternative"),
-    ("x-guidance", "its options are not read; give JsonSchema blanks or separators"),
-    ("x-kubernetes-validations", "its rules are not enforced"),
-    ("x-kubernetes-int-or-string", "write the types integer and string"),
-    ("x-nullable", "write null among the types"),
-    ("x-enum", "write enum"),
-    ("x-pattern", "write pattern"),
-    ("optionalProperties", "write properties"),
-    ("elements", "write items"),
-    ("instanceof", "it is not enforced"),
-    ("typeof", "it is not enforced"),
-    ("regexp", "write pattern"),
-    ("formatMinimum", "it is not enforced"),
-    ("formatMaximum", "it is not enforced"),
-    ("formatExclusiveMinimum", "it is not enforced"),
-    ("formatExclusiveMaximum", "it is not enforced"),
-    ("uniqueItemProperties", "it is not enforced"),
-    ("allRequired", "write required"),
-    ("anyRequired", "write anyOf with required"),
-    ("oneRequired", "write oneOf with required"),
-    ("patternRequired", "it is not enforced"),
-    ("prohibited", "write not with required"),
-    ("range", "write minimum and maximum"),
-    ("exclusiveRange", "write exclusiveMinimum and exclusiveMaximum"),
-    ("transform", "it is not enforced"),
-    ("select", "write if and then"),
-    ("switch", "write if and then"),
-    ("$merge", "write allOf"),
-];
+/// What to write instead of keywords that assert something elsewhere (other drafts, OpenAPI, JSON
+/// Type Definition, Ajv, guidance).
+fn instead_of(keyword: &str) -> Option<&'static str> {
+    Some(match keyword {
+        "divisibleBy" => "write multipleOf",
+        "disallow" => "write not",
+        "extends" | "$merge" => "write allOf",
+        "nullable" | "x-nullable" => "write null among the types",
+        "optional" => "leave the name out of required",
+        "propertyDependencies" => "write if and then, or dependentSchemas",
+        "discriminator" => "it asserts nothing; write a const into each alternative",
+        "x-guidance" => "its options are not read; give JsonSchema blanks or separators",
+        "x-kubernetes-validations" => "its rules are not enforced",
+        "x-kubernetes-int-or-string" => "write the types integer and string",
+        "x-enum" => "write enum",
+        "x-pattern" | "regexp" => "write pattern",
+        "optionalProperties" => "write properties",
+        "elements" => "write items",
+        "instanceof"
+        | "typeof"
+        | "formatMinimum"
+        | "formatMaximum"
+        | "formatExclusiveMinimum"
+        | "formatExclusiveMaximum"
+        | "uniqueItemProperties"
+        | "patternRequired"
+        | "transform" => "it is not enforced",
+        "allRequired" => "write required",
+        "anyRequired" => "write anyOf with required",
+        "oneRequired" => "write oneOf with required",
+        "prohibited" => "write not with required",
+        "range" => "write minimum and maximum",
+        "exclusiveRange" => "write exclusiveMinimum and exclusiveMaximum",
+        "select" | "switch" => "write if and then",
+        _ => return None,
+    })
+}
 
 /// Names under which interfaces of models carry a schema.
 const WRAPPERS: [&str; 16] = [
@@ -116,7 +116,8 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         let has_reference = fields.get(Keyword::Ref).and_then(J::text).is_some();
         let ignores_siblings = at.is_legacy() && has_reference;
         for (keyword, json) in fields.schema.parts() {
-            let message = match Keyword::of(keyword).map(|known| (known, known.used())) {
+            let known = Keyword::of(keyword);
+            let message = match known.map(|known| (known, known.used())) {
                 Some((Keyword::Ref, _) | (_, Use::Names)) => None,
                 // Schemas for readers of all drafts have both.
                 Some((Keyword::DollarId, _)) if is_same(fields.get(Keyword::Id), json) => None,
@@ -140,14 +141,14 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             };
             if let Some(message) = message {
                 self.note(at, &[keyword], message);
-            } else if let Some((_, letter)) = DESCRIBING.iter().find(|one| one.0 == keyword) {
-                if let Some(wanted) = misdescribed(*letter, json) {
-                    let hint = forgotten(json, fields.schema);
-                    let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
-                    let message = format!("{keyword} must be {wanted}, and is ignored{hint}");
-                    self.note(at, &[keyword], message);
-                }
-            } else if Keyword::of(keyword).is_none() && !SILENT.contains(&keyword) {
+            } else if known.is_some_and(|known| known != Keyword::Id) {
+                // It says something.
+            } else if let Some(wanted) = misdescribed(keyword, json) {
+                let hint = forgotten(json, fields.schema);
+                let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+                let message = format!("{keyword} must be {wanted}, and is ignored{hint}");
+                self.note(at, &[keyword], message);
+            } else if known.is_none() && !is_silent(keyword) {
                 self.tell_of_wrapped(keyword, json, fields, at);
             }
         }
@@ -202,17 +203,6 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         }
         self.wrappers.clear();
     }
-}
-
-/// What the value of a keyword that describes must be, if it is not.
-fn misdescribed<'r>(letter: char, json: impl Source<'r>) -> Option<&'static str> {
-    let (fits, wanted) = match letter {
-        's' => (json.text().is_some(), "a string"),
-        'b' => (json.truth().is_some(), "true or false"),
-        'l' => (json.is_array(), "a list"),
-        _ => (json.is_object() || json.truth().is_some(), "a schema"),
-    };
-    (!fits).then_some(wanted)
 }
 
 /// The steps to the first schema in a value, the value itself included.
@@ -296,12 +286,12 @@ fn as_elsewhere(keyword: Keyword, shape: Shape<'_>, draft: Draft) -> Option<&'st
 
 /// What an unknown keyword may have meant; nothing is said of others, which are annotations.
 fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
-    if let Some((_, instead)) = FOREIGN.iter().find(|one| one.0 == keyword) {
+    if keyword.len() < 4 || is_silent(keyword) {
+        return None;
+    }
+    if let Some(instead) = instead_of(keyword) {
         let asserts = shape != Shape::Bool(false);
         return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
-    }
-    if keyword.len() < 4 || SILENT.contains(&keyword) {
-        return None;
     }
     let sorts = sorts(keyword);
     let length = keyword.chars().count();
