@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from formalm.constraint import apply_bitmask as apply_bitmask
     from formalm.constraint import fill_bitmasks as fill_bitmasks
     from formalm.constraint import new_bitmask as new_bitmask
+    from formalm.constraint_cache import CacheEvent as CacheEvent
+    from formalm.constraint_cache import CacheStats as CacheStats
+    from formalm.constraint_cache import ConstraintCache as ConstraintCache
     from formalm.continuations import Continuation as Continuation
     from formalm.continuations import continuation as continuation
     from formalm.drivers.distortion import Distortion as Distortion
@@ -90,6 +93,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "automata": "Automaton TokenAutomaton",
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
+    "constraint_cache": "CacheEvent CacheStats ConstraintCache",
     "continuations": "Continuation continuation",
     "drivers": "Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
     " Record Records Sample Samples Score Work conditional_mass distortion generate mass"

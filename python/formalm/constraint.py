@@ -135,7 +135,7 @@ class Constraint:
     [1, 2, 3]
     """
 
-    __slots__ = ("_key", "core", "language", "spelled", "vocabulary")
+    __slots__ = ("__weakref__", "_key", "core", "language", "spelled", "vocabulary")
 
     # Whether a member can be a text of its own, rather than the rest of one.
     _begins = True
