@@ -15,7 +15,7 @@ use crate::node::{NodeId, RegexId, Rule, Schema, Type};
 use crate::options::{Limits, Options};
 use crate::pattern;
 use crate::shared::{self, Description};
-use crate::solve::{Answers, Listed, RuleIndex};
+use crate::solve::{Answers, LIST_BYTES, Listed, RuleIndex};
 use crate::table::Map;
 
 /// Steps of a search between two looks at the deadline: about 0.1 ms.
@@ -392,6 +392,16 @@ impl Core {
         let texts: usize = self.texts.iter().enumerate().map(own).sum();
         texts
             + self.formulas.memory_bytes()
+            + self.answers.memory_bytes()
+            + self.expanded.memory_bytes()
+            + self.typed.memory_bytes()
+            + self.listed.memory_bytes()
+            + self.listed.len() * LIST_BYTES
+            + self.texts.capacity() * size_of::<Arc<Automaton>>()
+            + self.text_formulas.capacity() * size_of::<F>()
+            + self.text_ids.memory_bytes()
+            + self.found.memory_bytes()
+            + self.open.memory_bytes()
             + self.schema.value_bytes
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64

@@ -115,6 +115,7 @@ impl Grown {
             + self.known.bytes()
             + self.outlooks.bytes()
             + self.learnt.bytes()
+            + self.live.capacity() * 40
             + self.namings.len() * 200
     }
 

@@ -83,6 +83,9 @@ pub(crate) struct Answers {
     pub(crate) forgets: bool,
 }
 
+/// What a short list of numbers takes on the heap.
+pub(crate) const LIST_BYTES: usize = 48;
+
 #[derive(Debug)]
 struct Open {
     question: F,
@@ -93,6 +96,22 @@ struct Open {
 }
 
 impl Answers {
+    /// Memory in use, in bytes. Lists are counted by what most of them have.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.values.memory_bytes()
+            + self.tentative.capacity() * size_of::<F>()
+            + self.classes.memory_bytes()
+            + self.classes.len() * 2 * LIST_BYTES
+            + self.many_classes.memory_bytes()
+            + self.many_classes.len() * LIST_BYTES
+            + self.objects.memory_bytes()
+            + self.objects.len() * LIST_BYTES
+            + self.numbers.memory_bytes()
+            + self.fresh.capacity() * 48
+            + self.fresh.len() * LIST_BYTES
+            + self.plenty.memory_bytes()
+    }
+
     /// Steps of the search for an implicant.
     fn patience(&self) -> u64 {
         if self.splits > 0 { LITTLE_PATIENCE } else { PATIENCE }

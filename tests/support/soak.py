@@ -1,0 +1,195 @@
+"""One shared constraint under traffic that never repeats, in a process of its own.
+
+``python -m tests.support.soak '{"kind": "an open object", "requests": 1000, …}'`` serves requests,
+one mask at each token, and prints a line of JSON for each tenth of them: memory and time. With a
+``checkpoint`` the figures are kept in a file, and a run that was cut off goes on with the tenths
+that are missing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from formalm import Constraint, Vocabulary, new_bitmask
+from tests.support.kinds import BY_NAME
+
+__all__ = ["Soak", "Tenth", "resident_bytes", "run"]
+
+TENTHS = 10
+
+
+@dataclass(frozen=True)
+class Soak:
+    """What to run.
+
+    Attributes
+    ----------
+    kind
+        The name of a kind of language.
+    requests
+        How many.
+    tokenization
+        Of the constraint.
+    memory_limit_bytes
+        Of the constraint; None is the default.
+    tokenizer
+        A ``tokenizer.json``, possibly compressed by gzip.
+    seconds
+        The run ends after so many, whatever was asked for.
+    threads
+        How many share the constraint.
+    seed
+        Of the requests.
+    checkpoint
+        A file for the figures.
+    """
+
+    kind: str
+    requests: int
+    tokenizer: str
+    tokenization: str = "all"
+    memory_limit_bytes: int | None = None
+    seconds: float = 1e9
+    threads: int = 1
+    seed: int = 0
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True)
+class Tenth:
+    """Figures after a tenth of the requests.
+
+    Attributes
+    ----------
+    requests
+        Served so far.
+    resident_bytes
+        Resident memory beyond that before the first request.
+    counted_bytes, pinned_bytes, limit_bytes
+        What the constraint says of itself.
+    replacements
+        How often its state was replaced.
+    microseconds
+        CPU time a token in this tenth.
+    slowest
+        Seconds of the slowest mask in this tenth, by the wall clock.
+    """
+
+    requests: int
+    resident_bytes: int
+    counted_bytes: int
+    pinned_bytes: int
+    limit_bytes: int
+    replacements: int
+    microseconds: float
+    slowest: float
+
+
+@dataclass
+class _Work:
+    tokens: int = 0
+    slowest: float = 0.0
+    failures: list[BaseException] = field(default_factory=list)
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process."""
+    with open("/proc/self/status") as status:
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def vocabulary_of(path: str) -> Vocabulary:
+    """The vocabulary of a tokenizer's file."""
+    data = Path(path).read_bytes()
+    return Vocabulary.from_tokenizer_json(gzip.decompress(data) if path.endswith(".gz") else data)
+
+
+def serve(constraint: Constraint, soak: Soak, numbers: range, work: _Work) -> None:
+    """Serve requests: read the tokens of each, with a mask before every one and at the end."""
+    try:
+        bitmask = new_bitmask(1, constraint.width)
+        for number in numbers:
+            text = BY_NAME[soak.kind].draw(random.Random(f"{soak.seed} {number}"))
+            matcher = constraint.matcher()
+            for token in constraint.vocabulary.encode(text):
+                begun = time.perf_counter()
+                matcher.fill_bitmask(bitmask)
+                work.slowest = max(work.slowest, time.perf_counter() - begun)
+                word = int(bitmask[0, token >> 5]) & 0xFFFFFFFF
+                assert word >> (token & 31) & 1, f"{text!r}: a token of a member is not allowed"
+                matcher.advance(token)
+                work.tokens += 1
+            assert matcher.is_accepting, f"{text!r} is not accepted"
+    except BaseException as error:
+        work.failures.append(error)
+
+
+def run(soak: Soak) -> list[Tenth]:
+    """Run a soak; the figures of each tenth."""
+    vocabulary = vocabulary_of(soak.tokenizer)
+    constraint = Constraint(
+        BY_NAME[soak.kind].make(),
+        vocabulary,
+        tokenization=soak.tokenization,
+        memory_limit_bytes=soak.memory_limit_bytes,
+    )
+    # What is made once for all requests is no growth.
+    serve(constraint, soak, range(-2, 0), _Work())
+    before, started = resident_bytes(), time.monotonic()
+    tenths: list[Tenth] = []
+    kept = Path(soak.checkpoint) if soak.checkpoint else None
+    done = 0
+    if kept is not None and kept.exists():
+        tenths = [Tenth(**json.loads(line)) for line in kept.read_text().splitlines()]
+        done = tenths[-1].requests if tenths else 0
+    size = max(1, soak.requests // TENTHS)
+    while done < soak.requests and time.monotonic() - started < soak.seconds:
+        numbers = range(done, min(done + size, soak.requests))
+        cpu = time.process_time()
+        works = [_Work() for _ in range(soak.threads)]
+        threads = [
+            threading.Thread(
+                target=serve, args=(constraint, soak, numbers[at :: soak.threads], one)
+            )
+            for at, one in enumerate(works)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for work in works:
+            if work.failures:
+                raise work.failures[0]
+        tokens = sum(work.tokens for work in works)
+        stats = constraint.stats()
+        tenth = Tenth(
+            requests=numbers[-1] + 1,
+            resident_bytes=resident_bytes() - before,
+            counted_bytes=stats.total_bytes,
+            pinned_bytes=stats.pinned_bytes,
+            limit_bytes=stats.limit_bytes,
+            replacements=stats.replacements,
+            microseconds=1e6 * (time.process_time() - cpu) / max(1, tokens),
+            slowest=float(np.max([work.slowest for work in works])),
+        )
+        tenths.append(tenth)
+        done = tenth.requests
+        line = json.dumps(asdict(tenth))
+        print(line, flush=True)
+        if kept is not None:
+            with kept.open("a") as out:
+                out.write(f"{line}\n")
+    return tenths
+
+
+if __name__ == "__main__":
+    run(Soak(**json.loads(sys.argv[1])))
