@@ -73,7 +73,7 @@ canary: $(VENV)/$(INSTALLED)-test build ## train the embedded model and its null
 	$(BIN)/python -m experiments.canary
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS each (default 60); needs nightly Rust and cargo-fuzz
-	@cd fuzz && for target in pattern grammar schema tokenizer_json saved_vocabulary; do \
+	@cd fuzz && for target in pattern grammar schema tokenizer_json saved_vocabulary saved_encoder; do \
 	  mkdir -p corpus/$$target seeds/$$target && echo "== $$target" && \
 	  cargo +nightly fuzz run $$target corpus/$$target seeds/$$target -- -max_len=4096 -timeout=10 \
 	    -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -max_total_time=$(or $(FUZZ_SECONDS),60) || exit 1; \

@@ -1,12 +1,38 @@
-//! A stranger's saved vocabulary: read or refused, never a panic, never out of bounds.
+//! A stranger's saved vocabulary: read or refused, never a panic, never out of bounds; the tables
+//! made of what was read hold together, and masks over it are what the definition says.
 //!
 //! The bytes are taken as the payload and given a true header: a digest keeps accidents out, but
 //! whoever means harm computes it too.
 #![no_main]
 
+use std::sync::{Arc, LazyLock};
+
+use formalm_automata::spelling::Escapes;
+use formalm_automata::{Keys, Machine, StateId};
+use formalm_constraint::{Constraint, Matcher, reference};
+use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton, SchemaKeys};
 use formalm_vocabulary::Vocabulary;
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
+
+/// Each asks another table: names, items that must be distinct, strings of some length.
+const SCHEMAS: [(&str, &str); 3] = [
+    (r#"{"type":"object","properties":{"a":{"type":"integer"}},"minProperties":2}"#, r#"{"b":1"#),
+    (r#"{"type":"array","uniqueItems":true,"items":{"type":["string","integer"]}}"#, r#"["a",1,"#),
+    (r#"{"type":"string","maxLength":5,"pattern":"^[^b]"}"#, r#""a"#),
+];
+
+static MACHINES: LazyLock<Vec<Arc<SchemaAutomaton>>> = LazyLock::new(|| {
+    let made = SCHEMAS.iter().flat_map(|(schema, _)| {
+        let document = Document::read(schema).expect("a schema");
+        [Order::Schema, Order::Any].map(|order| {
+            let options = Options { order, ..Options::default() };
+            let made = SchemaAutomaton::new(&document, &[], options, Limits::default());
+            Arc::new(made.expect("a machine"))
+        })
+    });
+    made.collect()
+});
 
 fuzz_target!(|payload: &[u8]| {
     let mut data = b"formalm vocabulary\n".to_vec();
@@ -19,4 +45,52 @@ fuzz_target!(|payload: &[u8]| {
         let _ = vocabulary.token_bytes(token_id as u32);
     }
     assert_eq!(vocabulary.save(), data, "what was read is saved differently");
+    if vocabulary.len() <= 2_000 {
+        check_tables(&Arc::new(vocabulary));
+    }
 });
+
+fn check_tables(vocabulary: &Arc<Vocabulary>) {
+    let size = vocabulary.len() as u32;
+    let are_ids = |ids: &[u32]| assert!(ids.iter().all(|&id| id < size), "ids beyond the last");
+    are_ids(vocabulary.end_token_ids());
+    are_ids(vocabulary.joins_items());
+    are_ids(vocabulary.whole_items());
+    are_ids(vocabulary.trie().order());
+    for escapes in [Escapes::Minimal, Escapes::Ascii, Escapes::Any] {
+        let _ = (vocabulary.strings(escapes), vocabulary.opened(escapes));
+    }
+    let _ = (vocabulary.classes(), vocabulary.longest_token_characters());
+    for (at, machine) in MACHINES.iter().enumerate() {
+        let keys = SchemaKeys::new(
+            Arc::clone(machine),
+            vocabulary.longest_token_bytes(),
+            Arc::clone(vocabulary.names()),
+        );
+        let constraint = Arc::new(Constraint::over(keys, Arc::clone(vocabulary), 1 << 20));
+        let text = SCHEMAS[at / 2].1.as_bytes();
+        for end in [0, 1, text.len()] {
+            let (matcher, state) = after(&constraint, machine, &text[..end]);
+            let mut words = vec![0; constraint.words()];
+            if matcher.fill(&mut words).is_err() {
+                continue;
+            }
+            let mask = (0..size).filter(|&id| words[id as usize / 32] >> (id % 32) & 1 != 0);
+            let allowed = reference::allowed(&**machine, vocabulary, state).expect("within limits");
+            assert_eq!(mask.collect::<Vec<_>>(), allowed, "schema {at} after {end} bytes");
+        }
+    }
+}
+
+/// A matcher after a text, and the machine's state there.
+fn after<K: Keys<Machine = SchemaAutomaton>>(
+    constraint: &Arc<Constraint<K>>,
+    machine: &SchemaAutomaton,
+    text: &[u8],
+) -> (Matcher<K>, StateId) {
+    let mut matcher = Matcher::new(Arc::clone(constraint));
+    let mut ask = || true;
+    let mut poll = formalm_automata::explicit::Poll::new(&mut ask);
+    matcher.advance_bytes(text, &mut poll).expect("it is viable");
+    (matcher, machine.walk(machine.start(), text).expect("within limits").expect("viable"))
+}

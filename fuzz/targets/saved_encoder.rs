@@ -1,0 +1,123 @@
+//! A stranger's saved encoder: read or refused, never a panic, never out of bounds, never endless.
+//!
+//! What was saved of two small tokenizers is changed in some places and given a true checksum: that
+//! finds damage and keeps nobody out. Where it is still read, all that is asked of an encoder is asked.
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::{Automaton, Expression, Limits, Viability};
+use formalm_constraint::{Constraint, Matcher};
+use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::canonical::Encoder;
+use libfuzzer_sys::fuzz_target;
+use twox_hash::XxHash3_128;
+
+/// Bytes in front of the payload: label, version, length, checksum.
+const START: usize = 16 + 4 + 8 + 16;
+const NAME: &[u8] = b"name";
+
+struct Saved {
+    vocabulary: Arc<Vocabulary>,
+    data: Vec<u8>,
+    /// Where what an attacker may choose begins: behind fingerprint and checksum.
+    chosen: usize,
+}
+
+static SAVED: LazyLock<Vec<Saved>> = LazyLock::new(|| {
+    let files: [&[u8]; 2] = [
+        include_bytes!("../seeds/tokenizer_json/byte_level.json"),
+        include_bytes!("../seeds/tokenizer_json/byte_fallback.json"),
+    ];
+    let made = files.map(|file| {
+        let vocabulary = Vocabulary::from_tokenizer_json(file, None).expect("a vocabulary");
+        let encoder = Encoder::from_tokenizer_json(file).expect("an encoder");
+        let data = encoder.save(&vocabulary, NAME);
+        let chosen = START + 8 + vocabulary.fingerprint().len() + 8 + 16;
+        Saved { vocabulary: Arc::new(vocabulary), data, chosen }
+    });
+    made.into()
+});
+
+/// Texts in which the tokenizers merge, split and fall back to bytes.
+const TEXTS: [&str; 4] = ["the then", "don't\n\n 12", " a\u{e9}\u{4e2d}", ""];
+
+// A byte for the tokenizer; then changes of five bytes: a place (3), what to do (1), a byte (1).
+fuzz_target!(|input: &[u8]| {
+    let Some((which, changes)) = input.split_first() else { return };
+    let saved = &SAVED[usize::from(*which) % SAVED.len()];
+    let mut data = saved.data.clone();
+    for change in changes.chunks_exact(5).take(64) {
+        let room = data.len() - saved.chosen;
+        if room < 16 {
+            break;
+        }
+        let place = u32::from_le_bytes([change[0], change[1], change[2], 0]) as usize;
+        let (at, byte) = (saved.chosen + place % room, change[4]);
+        match change[3] % 6 {
+            0 => data[at] = byte,
+            1 => data[at] ^= byte,
+            2 => data.insert(at, byte),
+            3 => drop(data.remove(at)),
+            4 => data.truncate(at),
+            _ => {
+                let part = data[at..data.len().min(at + usize::from(byte))].to_vec();
+                data.splice(at..at, part);
+            }
+        }
+    }
+    let length = (data.len() - START) as u64;
+    data[20..28].copy_from_slice(&length.to_le_bytes());
+    let checksum = XxHash3_128::oneshot(&data[START..]).to_le_bytes();
+    data[28..START].copy_from_slice(&checksum);
+    let vocabulary = &saved.vocabulary;
+    let Ok(encoder) = Encoder::from_saved(&data, vocabulary, NAME) else { return };
+    ask(&encoder, vocabulary);
+    let again = encoder.save(vocabulary, NAME);
+    let again = Encoder::from_saved(&again, vocabulary, NAME).expect("what we saved can be read");
+    for text in TEXTS {
+        assert_eq!(again.encode(text), encoder.encode(text), "it is saved differently");
+    }
+    masks(encoder, vocabulary);
+});
+
+fn ask(encoder: &Encoder, vocabulary: &Vocabulary) {
+    let _ = (encoder.check(vocabulary), encoder.added_texts(), encoder.early_count());
+    for text in TEXTS {
+        encoder.encode(text);
+        encoder.splitter().pieces(text.as_bytes());
+        encoder.merge(text.as_bytes(), &mut Vec::new());
+    }
+    let size = vocabulary.len() as u32;
+    for token in (0..size).chain([u32::MAX]) {
+        encoder.not_after(token, |_| {});
+        encoder.not_before(token, |_| {});
+        let _ = (encoder.kind(token), encoder.may_follow(token, size / 2));
+        let _ = encoder.crossing(size / 2, token);
+    }
+}
+
+fn masks(encoder: Encoder, vocabulary: &Arc<Vocabulary>) {
+    let pattern = parse("(the|then| a|\u{e9})*[0-9]", Dialect::Python, Flags::default());
+    let expression = Expression::pattern(pattern.expect("a pattern"));
+    let machine = Arc::new(Automaton::new(&expression, Limits::default()).expect("a machine"));
+    let keys = Viability::new(machine, vocabulary.longest_token_bytes());
+    let (vocabulary, encoder) = (Arc::clone(vocabulary), Arc::new(encoder));
+    let Ok(made) = Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, true) else {
+        return;
+    };
+    let mut matcher = Matcher::new(Arc::new(made));
+    for _ in 0..4 {
+        let mut words = vec![0; matcher.constraint().words()];
+        if matcher.fill(&mut words).is_err() {
+            return;
+        }
+        let first = words.iter().position(|&word| word != 0);
+        let Some(first) = first else { return };
+        let token = 32 * first as u32 + words[first].trailing_zeros();
+        if matcher.advance(token).is_err() {
+            return;
+        }
+    }
+}
