@@ -185,6 +185,8 @@ class _Tables:
         self.making: dict[Key, _Making] = {}
         # Least recently used first.
         self.kept: OrderedDict[Key, _Kept] = OrderedDict()
+        # Those that are measured next come first; some are no longer kept.
+        self.turns: OrderedDict[Key, None] = OrderedDict()
         # Oldest first.
         self.failed: OrderedDict[Key, _Failed] = OrderedDict()
         self.evicted: WeakValueDictionary[Key, Constraint] = WeakValueDictionary()
@@ -200,7 +202,21 @@ class _Tables:
         if key in self.kept:
             self.bytes -= self.kept.pop(key).bytes
         self.kept[key] = entry
+        self.turns[key] = None
         self.bytes += entry.bytes
+
+    def to_measure(self, most: int | None) -> list[tuple[Key, _Kept]]:
+        """All entries, or as many as are to be measured."""
+        if most is None:
+            return list(self.kept.items())
+        found = [(key, self.kept[key]) for key in islice(reversed(self.kept), most // 2)]
+        for key in list(islice(self.turns, most // 2)):
+            if key in self.kept:
+                self.turns.move_to_end(key)
+                found.append((key, self.kept[key]))
+            else:
+                del self.turns[key]
+        return found
 
     def drop_failed(self, key: Key) -> None:
         self.failed_bytes -= self.failed.pop(key).bytes
@@ -277,7 +293,8 @@ class ConstraintCache:
         self._error_seconds = (checked_seconds("error_seconds", kept) if kept != 0 else 0) or 0.0
         self._on_event = on_event
         self._tables = _Tables()
-        self._lock = threading.Lock()
+        # Taken again by the same thread if a signal's handler asks the cache for something.
+        self._lock = threading.RLock()
         self._pool: ThreadPoolExecutor | None = None
         _CACHES.add(self)
 
@@ -402,6 +419,7 @@ class ConstraintCache:
             for key, entry in tables.kept.items():
                 tables.evicted[key] = entry.constraint
             tables.kept.clear()
+            tables.turns.clear()
             tables.failed.clear()
             tables.bytes = tables.failed_bytes = 0
 
@@ -493,11 +511,12 @@ class ConstraintCache:
         """Compiles, and tells who waits; an interrupt lets the next one of them do it."""
         begun = time.monotonic()
         try:
-            self._tell("miss", ask)
             made = ask.compiled()
         except Exception as error:
             seconds = time.monotonic() - begun
             self._finish(making, ask, seconds, error=error)
+            # Told once nobody waits, as a hook may fail.
+            self._tell("miss", ask)
             self._tell("error", ask, seconds)
             raise
         except BaseException:
@@ -507,6 +526,7 @@ class ConstraintCache:
         size = _memory_of(made, ask.size)
         entry = _Kept(made, ask.size, seconds, time.monotonic(), size)
         self._finish(making, ask, seconds, entry)
+        self._tell("miss", ask)
         self._tell("compile", ask, seconds, size)
         self._shrink(MEASURED)
         return made
@@ -567,9 +587,9 @@ class ConstraintCache:
     # Memory.
 
     def _measure(self, most: int | None) -> None:
-        """Measures kept constraints anew, the most recently used first, as these have grown."""
+        """Measures kept constraints anew: those used last, which have grown, and others in turn."""
         with self._lock:
-            entries = _last(self._tables.kept, most)
+            entries = self._tables.to_measure(most)
         # Without the lock: a constraint may be busy with a mask.
         for key, entry in entries:
             found = _memory_of(entry.constraint, entry.description_bytes)
@@ -592,6 +612,7 @@ class ConstraintCache:
                     break
                 entry = tables.kept.pop(key)
                 tables.bytes -= entry.bytes
+                tables.turns.pop(key, None)
                 tables.evicted[key] = entry.constraint
                 tables.count(evictions=1)
                 dropped.append((key, entry))
@@ -617,7 +638,7 @@ class ConstraintCache:
 
     def _after_fork(self) -> None:
         """Goes on in a child, in which no other thread is left to finish anything."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._pool = None
         tables = self._tables
         tables.making = {}
@@ -716,11 +737,6 @@ def _worst(kept: OrderedDict[Key, _Kept], now: float) -> Key:
         return entry.bytes * (now - entry.used_at), -entry.compile_seconds
 
     return max(islice(kept, CANDIDATES), key=weight)
-
-
-def _last(kept: OrderedDict[Key, _Kept], most: int | None) -> list[tuple[Key, _Kept]]:
-    """The entries that were used last."""
-    return [(key, kept[key]) for key in islice(reversed(kept), most)]
 
 
 def _fresh(error: E) -> E:

@@ -461,6 +461,7 @@ def test_memory_stays_within_the_limit() -> None:
         cache.constraint({"type": "object", "properties": {f"n{at}": {"maxLength": at % 50}}})
         assert cache._tables.bytes <= limit
     stats = cache.stats()
+    assert len(cache._tables.turns) == len(cache)
     assert stats.bytes <= limit
     assert 0 < stats.entries < 300
     assert stats.evictions == 300 - stats.entries
@@ -564,11 +565,13 @@ def test_a_hook_that_fails_harms_who_asked_alone() -> None:
             raise RuntimeError(event.kind)
 
     cache = ConstraintCache(VOCABULARY, on_event=hook)
-    for _ in range(2):
-        with pytest.raises(RuntimeError):
-            cache.constraint(SCHEMA)
+    with pytest.raises(RuntimeError, match="miss"):
+        cache.constraint(SCHEMA)
+    with pytest.raises(RuntimeError, match="hit"):
+        cache.constraint(SCHEMA)
     broken = False
     assert isinstance(cache.constraint(SCHEMA), Constraint)
+    assert cache.stats().compiles == 1
 
 
 @pytest.mark.parametrize(
