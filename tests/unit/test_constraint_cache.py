@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import random
+import signal
 import threading
 import time
 from collections import Counter
@@ -680,3 +681,44 @@ print(resident() - half)
 def test_many_schemas_take_no_more_memory(count: int) -> None:
     grown = int(run_python(FLAT, str(count), timeout=280).check().stdout)
     assert grown < 4 << 20
+
+
+INTERRUPTED = """
+import random, signal, threading
+from formalm import ConstraintCache, Vocabulary
+cache = ConstraintCache(Vocabulary.from_tokens([bytes([byte]) for byte in range(256)]))
+drawn = random.Random(5)
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+interrupts = 0
+for at in range(300):
+    schema = {"properties": {f"n{at}": {"pattern": "^(ab|[a-f]{3,9})*c$"}, "b": {"format": "date"}}}
+    got = []
+    thread = threading.Thread(
+        target=lambda: got.append(cache.constraint(schema, timeout_seconds=60))
+    )
+    if at % 2:
+        thread.start()
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, drawn.uniform(1e-5, 3e-3))
+            cache.constraint(schema)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupts += 1
+    if not at % 2:
+        thread.start()
+    thread.join()
+    assert len(got) == 1, at
+assert not cache._tables.making
+assert cache.stats().compiles >= 300
+print(interrupts)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the platform has no timers")
+def test_interrupts_at_any_time_leave_nobody_waiting() -> None:
+    ended = run_python(INTERRUPTED, timeout=120).check()
+    assert int(ended.stdout) > 10
