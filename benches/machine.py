@@ -50,16 +50,16 @@ def cpu_model() -> str:
     return f"{named.get('model name', 'unknown')} ({family})"
 
 
-def commit() -> str:
-    """Return the commit, marked where files differ from it."""
+def commit(folder: Path = ROOT) -> str:
+    """Return the commit of a checkout, marked where files differ from it."""
     try:
-        head = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "--", "crates", "python", "benches")
+        head = _git(folder, "rev-parse", "--short=12", "HEAD")
+        changed = _git(folder, "status", "--porcelain", "--", "crates", "python", "benches")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{head} with changes" if changed else head
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -289,11 +289,15 @@ impl<K: Eq + Hash, V> Map<K, V> {
     pub(crate) fn insert(&mut self, key: K, value: V) {
         match self.find(&key) {
             Some(id) => self.list[id as usize].1 = value,
-            None => {
-                push(&mut self.list, (key, value));
-                note_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
-            }
+            None => self.insert_new(key, value),
         }
+    }
+
+    /// Sets the value of a key that has none.
+    pub(crate) fn insert_new(&mut self, key: K, value: V) {
+        debug_assert!(self.find(&key).is_none(), "the key has no value");
+        push(&mut self.list, (key, value));
+        note_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
     }
 
     /// The value of a key, which is this one if it has none yet.

@@ -17,9 +17,9 @@ pub(super) fn in_place(schema: &Schema) -> Result<(), Error> {
     // 0: unseen, 1: on the way, 2: done.
     let mut marks = vec![0u8; schema.nodes.len()];
     let mut depths = vec![0u64; schema.nodes.len()];
+    // Nodes on the way, with what they apply that was not looked at.
+    let mut path: Vec<(NodeId, Vec<NodeId>)> = Vec::new();
     for first in 0..schema.nodes.len() {
-        // Nodes on the way, with what they apply that was not looked at.
-        let mut path: Vec<(NodeId, Vec<NodeId>)> = Vec::new();
         let mut next = Some(NodeId(first as u32)).filter(|_| marks[first] == 0);
         loop {
             if let Some(id) = next.take() {

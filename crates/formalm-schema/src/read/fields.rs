@@ -49,6 +49,7 @@ pub(super) const fn bits(keywords: &[Keyword]) -> u64 {
 }
 
 impl<'r, J: Source<'r>> Fields<J> {
+    #[inline(always)] // It would be copied, all of a kilobyte.
     pub(super) fn of(schema: J) -> Fields<J> {
         let (mut values, mut given) = ([None; Keyword::ALL.len()], 0);
         for (name, json) in schema.parts() {

@@ -282,7 +282,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             }));
         }
         let node = self.schema.add(Node { rules: Arc::default(), place: spot });
-        self.ids.insert(key, node);
+        self.ids.insert_new(key, node);
         self.pending.push(Pending { json, at: Place { base, draft, node } });
         Ok(node)
     }

@@ -360,18 +360,18 @@ const LETTERS: usize = 24;
 /// [`FARTHEST`]. The other word is a keyword, in which cases of letters do not count.
 fn distance(one: &str, other: &str) -> Option<usize> {
     let other = other.as_bytes();
-    let [mut first, mut above, mut row] = [[0; LETTERS]; 3];
-    for (to, least) in above.iter_mut().enumerate() {
+    // Bytes, so that rows are moved in registers; words of more letters are not compared.
+    let [mut first, mut above, mut row] = [[0_u8; LETTERS]; 3];
+    for (to, least) in (0..).zip(above.iter_mut()) {
         *least = to;
     }
     let mut before = None;
-    for (at, c) in one.chars().enumerate() {
+    for (at, c) in (0..).zip(one.chars()) {
         row[0] = at + 1;
         let mut nearest = at + 1;
         for (to, d) in other.iter().enumerate() {
             let d = char::from(d.to_ascii_lowercase());
-            let mut least =
-                (above[to + 1] + 1).min(row[to] + 1).min(above[to] + usize::from(c != d));
+            let mut least = (above[to + 1] + 1).min(row[to] + 1).min(above[to] + u8::from(c != d));
             if to > 0 && before == Some(d) && char::from(other[to - 1].to_ascii_lowercase()) == c {
                 least = least.min(first[to - 1] + 1);
             }
@@ -379,13 +379,13 @@ fn distance(one: &str, other: &str) -> Option<usize> {
             nearest = nearest.min(least);
         }
         // Two rows that are too far have nothing nearer below them.
-        if nearest.min(above.iter().take(other.len() + 1).copied().min()?) > FARTHEST {
+        if usize::from(nearest.min(above.iter().take(other.len() + 1).copied().min()?)) > FARTHEST {
             return None;
         }
         before = Some(c);
         (first, above, row) = (above, row, first);
     }
-    Some(above[other.len()]).filter(|&far| far <= FARTHEST)
+    Some(usize::from(above[other.len()])).filter(|&far| far <= FARTHEST)
 }
 
 pub(super) fn name(draft: Draft) -> &'static str {
