@@ -357,7 +357,7 @@ class ConstraintCache:
     async def aconstraint(
         self, language: object, *, timeout_seconds: float | None = None, **options: Any
     ) -> Constraint:
-        """The same for coroutines of :mod:`asyncio`: the event loop goes on meanwhile.
+        """Coroutine of :meth:`constraint` for :mod:`asyncio`; the event loop goes on meanwhile.
 
         Cancelling it harms nobody: what it had begun to compile goes on in its thread for the
         others who wait, and is kept.
@@ -482,7 +482,7 @@ class ConstraintCache:
     def _taken(
         self, outcome: _Outcome, ask: _Ask, begun: float, *, is_mine: bool = False
     ) -> Constraint | None:
-        """What another thread's compilation gives to one who waited; None to ask again."""
+        """Takes the outcome that was waited for; None to ask again."""
         error = outcome.error
         if outcome.constraint is None and (error is None or not ask.settles(error)):
             if is_mine and error is not None:
@@ -557,7 +557,7 @@ class ConstraintCache:
             making.future.set_result(outcome)
 
     def _retire(self, making: _Making) -> bool:
-        """Whether nobody makes something any more: an interrupt came where nothing could tell."""
+        """Returns True if nobody makes it any more: an interrupt came where nothing could tell."""
         with self._lock:
             is_known = self._tables.making.get(making.key) is making
             if is_known and making.owner() is None:
@@ -696,7 +696,7 @@ class _Ask:
             raise DeadlineError(error.what, self._taken(), self.allowed, error.hint) from None
 
     def settles(self, error: Exception) -> bool:
-        """Whether an error of another ask is this one's: a deadline is if this has no more time."""
+        """Returns True if another ask's error is this one's; a deadline is if this has no more time."""
         if not isinstance(error, DeadlineError):
             return True
         is_compile = error.what == "compile"
@@ -752,7 +752,7 @@ def _fresh(error: E) -> E:
 
 
 def _is_long(language: object) -> bool:
-    """Whether reading a description could hold up an event loop."""
+    """Returns True if reading a description could hold up an event loop."""
     if isinstance(language, Language):
         arguments = language._arguments
         return sum(len(one) for one in arguments if isinstance(one, str | bytes | tuple)) > LONG
