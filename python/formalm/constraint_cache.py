@@ -179,7 +179,7 @@ class _Failed:
 
 
 class _Tables:
-    """What the lock of a cache guards."""
+    """Tables of a cache, guarded by its lock."""
 
     def __init__(self) -> None:
         self.making: dict[Key, _Making] = {}
@@ -696,7 +696,7 @@ class _Ask:
             raise DeadlineError(error.what, self._taken(), self.allowed, error.hint) from None
 
     def settles(self, error: Exception) -> bool:
-        """Returns True if another ask's error is this one's; a deadline is if this has no more time."""
+        """Returns True if another ask's error is this one's; a deadline if this has no more time."""
         if not isinstance(error, DeadlineError):
             return True
         is_compile = error.what == "compile"
@@ -725,7 +725,7 @@ class _Ask:
 
 
 def _memory_of(constraint: Constraint, description_bytes: int) -> int:
-    """What a constraint counts for: the one place that says so."""
+    """Bytes that a constraint counts for; no other place says so."""
     return constraint.memory_bytes + BASE_BYTES + TIMES_DESCRIBED * description_bytes
 
 

@@ -69,7 +69,7 @@ class Description:
 
 
 def description_of(language: object) -> Description:
-    """Whatever is a language, or a JSON Schema as a dictionary, with its digest.
+    """Reads a language, or a JSON Schema as a dictionary, and makes its digest.
 
     Raises
     ------
