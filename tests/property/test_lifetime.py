@@ -257,6 +257,14 @@ def test_a_matcher_keeps_the_state_it_needs_and_frees_it() -> None:
     assert constraint.stats().pinned_epochs == 0
 
 
+def test_long_texts_that_are_read_at_once_count_as_what_they_are() -> None:
+    constraint = Constraint(JsonSchema({"type": "object"}), plain(), memory_limit_bytes=1 << 20)
+    for number in range(30):
+        constraint.matcher().advance_bytes(b'{"%d' % number + b"n" * 20_000)
+        assert constraint.stats().total_bytes < 8 << 20
+    assert constraint.stats().replacements > 5
+
+
 def test_keys_of_two_numberings_are_never_equal() -> None:
     constraint = replaced(Constraint(Regex("[ab]*"), plain()), 1)
     keys = set()

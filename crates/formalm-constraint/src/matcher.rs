@@ -86,6 +86,9 @@ impl Step {
 /// Steps between two looks at how far the epoch has grown. Chosen, not measured: a look costs a load.
 const STEPS_BETWEEN_LOOKS: u32 = 64;
 
+/// Bytes that count for a token where growth is measured, as most tokenizers have it.
+const BYTES_PER_TOKEN: usize = 4;
+
 /// A cursor: a stack of states, one for each thing read.
 #[derive(Debug)]
 pub struct Matcher<K = Viability> {
@@ -534,6 +537,10 @@ impl<K: Keys> Matcher<K> {
     fn push(&mut self, position: Position, read: Read, bytes: &[u8]) {
         self.steps.push(Step { position, read, bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
+        let tokens = bytes.len() / BYTES_PER_TOKEN;
+        if tokens >= STEPS_BETWEEN_LOOKS as usize {
+            self.epoch.note(u32::try_from(tokens).unwrap_or(u32::MAX));
+        }
         self.look_now_and_then();
     }
 
