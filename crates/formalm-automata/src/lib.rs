@@ -56,7 +56,9 @@ pub use bytes::ByteSet;
 pub use characters::every_character;
 pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use chunks::Chunks;
-pub use combined::{Composed, Filtered, Letter, Plainly, StateKeys};
+pub use combined::{
+    AHEAD_BYTES, Ahead, Composed, Filtered, Letter, Lookahead, Plainly, StateKeys, StepsAhead,
+};
 pub use drawing::random_member;
 pub use error::{Error, Raised, Resource, Span};
 pub use expression::{EDGE, Expression};

@@ -4,6 +4,13 @@
 //! is a stack of integers. [`Keys`] are its states up to what a token can tell apart; masks are
 //! computed on keys and shared by all states of a key. Both are dispatched statically: a step is a
 //! few nanoseconds and is taken many thousand times for a mask.
+//!
+//! Most states that a question comes to are never read by any text. A machine whose states tell
+//! texts apart would keep all of them, so whoever looks ahead does so on a machine of their own
+//! ([`Machine::ahead`]): it shares what the language alone decides, numbers the states that it meets
+//! for itself, and drops them when it is dropped. Nothing is taken back from the machine that is
+//! shared, since its readers take no lock and may hold any number that it ever gave out; and a
+//! machine to look ahead with is a machine, so all searches are written once.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -96,6 +103,31 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn aside(&self, _state: StateId) -> Result<Option<Aside>, Error> {
         Ok(None)
+    }
+
+    /// A machine of the same language, which keeps the states that it meets for itself: they are
+    /// dropped with it. None if the machine itself will do, since its states do not tell texts apart
+    /// that go on alike, or are dropped otherwise.
+    fn ahead(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The same where the kind of machine is not known.
+    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
+        None
+    }
+
+    /// The state of a machine to look ahead with that goes on as a state of the machine that it was
+    /// made from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(state)
     }
 
     /// A shortest continuation that makes the text a member; the smallest of several.
@@ -463,11 +495,19 @@ pub trait Keys: Debug + Send + Sync {
         self.machine().walk(state, bytes)
     }
 
+    /// Keys of a machine to look ahead with, which [`Machine::ahead`] made of this one.
+    fn over(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Reads keys for a purpose. Keys met on the way are good for that purpose alone.
     fn read<P: Purpose>(&self, purpose: P) -> P::Result;
 
     /// Reads on from a state with keys that show where members end. These are states where a kind
-    /// of keys has none of its own, and what is met is then kept.
+    /// of keys has none of its own.
     ///
     /// # Errors
     ///

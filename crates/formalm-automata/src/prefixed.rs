@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
+use crate::combined::{Lookahead, Plainly};
 use crate::error::Error;
 use crate::in_text::InText;
 use crate::lexemes::NoLexemes;
-use crate::machine::{Keys, Machine, Purpose};
+use crate::machine::{EndPurpose, Keys, Machine, Purpose};
 use crate::spelling::Escapes;
 use crate::steps::{Steps, Texts};
 use crate::viability::{KeyId, Repetition};
@@ -134,6 +135,16 @@ impl<M: Machine> Machine for Prefixed<M> {
         self.rest.is_exact()
     }
 
+    fn ahead(&self) -> Option<Prefixed<M>> {
+        Some(Prefixed::new(self.front.clone(), Arc::new(self.rest.ahead()?)))
+    }
+
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(inner) = self.front.inner(state.number()) else { return Ok(state) };
+        let inner = self.rest.enter(StateId::from_number(inner))?;
+        Ok(StateId::from_number(self.front.outer(inner.number())))
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         match self.front.inner(state.number()) {
             Some(inner) => self.rest.shortest(StateId::from_number(inner)),
@@ -160,12 +171,13 @@ impl<M: Machine> Machine for Prefixed<M> {
 pub struct PrefixedKeys<K: Keys> {
     machine: Arc<Prefixed<K::Machine>>,
     keys: K,
+    ahead: Lookahead<Prefixed<K::Machine>>,
 }
 
 impl<K: Keys> PrefixedKeys<K> {
     /// Keys of the machine behind the text of `machine`, for both.
     pub fn new(machine: Arc<Prefixed<K::Machine>>, keys: K) -> PrefixedKeys<K> {
-        PrefixedKeys { machine, keys }
+        PrefixedKeys { machine, keys, ahead: Lookahead::default() }
     }
 
     fn front(&self) -> &Front {
@@ -217,6 +229,18 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
         self.keys.forgets_items()
     }
 
+    fn over(&self, ahead: &Arc<Prefixed<K::Machine>>) -> Option<PrefixedKeys<K>> {
+        Some(PrefixedKeys::new(Arc::clone(ahead), self.keys.over(ahead.rest())?))
+    }
+
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        let key = KeyId::from_number(state.number());
+        Ok(match self.ahead.of(&self.machine) {
+            Some(ahead) => purpose.read(&ahead.steps(), key),
+            None => purpose.read(&Plainly::new(&*self.machine), key),
+        })
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         let start = self.keys.key(self.machine.rest.start());
         self.keys.read(Behind { purpose, front: self.front(), start })
@@ -227,7 +251,7 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.keys.memory_bytes()
+        self.keys.memory_bytes() + self.ahead.memory_bytes()
     }
 }
 

@@ -4,13 +4,13 @@
 //! allows it. Letters of regular languages are read together, state by state. Of every other letter
 //! the tokens that stay within it are a mask of its own machine, by its own means; the others end a
 //! member of the letter on their way, and are few: what follows is read state by state behind these
-//! ends.
+//! ends. States that are met so are those of a machine to look ahead with.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formalm_automata::{
-    ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Machine, NoLexemes,
-    Plainly, Purpose, Repetition, StateId, Steps,
+    Ahead, ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Lookahead, Machine,
+    NoLexemes, Plainly, Purpose, Repetition, StateId, Steps,
 };
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -38,17 +38,40 @@ pub struct ComposedKeys<K: Keys> {
     letters: Vec<Option<Arc<StateEpoch<K>>>>,
     /// Key of each state and one, where known.
     keys: Chunks,
-    known: Mutex<Known>,
+    known: Mutex<Known<K::Machine>>,
+    ahead: Lookahead<Composed<K::Machine>>,
 }
 
-#[derive(Debug, Default)]
-struct Known {
+/// So much is kept for letters of a machine to look ahead with: of those no masks are asked.
+const NO_MASKS: usize = 1 << 10;
+
+#[derive(Debug)]
+struct Known<M> {
     ids: FxHashMap<Box<[Item]>, u32>,
     /// Of each key the first state that had it.
     states: Vec<StateId>,
     bytes: usize,
-    /// Masks of states that texts keep coming back to.
+    /// Masks of states that texts keep coming back to, and the machine that has these states.
     free: FxHashMap<u32, Mask>,
+    free_of: Option<Arc<Composed<M>>>,
+}
+
+impl<M> Default for Known<M> {
+    fn default() -> Known<M> {
+        let (ids, states, free) = Default::default();
+        Known { ids, states, bytes: 0, free, free_of: None }
+    }
+}
+
+impl<M> Known<M> {
+    /// The masks of states of a machine.
+    fn free(&mut self, machine: &Arc<Composed<M>>) -> &mut FxHashMap<u32, Mask> {
+        if self.free_of.as_ref().is_none_or(|of| !Arc::ptr_eq(of, machine)) {
+            self.free.clear();
+            self.free_of = Some(Arc::clone(machine));
+        }
+        &mut self.free
+    }
 }
 
 impl<K: Keys> ComposedKeys<K> {
@@ -71,8 +94,7 @@ impl<K: Keys> ComposedKeys<K> {
             same.into_iter().map(|(machine, keys)| (machine, keys.map(lift))).collect();
         let masks = composed.letters().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
         let letters = masks.collect();
-        let (keys, known) = (Chunks::default(), Mutex::default());
-        ComposedKeys { machine, composed, vocabulary, letters, keys, known }
+        ComposedKeys::with(machine, composed, vocabulary, letters)
     }
 
     /// The letters' masks, each once.
@@ -84,7 +106,46 @@ impl<K: Keys> ComposedKeys<K> {
         parts.into_iter()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn with(
+        machine: Arc<K::Machine>,
+        composed: Arc<Composed<K::Machine>>,
+        vocabulary: Arc<Vocabulary>,
+        letters: Vec<Option<Arc<StateEpoch<K>>>>,
+    ) -> ComposedKeys<K> {
+        let (keys, known, ahead) = (Chunks::default(), Mutex::default(), Lookahead::default());
+        ComposedKeys { machine, composed, vocabulary, letters, keys, known, ahead }
+    }
+
+    /// The same of a machine to look ahead with, which is an expression too.
+    pub fn over_composed(
+        &self,
+        machine: &Arc<K::Machine>,
+        composed: &Arc<Composed<K::Machine>>,
+    ) -> Option<ComposedKeys<K>> {
+        let mut same: FxHashMap<*const K::Machine, Arc<StateEpoch<K>>> = FxHashMap::default();
+        let mut letters = Vec::with_capacity(self.letters.len());
+        for (part, letter) in self.letters.iter().zip(composed.letters()) {
+            letters.push(match (part, same.get(&Arc::as_ptr(&letter.machine))) {
+                (None, _) => None,
+                (Some(_), Some(made)) => Some(Arc::clone(made)),
+                (Some(part), None) => {
+                    let keys = match part.keys().over(&letter.machine) {
+                        Some(keys) => keys,
+                        // It is its own to look ahead with.
+                        None => return None,
+                    };
+                    let vocabulary = Arc::clone(&self.vocabulary);
+                    let made = Arc::new(StateEpoch::over(keys, vocabulary, NO_MASKS));
+                    same.insert(Arc::as_ptr(&letter.machine), Arc::clone(&made));
+                    Some(made)
+                }
+            });
+        }
+        let (machine, composed) = (Arc::clone(machine), Arc::clone(composed));
+        Some(ComposedKeys::with(machine, composed, Arc::clone(&self.vocabulary), letters))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known<K::Machine>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,48 +203,69 @@ impl<K: Keys> ComposedKeys<K> {
         if machine.owed_bytes(state)? >= self.vocabulary.longest_token_bytes() {
             return Ok(());
         }
-        let Some(behind) = self.composed.state_behind(letter)? else { return Ok(()) };
         let trie = self.vocabulary.trie();
-        let steps = Plainly::new(&*self.composed);
-        let mut walk = Walk::new(&steps, trie);
         let Some(ends) = part.keys().read_ends(state, Ends { trie })?? else {
-            let within = self.composed.state_within(&[(letter, state)])?;
-            return self.add_walked(within, words);
+            return self.add_walked(&[(letter, state)], words);
         };
-        for node in ends {
-            let key = KeyId::from_number(behind.number());
-            walk.below(node, key, &mut |tokens| patch(words, tokens, &[]))?;
+        match self.ahead.of(&self.composed) {
+            Some(ahead) => {
+                let Some(behind) = ahead.machine.state_behind(letter)? else { return Ok(()) };
+                add_behind(&ahead.steps(), trie, (ahead.own(behind), &ends), words)
+            }
+            None => {
+                let Some(behind) = self.composed.state_behind(letter)? else { return Ok(()) };
+                let behind = KeyId::from_number(behind.number());
+                add_behind(&Plainly::new(&*self.composed), trie, (behind, &ends), words)
+            }
         }
-        Ok(())
     }
 
-    /// Tokens from a state, byte by byte.
-    fn add_walked(&self, state: Option<StateId>, words: &mut [u32]) -> Result<(), Error> {
-        let Some(state) = state else { return Ok(()) };
-        let steps = Plainly::new(&*self.composed);
-        let key = KeyId::from_number(state.number());
+    /// Tokens from a state within some letters, byte by byte.
+    fn add_walked(&self, items: &[(u32, StateId)], words: &mut [u32]) -> Result<(), Error> {
+        match self.ahead.of(&self.composed) {
+            Some(ahead) => {
+                let Some(state) = ahead.machine.entered_within(items)? else { return Ok(()) };
+                let key = ahead.own(state);
+                self.add_walked_along((&ahead.steps(), &ahead.machine), key, words)
+            }
+            None => {
+                let Some(state) = self.composed.state_within(items)? else { return Ok(()) };
+                let key = KeyId::from_number(state.number());
+                let steps = Plainly::new(&*self.composed);
+                self.add_walked_along((&steps, &self.composed), key, words)
+            }
+        }
+    }
+
+    fn add_walked_along(
+        &self,
+        (steps, machine): (&impl Steps, &Arc<Composed<K::Machine>>),
+        key: KeyId,
+        words: &mut [u32],
+    ) -> Result<(), Error> {
         let Some(other) = steps.reference(key)? else {
-            let mask = self.walked(&steps, key)?;
+            let mask = self.walked(steps, key)?;
             mask.join(words);
             return Ok(());
         };
         // In the midst of a mark most tokens do what they do elsewhere in free text.
-        let known = self.known().free.get(&other.number()).cloned();
+        let known = self.known().free(machine).get(&other.number()).cloned();
         let base = match known {
             Some(base) => base,
             None => {
-                let base = self.walked(&steps, other)?;
+                let base = self.walked(steps, other)?;
                 let known = &mut *self.known();
-                if known.free.len() == FREE {
-                    known.free.clear();
+                let free = known.free(machine);
+                if free.len() == FREE {
+                    free.clear();
                 }
-                known.free.insert(other.number(), base.clone());
+                free.insert(other.number(), base.clone());
                 base
             }
         };
         let (mut add, mut remove) = (Vec::new(), Vec::new());
         let pair = (Some(key), Some(other));
-        difference(&steps, self.vocabulary.trie(), None, pair, &mut add, &mut remove)?;
+        difference(steps, self.vocabulary.trie(), None, pair, &mut add, &mut remove)?;
         let mut own = vec![0; words.len()];
         base.join(&mut own);
         patch(&mut own, &add, &remove);
@@ -235,14 +317,26 @@ impl<K: Keys> Keys for ComposedKeys<K> {
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&Ahead(self))
+        match self.ahead.of(&self.composed) {
+            Some(ahead) => purpose.read(&Masking { keys: self, ahead: &ahead }),
+            None => purpose.read(&Onward(self)),
+        }
+    }
+
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        let key = KeyId::from_number(state.number());
+        Ok(match self.ahead.of(&self.composed) {
+            Some(ahead) => purpose.read(&ahead.steps(), key),
+            None => purpose.read(&Plainly::new(&*self.composed), key),
+        })
     }
 
     fn memory_bytes(&self) -> usize {
         let parts = self.parts().map(|part| part.sizes());
         let classes: usize = parts.map(|sizes| sizes.classes + sizes.completions).sum();
         let known = self.known().bytes;
-        self.keys.memory_bytes() + known + classes + self.mask_bytes()
+        let looks = self.ahead.memory_bytes();
+        self.keys.memory_bytes() + looks + known + classes + self.mask_bytes()
     }
 
     fn mask_bytes(&self) -> usize {
@@ -251,10 +345,10 @@ impl<K: Keys> Keys for ComposedKeys<K> {
     }
 }
 
-/// Keys read ahead of the text, each by a state that has it.
-struct Ahead<'a, K: Keys>(&'a ComposedKeys<K>);
+/// Keys of a machine to look ahead with, each by a state that has it.
+struct Onward<'a, K: Keys>(&'a ComposedKeys<K>);
 
-impl<K: Keys> Steps for Ahead<'_, K> {
+impl<K: Keys> Steps for Onward<'_, K> {
     type Lexemes = NoLexemes;
 
     fn lexemes(&self) -> Option<&NoLexemes> {
@@ -272,25 +366,80 @@ impl<K: Keys> Steps for Ahead<'_, K> {
         self.0.composed.live_bytes(self.0.state(key))
     }
 
+    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+        Ok(None)
+    }
+}
+
+/// Keys read ahead of the text, for masks: those of the text by a state that has them, the others
+/// are states of a machine to look ahead with.
+struct Masking<'a, K: Keys> {
+    keys: &'a ComposedKeys<K>,
+    ahead: &'a Ahead<Composed<K::Machine>>,
+}
+
+impl<K: Keys> Masking<'_, K> {
+    /// The key to read on from with a machine to look ahead with.
+    fn onward(&self, key: KeyId) -> KeyId {
+        match self.ahead.is_own(key) {
+            true => key,
+            false => KeyId::from_number(self.keys.state(key).number()),
+        }
+    }
+}
+
+impl<K: Keys> Steps for Masking<'_, K> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        self.ahead.step_to_own(self.onward(key), byte)
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.ahead.steps().live_bytes(self.onward(key))
+    }
+
     fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
-        let mut words = vec![0; self.0.vocabulary.len().div_ceil(32)];
+        if self.ahead.is_own(key) {
+            return Ok(None);
+        }
+        let keys = self.keys;
+        let mut words = vec![0; keys.vocabulary.len().div_ceil(32)];
         let mut together = Vec::new();
-        for item in self.0.composed.items(self.0.state(key)) {
-            match &self.0.letters[item.0 as usize] {
+        for item in keys.composed.items(keys.state(key)) {
+            match &keys.letters[item.0 as usize] {
                 Some(part) => {
                     part.with_mask(item.1, |mask| mask.join(&mut words))?;
-                    self.0.add_leaving(item, part, &mut words)?;
+                    keys.add_leaving(item, part, &mut words)?;
                 }
                 None => together.push(item),
             }
         }
-        self.0.add_walked(self.0.composed.state_within(&together)?, &mut words)?;
+        keys.add_walked(&together, &mut words)?;
         Ok(Some(words))
     }
 
     fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
         Ok(None)
     }
+}
+
+/// Adds the tokens that go on from nodes with what is behind them.
+fn add_behind(
+    steps: &impl Steps,
+    trie: &Trie,
+    (behind, nodes): (KeyId, &[u32]),
+    words: &mut [u32],
+) -> Result<(), Error> {
+    let mut walk = Walk::new(steps, trie);
+    for &node in nodes {
+        walk.below(node, behind, &mut |tokens| patch(words, tokens, &[]))?;
+    }
+    Ok(())
 }
 
 /// Nodes of a trie at which members end.

@@ -28,7 +28,7 @@ const TOKENS_PER_MATCHER: u32 = 16;
 
 /// Masks and steps of one language over one vocabulary, for any number of requests and threads.
 #[derive(Debug)]
-pub struct Constraint<K = Viability> {
+pub struct Constraint<K: Keys = Viability> {
     current: ArcSwap<StateEpoch<K>>,
     recipe: Recipe,
     /// 1 + the number of forks of the process in which somebody makes the next epoch; 0 if nobody does.

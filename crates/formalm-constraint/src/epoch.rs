@@ -18,12 +18,13 @@ mod reading;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use formalm_automata::{Error, KeyId, Keys, Machine, StateId, Viability, exact_only};
+use formalm_automata::{
+    Ahead, Error, KeyId, Keys, Lookahead, Machine, StateId, Viability, exact_only,
+};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
 use crate::canonical::{Canonical, NONE};
-use crate::completions::Completions;
 use crate::compute;
 use crate::lexical::Lexical;
 use crate::mask::{Mask, Words, has, patch};
@@ -31,22 +32,25 @@ use crate::matcher::Refusal;
 use crate::memo::Memo;
 use crate::strings::Rests;
 
-use growth::Growth;
+use self::completing::Completing;
+use self::growth::Growth;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
 ///
 /// `K` are the keys of the language's machine, those of a regular language unless it says else.
 #[derive(Debug)]
-pub struct StateEpoch<K = Viability> {
+pub struct StateEpoch<K: Keys = Viability> {
     keys: K,
     vocabulary: Arc<Vocabulary>,
     memo: Memo,
     lexical: Lexical,
     rests: Rests,
-    completions: Completions,
+    completing: Completing<K::Machine>,
+    /// To look ahead of texts with.
+    ahead: Lookahead<K::Machine>,
     forgets_items: bool,
     /// Apart, because most constraints have none.
-    canonical: Option<Box<Canonical>>,
+    canonical: Option<Box<Canonical<K>>>,
     growth: Growth,
     /// Where it is told, once the epoch is gone, how many questions it left open.
     open: Option<Arc<Open>>,
@@ -71,12 +75,12 @@ impl Open {
     }
 }
 
-impl<K> Drop for StateEpoch<K> {
+impl<K: Keys> Drop for StateEpoch<K> {
     fn drop(&mut self) {
         let Some(open) = &self.open else { return };
         let undecided = self.canonical.as_deref().map_or(0, Canonical::undecided_count);
         open.undecided.fetch_add(undecided, Ordering::Relaxed);
-        open.given_up.fetch_add(self.completions.given_up_count(), Ordering::Relaxed);
+        open.given_up.fetch_add(self.completing.given_up_count(), Ordering::Relaxed);
     }
 }
 
@@ -141,15 +145,16 @@ impl<K: Keys> StateEpoch<K> {
     /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> StateEpoch<K> {
         let memo = Memo::new(memory_limit_bytes);
-        let (lexical, completions) = (Lexical::default(), Completions::default());
-        let (rests, forgets_items) = (Rests::default(), keys.forgets_items());
+        let (lexical, rests) = (Lexical::default(), Rests::default());
+        let forgets_items = keys.forgets_items();
         StateEpoch {
             keys,
             vocabulary,
             memo,
             lexical,
             rests,
-            completions,
+            completing: Completing::default(),
+            ahead: Lookahead::default(),
             forgets_items,
             canonical: None,
             growth: Growth::unbounded(),
@@ -336,11 +341,16 @@ impl<K: Keys> StateEpoch<K> {
 
     fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut Words) -> Result<(), Error> {
         let is_unsure = self.keys.is_unsure(state);
+        let ahead = self.ahead.of(self.machine());
+        let (machine, from) = match &ahead {
+            Some(ahead) => (&ahead.machine, ahead.enter(state)?),
+            None => (self.machine(), state),
+        };
         for &token in unsure {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
             if has(out, token)
                 && (!is_unsure || self.keys.may_tell(state, bytes)?)
-                && self.machine().walk(state, bytes)?.is_err()
+                && machine.walk(from, bytes)?.is_err()
             {
                 patch(out, &[], &[token]);
             }
@@ -357,11 +367,23 @@ impl<K: Keys> StateEpoch<K> {
         if self.vocabulary.is_end(token_id) {
             return self.is_accepting(position);
         }
+        if let Some(canonical) = &self.canonical {
+            return canonical.allows(&self.keys, (position.state, position.last), token_id);
+        }
+        if let Some(ahead) = self.ahead.of(self.machine()) {
+            let Some(bytes) = self.vocabulary.token_bytes(token_id) else { return Ok(false) };
+            return Ok(ahead.machine.walk(ahead.enter(position.state)?, bytes)?.is_ok());
+        }
         match self.read(position, token_id) {
             Ok(_) => Ok(true),
             Err(Refusal::Failed(error)) => Err(error),
             Err(_) => Ok(false),
         }
+    }
+
+    /// The machine to look ahead with; none if the machine itself will do.
+    pub(crate) fn ahead(&self) -> Option<Arc<Ahead<K::Machine>>> {
+        self.ahead.of(self.machine())
     }
 
     /// The language's state at a position.
@@ -407,9 +429,9 @@ impl<K: Keys> StateEpoch<K> {
         let canonical = self.canonical.as_deref();
         let keys_masks = self.keys.mask_bytes();
         Sizes {
-            machine: self.machine().memory_bytes(),
+            machine: self.machine().memory_bytes() + self.ahead.memory_bytes(),
             classes: self.keys.memory_bytes() - keys_masks + self.lexical.memory_bytes(),
-            completions: self.completions.memory_bytes() + self.rests.memory_bytes(),
+            completions: self.completing.memory_bytes() + self.rests.memory_bytes(),
             canonical: canonical.map_or(0, Canonical::memory_bytes),
             masks: self.memo.size().1 + keys_masks + canonical.map_or(0, Canonical::mask_bytes),
         }

@@ -27,6 +27,9 @@ impl<K: Keys> Matcher<K> {
     }
 
     fn explain_here(&self, token_id: u32) -> Result<Explanation, Error> {
+        if let Some(explained) = self.explained_ahead(token_id)? {
+            return Ok(explained);
+        }
         let mut ahead = self.clone();
         let refusal = ahead.advance(token_id).err();
         if let Some(Refusal::Failed(error)) = refusal {
@@ -49,6 +52,34 @@ impl<K: Keys> Matcher<K> {
         }
         let (expected, accepting) = (ahead.live_bytes()?, ahead.is_accepting()?);
         Ok(Explanation { refusal, expected, accepting })
+    }
+
+    /// The same with a machine to look ahead with, where there is one and bytes alone decide.
+    fn explained_ahead(&self, token_id: u32) -> Result<Option<Explanation>, Error> {
+        let (epoch, vocabulary) = (self.epoch(), self.epoch().vocabulary());
+        if self.has_ended() || vocabulary.is_end(token_id) || epoch.is_canonical() {
+            return Ok(None);
+        }
+        let (Some(bytes), Some(ahead)) = (vocabulary.token_bytes(token_id), epoch.ahead()) else {
+            return Ok(None);
+        };
+        let start = ahead.enter(epoch.state(self.position()))?;
+        let (refusal, state) = match ahead.machine.walk(start, bytes)? {
+            Ok(state) => (None, state),
+            Err(good) => {
+                let refusal = epoch.not_viable(bytes, good);
+                let Refusal::NotViable { good } = refusal else { return Ok(None) };
+                match ahead.machine.walk(start, &bytes[..good])? {
+                    Ok(state) => (Some(refusal), state),
+                    Err(_) => return Ok(None),
+                }
+            }
+        };
+        Ok(Some(Explanation {
+            refusal,
+            expected: ahead.machine.live_bytes(state)?,
+            accepting: ahead.machine.is_accepting(state)?,
+        }))
     }
 
     /// Bytes that may follow after some more, by the tokens that do.

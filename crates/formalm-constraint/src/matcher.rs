@@ -91,7 +91,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// A cursor: a stack of states, one for each thing read.
 #[derive(Debug)]
-pub struct Matcher<K = Viability> {
+pub struct Matcher<K: Keys = Viability> {
     constraint: Arc<Constraint<K>>,
     epoch: Arc<StateEpoch<K>>,
     start: Position,
@@ -106,7 +106,7 @@ pub struct Matcher<K = Viability> {
     until_look: u32,
 }
 
-impl<K> Clone for Matcher<K> {
+impl<K: Keys> Clone for Matcher<K> {
     fn clone(&self) -> Matcher<K> {
         Matcher {
             constraint: Arc::clone(&self.constraint),
@@ -629,12 +629,16 @@ impl<K: Keys> Matcher<K> {
     }
 
     fn forced_bytes_here(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
-        let machine = self.epoch.machine();
         let mut forced = Vec::new();
         if self.ended {
             return Ok(forced);
         }
-        let mut state = self.epoch.state(self.position());
+        let state = self.epoch.state(self.position());
+        let ahead = self.epoch.ahead();
+        let (machine, mut state) = match &ahead {
+            Some(ahead) => (&ahead.machine, ahead.enter(state)?),
+            None => (self.epoch.machine(), state),
+        };
         // Every state is live, so a run of single choices ends at a member.
         while !machine.is_accepting(state)? {
             let live = machine.live_bytes(state)?;

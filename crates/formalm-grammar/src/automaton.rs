@@ -15,6 +15,7 @@ use crate::core::{Core, Useless};
 use crate::grammar::{Grammar, Note, Rule};
 use crate::limits::{Limits, check};
 use crate::lists::NOTHING;
+use crate::own::{Met, Own};
 use crate::rows::{Rows, UNKNOWN};
 use crate::unusable::unusable;
 
@@ -34,7 +35,9 @@ const FLAGGED: u32 = 2;
 pub struct GrammarAutomaton {
     /// What it was built from, to build it again.
     grammar: Arc<Grammar>,
-    grown: Mutex<Grown>,
+    grown: Arc<Mutex<Grown>>,
+    /// Of a machine to look ahead with the states that it has met.
+    own: Option<Own>,
     pub(crate) classes: [u8; 256],
     pub(crate) rows: Rows,
     start: StateId,
@@ -91,13 +94,15 @@ impl Remembered for Looks {
 #[derive(Debug)]
 pub(crate) struct Grown {
     pub(crate) core: Box<Core>,
-    live: FxHashMap<u32, ByteSet>,
+    pub(crate) live: FxHashMap<u32, ByteSet>,
 }
 
 /// What changes, locked. The steps that it takes are noted once it is let go.
 #[derive(Debug)]
 pub(crate) struct Locked<'a> {
     grown: MutexGuard<'a, Grown>,
+    /// Of a machine to look ahead with the tables in whose place its own are.
+    others: Option<MutexGuard<'a, Met>>,
     before: u64,
 }
 
@@ -115,8 +120,17 @@ impl DerefMut for Locked<'_> {
     }
 }
 
+impl Locked<'_> {
+    fn swap(&mut self) {
+        if let Some(others) = &mut self.others {
+            self.grown.swap(others);
+        }
+    }
+}
+
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
+        self.swap();
         note_steps(self.grown.core.stacks.meter.total().saturating_sub(self.before));
     }
 }
@@ -178,7 +192,8 @@ impl GrammarAutomaton {
                     None => one.language.is_text() || one.language.is_lexeme(),
                 }
             }),
-            grown: Mutex::new(Grown { core, live: FxHashMap::default() }),
+            grown: Arc::new(Mutex::new(Grown { core, live: FxHashMap::default() })),
+            own: None,
         };
         Ok(Ok(automaton))
     }
@@ -201,7 +216,10 @@ impl GrammarAutomaton {
     pub(crate) fn lock(&self) -> Locked<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
         let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
-        Locked { before: grown.core.stacks.meter.total(), grown }
+        let others = self.own.as_ref().map(Own::lock);
+        let mut locked = Locked { before: grown.core.stacks.meter.total(), grown, others };
+        locked.swap();
+        locked
     }
 
     /// The state after a byte, found out if it is not known.
@@ -338,6 +356,37 @@ impl Machine for GrammarAutomaton {
         !self.asks || self.rests(state)
     }
 
+    fn ahead(&self) -> Option<GrammarAutomaton> {
+        if self.own.is_some() || self.asks {
+            return None;
+        }
+        let own = Own::new();
+        let start = own.enter(&mut self.lock(), self.start).ok()?;
+        Some(GrammarAutomaton {
+            grammar: Arc::clone(&self.grammar),
+            grown: Arc::clone(&self.grown),
+            own: Some(own),
+            classes: self.classes,
+            rows: Rows::new(self.rows.width()),
+            start,
+            limits: self.limits,
+            notes: Vec::new(),
+            text: self.text,
+            asks: false,
+        })
+    }
+
+    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.ahead()?))
+    }
+
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(own) = &self.own else { return Ok(state) };
+        // Without its own tables in their place, those of the other machine are there.
+        let grown = &mut *self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        own.enter(grown, state)
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         exact_only(self, "a shortest member", ASKED)?;
         let grown = &mut *self.lock();
@@ -408,7 +457,11 @@ impl Machine for GrammarAutomaton {
 
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        grown.core.memory_bytes() + grown.live.len() * 40 + self.rows.memory_bytes()
+        let known = match self.own {
+            Some(_) => grown.met_bytes(),
+            None => grown.core.memory_bytes() + grown.live.len() * 40,
+        };
+        known + self.rows.memory_bytes()
     }
 
     /// Terminals that share a machine share its successor.

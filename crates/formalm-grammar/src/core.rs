@@ -117,8 +117,9 @@ const SEEN_BYTES: usize = 1 << 20;
 struct Mark {
     states: usize,
     places: usize,
-    embedded: usize,
     bytes: usize,
+    /// Whether embedded languages are looked ahead of.
+    looks: bool,
     learnt: Vec<Reading>,
     settled: Vec<u32>,
 }
@@ -236,6 +237,9 @@ impl Core {
 
     /// Keeps what a search found out.
     pub(crate) fn learn(&mut self, reading: Reading, viable: bool) {
+        if self.mark.is_none() && self.embedded.is_ahead(reading) {
+            return;
+        }
         self.viable.insert(reading, viable);
         if let Some(mark) = &mut self.mark {
             mark.learnt.push(reading);
@@ -254,8 +258,8 @@ impl Core {
     /// many states that no text will ever be in.
     pub(crate) fn remember(&mut self) {
         let (states, places) = (self.states.len(), self.place_count());
-        let (embedded, bytes) = (self.embedded.len(), self.stacks.memory_bytes());
-        self.mark = Some(Mark { states, places, embedded, bytes, ..Mark::default() });
+        let (bytes, looks) = (self.stacks.memory_bytes(), self.embedded.look_ahead());
+        self.mark = Some(Mark { states, places, bytes, looks, ..Mark::default() });
         self.stacks.remember();
     }
 
@@ -267,12 +271,22 @@ impl Core {
         let seen = self.stacks.memory_bytes().saturating_sub(mark.bytes);
         if self.states.len() == mark.states && self.seen_bytes + seen <= SEEN_BYTES {
             self.seen_bytes += seen;
+            for reading in mark.learnt {
+                if self.embedded.is_ahead(reading) {
+                    self.viable.remove(&reading);
+                }
+            }
+            if mark.looks {
+                self.embedded.look_back();
+            }
             return self.stacks.keep();
         }
         self.states.truncate(mark.states);
         self.forget_places(mark.places);
         self.rests.clear();
-        self.embedded.truncate(mark.embedded);
+        if mark.looks {
+            self.embedded.look_back();
+        }
         for reading in mark.learnt {
             self.viable.remove(&reading);
         }

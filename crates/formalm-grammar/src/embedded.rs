@@ -4,6 +4,9 @@
 //! does, in all readings. Where a text is in one stands in a [`Reading`] in place of a lexeme under
 //! way. What an earlier lexeme forbids is forbidden on within it, since that is a matter of the
 //! text and not of what it is read as.
+//!
+//! Ahead of a text, tokens come to many more states than the text will. Machines are then looked
+//! ahead of ([`Machine::ahead`]), and all that is known of the states met there is dropped with them.
 
 use std::sync::Arc;
 
@@ -19,6 +22,9 @@ use crate::tables::contains;
 /// Tells numbers of places in embedded languages from those of lexer states.
 const MARK: u32 = 1 << 31;
 
+/// States from here on are those of a machine to look ahead with.
+const OWN: u32 = 1 << 30;
+
 /// Bytes of a member are looked at in so many places before it is taken to be hindered.
 const TRIALS: usize = 2_000;
 
@@ -31,14 +37,61 @@ pub(crate) struct Embedded {
     all: Vec<u32>,
     /// What became of bytes in machines that are asked, see [`crate::asked`].
     pub(crate) answers: Answers,
+    pub(crate) met: Met,
+}
+
+/// Where texts are in embedded languages.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
     places: Vec<(u32, StateId)>,
     ids: FxHashMap<(u32, u32), u32>,
-    /// Whether members go on, of those met.
+    known: Known,
+    /// Machines to look ahead with, and what is known of their states, while that is done.
+    ahead: Option<Ahead>,
+}
+
+impl Met {
+    /// Those of a grammar's machine to look ahead with, which does nothing else.
+    pub(crate) fn of_own() -> Met {
+        let ahead = Ahead { places: usize::MAX, ..Ahead::default() };
+        Met { ahead: Some(ahead), ..Met::default() }
+    }
+}
+
+/// What is known of states of embedded languages.
+#[derive(Debug, Default)]
+struct Known {
+    /// Whether members go on.
     goes_on: FxHashMap<(u32, u32), bool>,
     /// Bytes to the end of a member at least.
     least: FxHashMap<(u32, u32), u32>,
     /// Shortest rests of members.
     rests: FxHashMap<(u32, u32), Box<[u8]>>,
+}
+
+/// What looking ahead meets.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// By terminal, where they were needed; the machine itself where it will do.
+    machines: FxHashMap<u32, Option<Arc<dyn Machine>>>,
+    known: Known,
+    /// Number of places before.
+    places: usize,
+}
+
+/// A state with the machine that it belongs to.
+struct Within {
+    machine: Arc<dyn Machine>,
+    state: StateId,
+    /// Whether it is a machine to look ahead with.
+    is_own: bool,
+}
+
+impl Within {
+    /// The number that another state of the machine has here.
+    fn numbered(&self, state: StateId) -> StateId {
+        if self.is_own { StateId::from_number(OWN + state.number()) } else { state }
+    }
 }
 
 impl Embedded {
@@ -61,8 +114,8 @@ impl Embedded {
     }
 
     pub(crate) fn place(&mut self, terminal: u32, state: StateId) -> u32 {
-        let places = &mut self.places;
-        *self.ids.entry((terminal, state.number())).or_insert_with(|| {
+        let Met { places, ids, .. } = &mut self.met;
+        *ids.entry((terminal, state.number())).or_insert_with(|| {
             places.push((terminal, state));
             MARK | (places.len() as u32 - 1)
         })
@@ -70,7 +123,7 @@ impl Embedded {
 
     /// The language and where a text is in it.
     pub(crate) fn at(&self, lexeme: u32) -> (u32, StateId) {
-        self.places[(lexeme & !MARK) as usize]
+        self.met.places[(lexeme & !MARK) as usize]
     }
 
     /// The machine of a terminal that is an embedded language.
@@ -78,21 +131,94 @@ impl Embedded {
         self.machines.get(terminal as usize)?.clone()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.places.len()
+    /// Begins to look ahead; whether that was not done already.
+    pub(crate) fn look_ahead(&mut self) -> bool {
+        if self.is_empty() || self.met.ahead.is_some() {
+            return false;
+        }
+        self.met.ahead = Some(Ahead { places: self.met.places.len(), ..Ahead::default() });
+        true
     }
 
-    pub(crate) fn truncate(&mut self, len: usize) {
-        for (terminal, state) in self.places.drain(len..) {
-            self.ids.remove(&(terminal, state.number()));
+    /// Ends looking ahead, and drops the places that were met.
+    pub(crate) fn look_back(&mut self) {
+        let Met { places, ids, ahead, .. } = &mut self.met;
+        let Some(ahead) = ahead.take() else { return };
+        for (terminal, state) in places.drain(ahead.places..) {
+            ids.remove(&(terminal, state.number()));
         }
+    }
+
+    /// Whether a place is dropped once looking ahead ends.
+    pub(crate) fn is_ahead(&self, reading: Reading) -> bool {
+        let at = (reading.lexeme & !MARK) as usize;
+        reading.is_embedded() && self.met.ahead.as_ref().is_some_and(|ahead| at >= ahead.places)
+    }
+
+    /// A state of an embedded language with the machine to read on with.
+    fn within(&mut self, terminal: u32, state: StateId) -> Result<Option<Within>, Error> {
+        let Some(machine) = self.machine(terminal) else { return Ok(None) };
+        let Some(ahead) = &mut self.met.ahead else {
+            return Ok(Some(Within { machine, state, is_own: false }));
+        };
+        let own = ahead.machines.entry(terminal).or_insert_with(|| machine.ahead_of_any());
+        Ok(Some(match own {
+            None => Within { machine, state, is_own: false },
+            Some(own) => {
+                let state = match state.number().checked_sub(OWN) {
+                    Some(number) => StateId::from_number(number),
+                    None => own.enter(state)?,
+                };
+                Within { machine: Arc::clone(own), state, is_own: true }
+            }
+        }))
+    }
+
+    /// What is known of a state, where it is kept.
+    fn known(&mut self, state: StateId) -> &mut Known {
+        match &mut self.met.ahead {
+            Some(ahead) if state.number() >= OWN => &mut ahead.known,
+            _ => &mut self.met.known,
+        }
+    }
+
+    /// Some rest of a member.
+    pub(crate) fn some_member(
+        &mut self,
+        terminal: u32,
+        state: StateId,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Some(within) = self.within(terminal, state)? else { return Ok(None) };
+        within.machine.some_member(within.state).map(Some)
+    }
+
+    /// The place of a machine to look ahead with that goes on as a state of an embedded language.
+    pub(crate) fn entered(&mut self, terminal: u32, state: StateId) -> Result<u32, Error> {
+        let own = self.within(terminal, state)?.map(|within| within.numbered(within.state));
+        Ok(self.place(terminal, own.unwrap_or(state)))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let machines: usize = self.machines.iter().flatten().map(|one| one.memory_bytes()).sum();
+        machines + self.answers.memory_bytes() + self.met_bytes()
+    }
+
+    /// Memory of what texts have come to, in bytes.
+    pub(crate) fn met_bytes(&self) -> usize {
+        let ahead = self.met.ahead.as_ref();
+        let machines = ahead.iter().flat_map(|ahead| ahead.machines.values().flatten());
+        let known = [Some(&self.met.known), ahead.map(|ahead| &ahead.known)];
+        machines.map(|one| one.memory_bytes()).sum::<usize>()
+            + known.into_iter().flatten().map(Known::memory_bytes).sum::<usize>()
+            + self.met.places.capacity() * 8
+            + self.met.ids.capacity() * 13
+    }
+}
+
+impl Known {
+    fn memory_bytes(&self) -> usize {
         let rests: usize = self.rests.values().map(|rest| rest.len() + 32).sum();
-        let known = rests + self.answers.memory_bytes();
-        machines + known + self.places.len() * 32 + (self.goes_on.len() + self.least.len()) * 16
+        rests + self.goes_on.capacity() * 10 + self.least.capacity() * 13
     }
 }
 
@@ -165,21 +291,25 @@ impl Core {
         if self.embedded.answers.is_asked(terminal) {
             return self.read_asked((terminal, state), (place, forbidden), byte, next);
         }
-        let Some(machine) = self.embedded.machine(terminal) else { return Ok(()) };
-        let Some(state) = machine.step(state, byte)? else { return Ok(()) };
+        let Some(within) = self.embedded.within(terminal, state)? else { return Ok(()) };
+        let Some(next_state) = within.machine.step(within.state, byte)? else { return Ok(()) };
         let Some(left) = self.pending(forbidden, byte)? else { return Ok(()) };
-        if machine.is_accepting(state)? {
+        if within.machine.is_accepting(next_state)? {
             let behind = self.after(place, terminal)?;
             if behind != NOTHING {
                 next(Reading::between(behind, left), Some(terminal));
             }
         }
+        let state = within.numbered(next_state);
         let key = (terminal, state.number());
-        let goes_on = match self.embedded.goes_on.get(&key) {
+        let goes_on = match self.embedded.known(state).goes_on.get(&key) {
             Some(&known) => known,
-            None => reads_more(&*machine, state)?,
+            None => {
+                let goes_on = reads_more(&*within.machine, next_state)?;
+                self.embedded.known(state).goes_on.insert(key, goes_on);
+                goes_on
+            }
         };
-        self.embedded.goes_on.insert(key, goes_on);
         if goes_on {
             let lexeme = self.embedded.place(terminal, state);
             next(Reading { lexeme, place, forbidden: left }, None);
@@ -205,22 +335,28 @@ impl Core {
     /// Bytes to the end of a member and of what follows it, at least.
     pub(crate) fn embedded_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
         let (terminal, state) = self.embedded.at(reading.lexeme);
-        let Some(machine) = self.embedded.machine(terminal) else { return Ok(0) };
         if self.embedded.answers.is_asked(terminal) {
             let behind = self.stacks_after(reading.place, terminal)?;
             return self.stacks.completion_bytes(behind);
         }
         let key = (terminal, state.number());
-        let least = match self.embedded.least.get(&key) {
+        let least = match self.embedded.known(state).least.get(&key) {
             Some(&known) => known,
-            None if self.checked => match machine.least_bytes(state) {
-                // A bound will do.
-                Err(Error::Limit { .. }) => machine.owed_bytes(state)? as u32,
-                other => other? as u32,
-            },
-            None => machine.shortest(state)?.len() as u32,
+            None => {
+                let Some(within) = self.embedded.within(terminal, state)? else { return Ok(0) };
+                let (machine, at) = (within.machine, within.state);
+                let least = match self.checked {
+                    true => match machine.least_bytes(at) {
+                        // A bound will do.
+                        Err(Error::Limit { .. }) => machine.owed_bytes(at)?,
+                        other => other?,
+                    },
+                    false => machine.shortest(at)?.len(),
+                };
+                self.embedded.known(state).least.insert(key, least as u32);
+                least as u32
+            }
         };
-        self.embedded.least.insert(key, least);
         let behind = self.stacks_after(reading.place, terminal)?;
         let rest = self.stacks.completion_bytes(behind)?;
         Ok(least.saturating_add(rest))
@@ -235,16 +371,20 @@ impl Core {
         let [reading] = self.readings(state)[..] else { return Ok(None) };
         let Some(behind) = self.behind_embedded(reading)? else { return Ok(None) };
         let (terminal, at) = self.embedded.at(reading.lexeme);
-        let Some(machine) = self.embedded.machine(terminal) else { return Ok(None) };
+        let Some(within) = self.embedded.within(terminal, at)? else { return Ok(None) };
         // What has ended already would end with nothing.
-        if machine.is_accepting(at)? {
+        if within.machine.is_accepting(within.state)? {
             return Ok(None);
         }
-        let member = match self.embedded.rests.get(&(terminal, at.number())) {
+        let key = (terminal, at.number());
+        let member = match self.embedded.known(at).rests.get(&key) {
             Some(known) => known.to_vec(),
-            None => machine.shortest(at)?,
+            None => {
+                let member = within.machine.shortest(within.state)?;
+                self.embedded.known(at).rests.insert(key, member.as_slice().into());
+                member
+            }
         };
-        self.embedded.rests.insert((terminal, at.number()), member.as_slice().into());
         Ok(Some((member, self.state(&[behind]))))
     }
 
@@ -256,6 +396,7 @@ impl Core {
             // What it refuses is told byte by byte.
             return Ok(true);
         }
+        let machine = machine.ahead_of_any().unwrap_or(machine);
         let mut seen = FxHashSet::from_iter([(machine.start().number(), forbidden)]);
         let mut open = vec![(machine.start(), forbidden)];
         while let Some((state, forbidden)) = open.pop() {

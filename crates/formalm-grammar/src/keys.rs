@@ -47,6 +47,10 @@ impl Keys for GrammarKeys {
         Some(KeyId::from_number(state.number()))
     }
 
+    fn over(&self, ahead: &Arc<GrammarAutomaton>) -> Option<GrammarKeys> {
+        Some(GrammarKeys::new(Arc::clone(ahead)))
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         purpose.read(&self.ahead())
     }

@@ -29,6 +29,7 @@ mod lists;
 mod lower;
 mod machines;
 mod outlines;
+mod own;
 mod places;
 mod prepare;
 mod readings;

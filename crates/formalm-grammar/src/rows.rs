@@ -50,6 +50,11 @@ impl Rows {
         }
     }
 
+    /// Number of classes of bytes.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// A new waypoint. Only one thread at a time may ask for one.
     pub(crate) fn waypoint(&self) -> u32 {
         WAYPOINT | self.waypoint_count.fetch_add(1, Ordering::Relaxed)

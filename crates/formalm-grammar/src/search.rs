@@ -105,7 +105,11 @@ impl Core {
     fn look_for_member(&mut self, from: Reading, most: u64) -> Result<bool, Error> {
         let asking = self.embedded.answers.assume();
         self.embedded.answers.assumed = false;
+        let begins = self.embedded.look_ahead();
         let found = self.look_on(from, most);
+        if begins {
+            self.embedded.look_back();
+        }
         self.embedded.answers.asking = asking;
         found
     }

@@ -78,8 +78,8 @@ impl Core {
         };
         if reading.is_embedded() {
             let (terminal, state) = self.embedded.at(reading.lexeme);
-            let Some(machine) = self.embedded.machine(terminal) else { return Ok(None) };
-            spelling.text = machine.some_member(state)?;
+            let Some(text) = self.embedded.some_member(terminal, state)? else { return Ok(None) };
+            spelling.text = text;
             spelling.stacks = self.stacks_after(reading.place, terminal)?;
         } else if !reading.is_between() {
             let Some((thread, stacks)) = self.shortest_way(reading)? else { return Ok(None) };

@@ -201,7 +201,7 @@ impl Automaton {
         }
         let letters = letters.into_iter().map(|(one, follows, last)| Letter {
             machine: one.machine(),
-            follows,
+            follows: follows.into(),
             last,
         });
         let letters: Vec<Letter<AnyMachine>> = letters.collect();

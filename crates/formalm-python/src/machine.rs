@@ -117,6 +117,25 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.aside(state))
     }
 
+    fn ahead(&self) -> Option<AnyMachine> {
+        Some(match self {
+            AnyMachine::Regular(_) | AnyMachine::Parser(_) => return None,
+            AnyMachine::Grammar(one) => AnyMachine::Grammar(Arc::new(one.ahead()?)),
+            AnyMachine::Schema(one) => AnyMachine::Schema(Arc::new(one.ahead()?)),
+            AnyMachine::Composed(one) => AnyMachine::Composed(Arc::new(one.ahead()?)),
+            AnyMachine::Filtered(one) => AnyMachine::Filtered(Arc::new(one.ahead()?)),
+            AnyMachine::Prefixed(one) => AnyMachine::Prefixed(Arc::new(one.ahead()?)),
+        })
+    }
+
+    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.ahead()?))
+    }
+
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.enter(state))
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
         on_any!(self, one => one.shortest(state))
     }
@@ -217,7 +236,7 @@ impl Machine for AnyMachine {
 pub(crate) struct AnyKeys {
     machine: Arc<AnyMachine>,
     kind: Kind,
-    lifted: Lifted,
+    lifted: Arc<Lifted>,
 }
 
 /// What keys are made for.
@@ -290,10 +309,10 @@ impl AnyKeys {
     ) -> AnyKeys {
         let groups = vocabulary.groups.clone_ref(py);
         let vocabulary = Arc::clone(&vocabulary.inner);
-        AnyKeys::of(py, machine, Lifted { vocabulary, groups, memory_limit_bytes })
+        AnyKeys::of(py, machine, Arc::new(Lifted { vocabulary, groups, memory_limit_bytes }))
     }
 
-    fn of(py: Python<'_>, machine: Arc<AnyMachine>, lifted: Lifted) -> AnyKeys {
+    fn of(py: Python<'_>, machine: Arc<AnyMachine>, lifted: Arc<Lifted>) -> AnyKeys {
         let (tokens, limit) = (&lifted.vocabulary, lifted.memory_limit_bytes);
         let horizon = tokens.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
@@ -316,7 +335,7 @@ impl AnyKeys {
                 AnyMachine::Composed(one) => {
                     let parts = |part: &Arc<AnyMachine>| {
                         let regular = matches!(**part, AnyMachine::Regular(_));
-                        let lifted = lifted.clone_ref(py);
+                        let lifted = Arc::clone(&lifted);
                         (!regular).then(|| AnyKeys::of(py, Arc::clone(part), lifted))
                     };
                     let (rest, one) = (Arc::clone(rest), Arc::clone(one));
@@ -339,13 +358,33 @@ impl AnyKeys {
     }
 }
 
-impl Lifted {
-    fn clone_ref(&self, py: Python<'_>) -> Lifted {
-        Lifted {
-            vocabulary: Arc::clone(&self.vocabulary),
-            groups: self.groups.clone_ref(py),
-            memory_limit_bytes: self.memory_limit_bytes,
-        }
+impl PlainKeys {
+    /// The same of a machine to look ahead with.
+    fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<PlainKeys> {
+        let kind = match (&self.kind, &**machine) {
+            (Plain::Grammar(keys), AnyMachine::Grammar(one)) => Plain::Grammar(keys.over(one)?),
+            (Plain::Schema(keys), AnyMachine::Schema(one)) => {
+                Plain::Schema(Box::new(keys.over(one)?))
+            }
+            (Plain::Composed(keys), AnyMachine::Composed(one)) => {
+                Plain::Composed(Box::new(keys.over_composed(machine, one)?))
+            }
+            (Plain::States(keys), _) => Plain::States(keys.over(machine)?),
+            _ => return None,
+        };
+        Some(PlainKeys { machine: Arc::clone(machine), kind })
+    }
+}
+
+impl AnyKeys {
+    /// The same of a machine to look ahead with.
+    fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<AnyKeys> {
+        let kind = match (&self.kind, &**machine) {
+            (Kind::Plain(keys), _) => Kind::Plain(keys.over_any(machine)?),
+            (Kind::Prefixed(keys), AnyMachine::Prefixed(one)) => Kind::Prefixed(keys.over(one)?),
+            _ => return None,
+        };
+        Some(AnyKeys { machine: Arc::clone(machine), kind, lifted: Arc::clone(&self.lifted) })
     }
 }
 
@@ -384,6 +423,10 @@ macro_rules! hand_on {
 
             fn forgets_items(&self) -> bool {
                 $on!(&self.kind, one => one.forgets_items())
+            }
+
+            fn over(&self, ahead: &Arc<AnyMachine>) -> Option<Self> {
+                self.over_any(ahead)
             }
 
             #[inline]
@@ -428,6 +471,6 @@ hand_on!(
     fn renewed(&self) -> Result<Option<AnyKeys>, Error> {
         let Some(machine) = self.machine.renewed()? else { return Ok(None) };
         let machine = Arc::new(machine);
-        Ok(Some(Python::attach(|py| AnyKeys::of(py, machine, self.lifted.clone_ref(py)))))
+        Ok(Some(Python::attach(|py| AnyKeys::of(py, machine, Arc::clone(&self.lifted)))))
     }
 );

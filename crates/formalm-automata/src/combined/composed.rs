@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::ahead::Lookahead;
 use super::states::{Item, States, live, shortest, way_of};
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
@@ -24,7 +25,7 @@ pub struct Letter<M> {
     /// The texts it stands for: at least one.
     pub machine: Arc<M>,
     /// Letters that may come next.
-    pub follows: Vec<u32>,
+    pub follows: Arc<[u32]>,
     /// Whether the expression may end with it.
     pub last: bool,
 }
@@ -39,7 +40,18 @@ pub struct Composed<M> {
     first: Box<[u32]>,
     /// Whether the empty text is a member without any letter.
     empty: bool,
-    states: Mutex<States>,
+    states: Arc<Mutex<States>>,
+    /// Of a machine to look ahead with, what it looks ahead of.
+    of: Option<Of<M>>,
+    ahead: Lookahead<Composed<M>>,
+}
+
+/// What a machine looks ahead of.
+#[derive(Debug)]
+struct Of<M> {
+    states: Arc<Mutex<States>>,
+    /// The machines that letters have in place of those there.
+    own: Vec<Arc<M>>,
 }
 
 impl<M: Machine> Composed<M> {
@@ -60,10 +72,12 @@ impl<M: Machine> Composed<M> {
             least.push(letter.machine.shortest(letter.machine.start())?.len());
         }
         let rest = rests(&letters, &least);
-        let states = Mutex::new(States::new(state_limit));
-        let composed = Composed { letters, rest, first: first.into(), empty, states };
+        let states = Arc::new(Mutex::new(States::new(state_limit)));
+        let (of, ahead) = (None, Lookahead::default());
+        let first = Box::from(first);
+        let composed = Composed { letters, rest, first, empty, states, of, ahead };
         let mut items = vec![(BEGINNING, StateId::from_number(0))];
-        composed.enter(first, &mut items)?;
+        composed.begin(&composed.first, &mut items)?;
         composed.lock().number(items)?;
         Ok(composed)
     }
@@ -96,6 +110,15 @@ impl<M: Machine> Composed<M> {
         Ok(Some(StateId::from_number(self.lock().number(items.to_vec())?)))
     }
 
+    /// The same of items of the machine that is looked ahead of.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn entered_within(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
+        self.state_within(&self.entered(items)?)
+    }
+
     /// The state of texts that have just ended a letter and go on; none, if nothing may follow.
     ///
     /// # Errors
@@ -103,7 +126,7 @@ impl<M: Machine> Composed<M> {
     /// [`Error::Limit`].
     pub fn state_behind(&self, letter: u32) -> Result<Option<StateId>, Error> {
         let mut items = Vec::new();
-        self.enter(&self.letters[letter as usize].follows, &mut items)?;
+        self.begin(&self.letters[letter as usize].follows, &mut items)?;
         self.state_within(&items)
     }
 
@@ -129,8 +152,22 @@ impl<M: Machine> Composed<M> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether this is a machine to look ahead with.
+    pub fn is_ahead(&self) -> bool {
+        self.of.is_some()
+    }
+
+    /// The items of another machine's state in the machines of the letters here.
+    fn entered(&self, items: &[Item]) -> Result<Vec<Item>, Error> {
+        let enter = |&(at, state): &Item| {
+            let letter = self.letters.get(at as usize);
+            Ok((at, letter.map_or(Ok(state), |one| one.machine.enter(state))?))
+        };
+        items.iter().map(enter).collect()
+    }
+
     /// Adds the starts of letters, and of those behind letters that may be empty.
-    fn enter(&self, letters: &[u32], items: &mut Vec<Item>) -> Result<(), Error> {
+    fn begin(&self, letters: &[u32], items: &mut Vec<Item>) -> Result<(), Error> {
         let mut open = letters.to_vec();
         while let Some(at) = open.pop() {
             let letter = &self.letters[at as usize];
@@ -172,7 +209,7 @@ fn rests<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
     while changed {
         changed = false;
         for (at, letter) in letters.iter().enumerate() {
-            for &next in &letter.follows {
+            for &next in &*letter.follows {
                 let through = least[next as usize].saturating_add(rest[next as usize]);
                 if through < rest[at] {
                     rest[at] = through;
@@ -203,7 +240,7 @@ impl<M: Machine> Machine for Composed<M> {
             let Some(after) = letter.machine.step(state, byte)? else { continue };
             next.push((at, after));
             if letter.machine.is_accepting(after)? {
-                self.enter(&letter.follows, &mut next)?;
+                self.begin(&letter.follows, &mut next)?;
             }
         }
         let mut states = self.lock();
@@ -227,6 +264,9 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        if let Some(ahead) = self.ahead.of(self) {
+            return ahead.machine.live_bytes(ahead.enter(state)?);
+        }
         live(|byte| self.step(state, byte))
     }
 
@@ -250,7 +290,57 @@ impl<M: Machine> Machine for Composed<M> {
         self.letters.iter().all(|one| one.machine.is_exact())
     }
 
+    fn ahead(&self) -> Option<Composed<M>> {
+        if self.is_ahead() {
+            return None;
+        }
+        let mut own: Vec<(*const M, Arc<M>)> = Vec::new();
+        let mut letters = Vec::with_capacity(self.letters.len());
+        for letter in &self.letters {
+            let at = Arc::as_ptr(&letter.machine);
+            let known = own.iter().find(|one| one.0 == at).map(|one| Arc::clone(&one.1));
+            let machine = match known {
+                Some(known) => known,
+                None => match letter.machine.ahead().map(Arc::new) {
+                    Some(made) => {
+                        own.push((at, Arc::clone(&made)));
+                        made
+                    }
+                    None => Arc::clone(&letter.machine),
+                },
+            };
+            let follows = Arc::clone(&letter.follows);
+            letters.push(Letter { machine, follows, last: letter.last });
+        }
+        let base = self.lock();
+        let composed = Composed {
+            letters,
+            rest: self.rest.clone(),
+            first: self.first.clone(),
+            empty: self.empty,
+            states: Arc::new(Mutex::new(States::new(base.limit()))),
+            of: Some(Of {
+                states: Arc::clone(&self.states),
+                own: own.into_iter().map(|one| one.1).collect(),
+            }),
+            ahead: Lookahead::default(),
+        };
+        let start =
+            composed.entered(&base.items(0)).and_then(|items| composed.lock().number(items));
+        start.is_ok().then_some(composed)
+    }
+
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(of) = &self.of else { return Ok(state) };
+        let items = of.states.lock().unwrap_or_else(PoisonError::into_inner).items(state.number());
+        let items = self.entered(&items)?;
+        self.lock().number(items).map(StateId::from_number)
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        if let Some(ahead) = self.ahead.of(self) {
+            return ahead.machine.shortest(ahead.enter(state)?);
+        }
         let needs = |state| self.least(state, |one, state| Ok(one.shortest(state)?.len()));
         shortest(state, needs, |state, byte| self.step(state, byte))
     }
@@ -291,10 +381,16 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     fn memory_bytes(&self) -> usize {
-        let mut counted = FxHashSet::default();
-        let letters = self.letters.iter().filter(|one| counted.insert(Arc::as_ptr(&one.machine)));
-        let parts: usize = letters.map(|one| one.machine.memory_bytes()).sum();
-        self.lock().memory_bytes() + parts
+        let parts: usize = match &self.of {
+            Some(of) => of.own.iter().map(|one| one.memory_bytes()).sum(),
+            None => {
+                let mut counted = FxHashSet::default();
+                let letters = self.letters.iter().map(|one| &one.machine);
+                let letters = letters.filter(|&one| counted.insert(Arc::as_ptr(one)));
+                letters.map(|one| one.memory_bytes()).sum()
+            }
+        };
+        self.lock().memory_bytes() + self.ahead.memory_bytes() + parts
     }
 
     /// Letters that share a machine share its successor.

@@ -4,6 +4,9 @@
 //! tell are asked ([`Machine::completion_beside`]). Otherwise a search looks for a common member,
 //! guided by how many bytes each side needs or the machine says they need together, and remembers
 //! what it learns. It is limited: where it finds no answer it says so, and never guesses.
+//!
+//! Searches meet many states that no text comes to, so they are made on a machine to look ahead with.
+//! What they learn is about its states; it is dropped with them once it takes much memory.
 
 mod search;
 
@@ -13,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use search::{ALONE, Effort, LOOKS};
 
+use super::ahead::{AHEAD_BYTES, Lookahead};
 use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
 use crate::bytes::ByteSet;
@@ -26,12 +30,25 @@ type Pair = (StateId, StateId);
 pub struct Filtered<M> {
     machine: Arc<M>,
     regular: Arc<Automaton>,
+    states: Arc<Mutex<States>>,
+    searches: Mutex<Arc<Searches<M>>>,
+    /// Of a machine to look ahead with, the states of the one that it looks ahead of.
+    of: Option<Arc<Mutex<States>>>,
+    ahead: Lookahead<Filtered<M>>,
+}
+
+/// Searches for common members.
+#[derive(Debug)]
+struct Searches<M> {
+    /// The machine to look ahead with, or the machine itself.
+    machine: Arc<M>,
+    is_ahead: bool,
+    regular: Arc<Automaton>,
     learnt: Mutex<Learnt>,
 }
 
 #[derive(Debug)]
 struct Learnt {
-    states: States,
     beside: Beside,
     /// Whether there is a common member, where that was searched.
     alive: FxHashMap<Pair, bool>,
@@ -52,36 +69,36 @@ impl<M: Machine> Filtered<M> {
         regular: Arc<Automaton>,
         state_limit: u64,
     ) -> Result<Option<Filtered<M>>, Error> {
-        let learnt = Learnt {
-            states: States::new(state_limit),
-            beside: Beside { regular: Arc::clone(&regular), known: None },
-            alive: FxHashMap::default(),
-            needs: FxHashMap::default(),
-            left: FxHashMap::default(),
-            right: FxHashMap::default(),
-        };
-        let filtered = Filtered { machine, regular, learnt: Mutex::new(learnt) };
+        let searches = Searches::of(&machine, &regular);
+        let states = Arc::new(Mutex::new(States::new(state_limit)));
+        let searches = Mutex::new(Arc::new(searches));
+        let (of, ahead) = (None, Lookahead::default());
+        let filtered = Filtered { machine, regular, states, searches, of, ahead };
         let start = (filtered.machine.start(), filtered.regular.start());
-        let found = {
-            let learnt = &mut filtered.lock();
-            learnt.states.number(vec![(start.0.number(), start.1)])?;
-            filtered.is_alive(start, learnt)?
-        };
-        Ok(found.then_some(filtered))
+        filtered.lock().number(vec![(start.0.number(), start.1)])?;
+        Ok(filtered.is_alive(start)?.then_some(filtered))
     }
 
     /// Number of pairs so far, states of the parts aside.
     pub fn state_count(&self) -> usize {
-        self.lock().states.len()
+        self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Learnt> {
-        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, States> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pair(&self, state: StateId, learnt: &Learnt) -> Pair {
-        let (left, right) = learnt.states.items(state.number())[0];
-        (StateId::from_number(left), right)
+    /// The searches so far, or new ones where they have learnt too much to be kept.
+    fn searches(&self) -> Arc<Searches<M>> {
+        let searches = &mut *self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.of.is_none() && searches.memory_bytes() > AHEAD_BYTES {
+            *searches = Arc::new(Searches::of(&self.machine, &self.regular));
+        }
+        Arc::clone(searches)
+    }
+
+    fn pair(&self, state: StateId) -> Pair {
+        pair(&self.lock(), state)
     }
 
     fn advance(&self, (left, right): Pair, byte: u8) -> Result<Option<Pair>, Error> {
@@ -91,6 +108,68 @@ impl<M: Machine> Filtered<M> {
 
     fn is_member(&self, (left, right): Pair) -> Result<bool, Error> {
         Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
+    }
+
+    /// Whether there is a common member.
+    fn is_alive(&self, pair: Pair) -> Result<bool, Error> {
+        let searches = self.searches();
+        searches.is_alive(searches.enter(&self.machine, pair)?, &mut searches.lock())
+    }
+
+    /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
+    fn needs(&self, pair: Pair) -> Result<usize, Error> {
+        let searches = self.searches();
+        searches.needs(searches.enter(&self.machine, pair)?, &mut searches.lock())
+    }
+}
+
+fn pair(states: &States, state: StateId) -> Pair {
+    let (left, right) = states.items(state.number())[0];
+    (StateId::from_number(left), right)
+}
+
+impl<M: Machine> Searches<M> {
+    fn of(machine: &Arc<M>, regular: &Arc<Automaton>) -> Searches<M> {
+        let ahead = machine.ahead().map(Arc::new);
+        let is_ahead = ahead.is_some();
+        let machine = ahead.unwrap_or_else(|| Arc::clone(machine));
+        let regular = Arc::clone(regular);
+        let learnt = Learnt {
+            beside: Beside { regular: Arc::clone(&regular), known: None },
+            alive: FxHashMap::default(),
+            needs: FxHashMap::default(),
+            left: FxHashMap::default(),
+            right: FxHashMap::default(),
+        };
+        Searches { machine, is_ahead, regular, learnt: Mutex::new(learnt) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learnt> {
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pair here that goes on as one of a machine.
+    fn enter(&self, machine: &Arc<M>, (left, right): Pair) -> Result<Pair, Error> {
+        let is_same = Arc::ptr_eq(&self.machine, machine);
+        Ok((if is_same { left } else { self.machine.enter(left)? }, right))
+    }
+
+    fn advance(&self, (left, right): Pair, byte: u8) -> Result<Option<Pair>, Error> {
+        let Some(right) = self.regular.step(right, byte)? else { return Ok(None) };
+        Ok(self.machine.step(left, byte)?.map(|left| (left, right)))
+    }
+
+    fn is_member(&self, (left, right): Pair) -> Result<bool, Error> {
+        Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
+    }
+
+    /// Memory in use, in bytes, unless it is the machine's own.
+    fn memory_bytes(&self) -> usize {
+        let learnt = self.lock();
+        let maps = (learnt.needs.capacity() + learnt.alive.capacity()) * 24
+            + (learnt.left.capacity() + learnt.right.capacity()) * 17;
+        let known = learnt.beside.known.as_ref().map_or(0, |known| known.memory_bytes());
+        maps + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
     }
 
     /// What is known of common members without a search.
@@ -200,35 +279,41 @@ impl<M: Machine> Machine for Filtered<M> {
     }
 
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let learnt = &mut *self.lock();
-        if let Some(known) = learnt.states.known(state.number(), byte) {
-            return Ok(known.map(StateId::from_number));
-        }
-        let mut next = self.advance(self.pair(state, learnt), byte)?;
+        let before = {
+            let states = self.lock();
+            if let Some(known) = states.known(state.number(), byte) {
+                return Ok(known.map(StateId::from_number));
+            }
+            pair(&states, state)
+        };
+        let mut next = self.advance(before, byte)?;
         if let Some(pair) = next
-            && !self.is_alive(pair, learnt)?
+            && !self.is_alive(pair)?
         {
             next = None;
         }
+        let states = &mut *self.lock();
         let number = match next {
-            Some((left, right)) => Some(learnt.states.number(vec![(left.number(), right)])?),
+            Some((left, right)) => Some(states.number(vec![(left.number(), right)])?),
             None => None,
         };
-        learnt.states.keep(state.number(), byte, number);
+        states.keep(state.number(), byte, number);
         Ok(number.map(StateId::from_number))
     }
 
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        let pair = self.pair(state, &self.lock());
-        self.is_member(pair)
+        self.is_member(self.pair(state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        if let Some(ahead) = self.ahead.of(self) {
+            return ahead.machine.live_bytes(ahead.enter(state)?);
+        }
         live(|byte| self.step(state, byte))
     }
 
     fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
-        let (left, right) = self.pair(state, &self.lock());
+        let (left, right) = self.pair(state);
         let (left, right) = (self.machine.ways(left)?, self.regular.ways(right)?);
         alike(|byte| Ok(way_of(&left, byte).zip(way_of(&right, byte))))
     }
@@ -241,19 +326,43 @@ impl<M: Machine> Machine for Filtered<M> {
         self.machine.is_exact()
     }
 
+    fn ahead(&self) -> Option<Filtered<M>> {
+        if self.of.is_some() {
+            return None;
+        }
+        let searches = self.searches();
+        let base = self.lock();
+        let (left, right) = pair(&base, StateId::from_number(0));
+        let start = searches.enter(&self.machine, (left, right)).ok()?;
+        let mut states = States::new(base.limit());
+        states.number(vec![(start.0.number(), start.1)]).ok()?;
+        Some(Filtered {
+            machine: Arc::clone(&searches.machine),
+            regular: Arc::clone(&self.regular),
+            states: Arc::new(Mutex::new(states)),
+            searches: Mutex::new(searches),
+            of: Some(Arc::clone(&self.states)),
+            ahead: Lookahead::default(),
+        })
+    }
+
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(of) = &self.of else { return Ok(state) };
+        let (left, right) = pair(&of.lock().unwrap_or_else(PoisonError::into_inner), state);
+        let left = self.machine.enter(left)?;
+        self.lock().number(vec![(left.number(), right)]).map(StateId::from_number)
+    }
+
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let needs = |state: StateId| {
-            let learnt = &mut *self.lock();
-            let pair = self.pair(state, learnt);
-            self.needs(pair, learnt)
-        };
+        if let Some(ahead) = self.ahead.of(self) {
+            return ahead.machine.shortest(ahead.enter(state)?);
+        }
+        let needs = |state: StateId| self.needs(self.pair(state));
         shortest(state, needs, |state, byte| self.step(state, byte))
     }
 
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        let learnt = &mut *self.lock();
-        let pair = self.pair(state, learnt);
-        self.needs(pair, learnt)
+        self.needs(self.pair(state))
     }
 
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
@@ -269,19 +378,16 @@ impl<M: Machine> Machine for Filtered<M> {
     }
 
     fn memory_bytes(&self) -> usize {
-        let learnt = self.lock();
-        let maps = (learnt.needs.len() + learnt.alive.len()) * 28
-            + (learnt.left.len() + learnt.right.len()) * 20;
-        let known = learnt.beside.known.as_ref();
-        learnt.states.memory_bytes()
-            + known.map_or(0, |known| known.memory_bytes())
-            + maps
-            + self.machine.memory_bytes()
-            + self.regular.memory_bytes()
+        let own = self.lock().memory_bytes() + self.searches().memory_bytes();
+        if self.of.is_some() {
+            return own;
+        }
+        let ahead = self.ahead.kept().map_or(0, |one| one.machine.lock().memory_bytes());
+        own + ahead + self.machine.memory_bytes() + self.regular.memory_bytes()
     }
 
     fn renewed(&self) -> Result<Option<Filtered<M>>, Error> {
-        let states = self.lock().states.limit();
+        let states = self.lock().limit();
         match (self.machine.renewed()?, self.regular.renewed()?) {
             (Some(machine), Some(regular)) => {
                 Filtered::of(Arc::new(machine), Arc::new(regular), states)

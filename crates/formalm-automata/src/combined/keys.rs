@@ -2,24 +2,26 @@
 
 use std::sync::Arc;
 
+use super::ahead::Lookahead;
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::lexemes::NoLexemes;
-use crate::machine::{EndSteps, Keys, Machine, Purpose};
+use crate::machine::{EndPurpose, EndSteps, Keys, Machine, Purpose};
 use crate::steps::Steps;
 use crate::viability::{KeyId, Repetition};
 
-/// The states of a machine as keys: masks are found byte by byte, and what they meet is kept.
+/// The states of a machine as keys: masks are found byte by byte.
 #[derive(Debug)]
 pub struct StateKeys<M> {
     machine: Arc<M>,
+    ahead: Lookahead<M>,
 }
 
 impl<M> StateKeys<M> {
     /// Keys of a machine.
     pub fn new(machine: Arc<M>) -> StateKeys<M> {
-        StateKeys { machine }
+        StateKeys { machine, ahead: Lookahead::default() }
     }
 }
 
@@ -38,12 +40,27 @@ impl<M: Machine> Keys for StateKeys<M> {
         Some(KeyId::from_number(state.number()))
     }
 
+    fn over(&self, machine: &Arc<M>) -> Option<StateKeys<M>> {
+        Some(StateKeys::new(Arc::clone(machine)))
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&Plainly::new(&*self.machine))
+        match self.ahead.of(&self.machine) {
+            Some(ahead) => purpose.read(&ahead.steps()),
+            None => purpose.read(&Plainly::new(&*self.machine)),
+        }
+    }
+
+    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
+        let key = KeyId::from_number(state.number());
+        Ok(match self.ahead.of(&self.machine) {
+            Some(ahead) => purpose.read(&ahead.steps(), key),
+            None => purpose.read(&Plainly::new(&*self.machine), key),
+        })
     }
 
     fn memory_bytes(&self) -> usize {
-        0
+        self.ahead.memory_bytes()
     }
 }
 

@@ -5,11 +5,13 @@
 //! in rows, choices and repetitions ([`Composed`]), and with a regular language that filters them
 //! ([`Filtered`]).
 
+mod ahead;
 mod composed;
 mod filtered;
 mod keys;
 mod states;
 
+pub use ahead::{AHEAD_BYTES, Ahead, Lookahead, StepsAhead};
 pub use composed::{Composed, Letter};
 pub use filtered::Filtered;
 pub use keys::{Plainly, StateKeys};

@@ -81,11 +81,6 @@ impl States {
         States { items: Vec::new(), ids: FxHashMap::default(), rows: Vec::new(), bytes: 0, limit }
     }
 
-    /// Most states.
-    pub(super) fn limit(&self) -> u64 {
-        self.limit
-    }
-
     pub(super) fn number(&mut self, mut items: Vec<Item>) -> Result<u32, Error> {
         items.sort_unstable();
         items.dedup();
@@ -116,6 +111,11 @@ impl States {
             self.rows.resize_with(self.items.len(), Row::default);
         }
         self.bytes += self.rows[state as usize].set(byte, next);
+    }
+
+    /// How many states there may be.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
     }
 
     pub(super) fn len(&self) -> usize {

@@ -7,15 +7,13 @@ use super::pairs::{Pair, Pairs};
 
 impl Pairs {
     /// Special tokens that may stand here, at the end of a text, with the pairs behind them: those at
-    /// the beginning of a text with which some member goes on. Only one of them, if it is given.
+    /// the beginning of a text with which some member goes on.
     pub(crate) fn behind_special<K: Keys>(
         &mut self,
         context: Context<'_, K>,
         pair: Pair,
-        only: Option<u32>,
     ) -> Result<Vec<(u32, Pair)>, Error> {
-        let mut list = self.all_behind_special(context, pair)?;
-        list.retain(|one| only.is_none_or(|only| one.0 == only));
+        let list = self.all_behind_special(context, pair)?;
         let mut productive = Vec::with_capacity(list.len());
         for one in list {
             if self.is_productive(context, one.1)? {

@@ -14,7 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};
 use super::pairs::{Pair, Pairs};
-use super::prompt;
 use super::reach::Reaches;
 use super::sets::Member;
 use super::walks::{self, Goal, Tokens};
@@ -41,25 +40,6 @@ pub(crate) struct Liveness {
     /// What a bounded search left open.
     undecided: FxHashSet<(Member, u32)>,
     reaches: Reaches,
-}
-
-/// Where a token leads from a member, neighbours considered; whether to a member of the language
-/// is another question.
-pub(crate) fn after<K: Keys>(
-    context: Context<'_, K>,
-    pairs: &mut Pairs,
-    member: Member,
-    last: u32,
-    token: u32,
-) -> Result<Vec<Member>, Error> {
-    let (state, place) = pairs.parts(member.pair);
-    let mut list = Vec::new();
-    let Some(bytes) = context.vocabulary.token_bytes(token) else { return Ok(list) };
-    let Ok(state) = context.machine.walk(state, bytes)? else { return Ok(list) };
-    for (place, path) in prompt::after(context, (place, member.path), last, token) {
-        list.push(Member { pair: pairs.intern(state, place)?, path });
-    }
-    Ok(list)
 }
 
 impl Liveness {
@@ -282,7 +262,7 @@ impl Liveness {
             }
         }
         if context.encoder.may_end(member.path) {
-            for (token, _) in pairs.behind_special(context, member.pair, None)? {
+            for (token, _) in pairs.behind_special(context, member.pair)? {
                 patch(begins, &[token], &[]);
             }
             for mark in [Mark::Piece, Mark::Added] {

@@ -1,7 +1,7 @@
 //! Canonical tokens only: masks of sequences that extend to what the tokenizer makes of a member.
 //!
-//! A position is a state of the language, what may be true of the marked text so far (`pairs`),
-//! and the last token. A token may follow if the language goes on with its bytes, the tokenizer
+//! A position is a state of the language, what may be true of the marked text so far (`positions`),
+//! and the last token. What lies ahead is searched on a machine of its own (`search`). A token may follow if the language goes on with its bytes, the tokenizer
 //! may cut the text so, it may be the last token's neighbour unless a piece begins with it, and
 //! from there some member can be completed in the same way (`live`). For machines with finitely many
 //! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
@@ -10,8 +10,10 @@
 mod between;
 mod live;
 mod pairs;
+mod positions;
 mod prompt;
 mod reach;
+mod search;
 mod sets;
 mod sorted;
 #[cfg(test)]
@@ -27,8 +29,8 @@ use formalm_vocabulary::canonical::Encoder;
 use crate::epoch::Unfollowed;
 use crate::mask::{Mask, Words, patch};
 use crate::memo::Memo;
-use live::Liveness;
-use pairs::Pairs;
+use positions::Positions;
+use search::{Here, Search};
 use sets::{Member, Numbered, Sets};
 
 /// No token: nothing has been read.
@@ -45,20 +47,22 @@ const MOST_STEPS: usize = 1_000;
 
 /// Everything that grows.
 #[derive(Debug)]
-pub(crate) struct Grown {
-    pub(crate) pairs: Pairs,
-    pub(crate) live: Liveness,
+struct Grown<K> {
+    /// Where texts have come to.
+    positions: Positions,
+    /// What was looked at beyond them.
+    search: Search<K>,
 }
 
 /// The canonical tokenizations of a language.
 #[derive(Debug)]
-pub(crate) struct Canonical {
+pub(crate) struct Canonical<K> {
     encoder: Arc<Encoder>,
     /// In which special tokens have no bytes.
     vocabulary: Arc<Vocabulary>,
     /// Special tokens that may stand between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
-    grown: Mutex<Grown>,
+    grown: Mutex<Grown<K>>,
     /// Apart from the rest, so that known masks are read while others are computed.
     sets: RwLock<Sets>,
     /// Per set 1 if the text may end there.
@@ -84,18 +88,18 @@ impl<K: Keys> Clone for Context<'_, K> {
 
 impl<K: Keys> Copy for Context<'_, K> {}
 
-impl Canonical {
+impl<K: Keys> Canonical<K> {
     /// Where `begins` is false, a text begins only after tokens that are given.
     ///
     /// # Errors
     ///
     /// `begins`, and no member has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
-        keys: &impl Keys,
+        keys: &K,
         (vocabulary, encoder): (&Arc<Vocabulary>, Arc<Encoder>),
         memory_limit_bytes: usize,
         begins: bool,
-    ) -> Result<Canonical, Error> {
+    ) -> Result<Canonical<K>, Error> {
         let plain = vocabulary.plain();
         let special = match vocabulary.has_special() {
             false => Vec::new(),
@@ -108,7 +112,7 @@ impl Canonical {
             encoder,
             vocabulary: Arc::new(plain.clone()),
             special,
-            grown: Mutex::new(Grown { pairs: Pairs::default(), live: Liveness::default() }),
+            grown: Mutex::new(Grown { positions: Positions::default(), search: Search::new(keys) }),
             sets: RwLock::default(),
             accepting: Chunks::default(),
             masks: Memo::new(memory_limit_bytes),
@@ -118,27 +122,28 @@ impl Canonical {
     }
 
     /// Makes the first state.
-    fn begin(&self, keys: &impl Keys, begins: bool) -> Result<(), Error> {
+    fn begin(&self, keys: &K, begins: bool) -> Result<(), Error> {
         let context = self.context(keys);
-        let grown = &mut *self.lock();
-        let start = grown.pairs.intern(context.machine.start(), self.encoder.splitter().start())?;
-        if begins && !grown.pairs.is_productive(context, start)? {
+        let Grown { positions, search } = &mut *self.lock();
+        let start = (context.machine.start(), self.encoder.splitter().start());
+        if begins && !search.is_productive(context, start)? {
             return Err(Error::Language {
                 message: "no member of the language has canonical tokens".to_owned(),
                 span: None,
                 hint: Some("members must be UTF-8, and texts that decoding can give".to_owned()),
             });
         }
-        self.set(context, &mut grown.pairs, vec![Member::new(start)])?;
+        let start = positions.intern(start.0, start.1);
+        self.set(context, positions, vec![Member::new(start)])?;
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Grown> {
+    fn lock(&self) -> MutexGuard<'_, Grown<K>> {
         // A panic while the lock was held leaves at worst something unlearnt.
         self.grown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn context<'a, K: Keys>(&'a self, keys: &'a K) -> Context<'a, K> {
+    fn context<'a>(&'a self, keys: &'a K) -> Context<'a, K> {
         let (vocabulary, encoder) = (&*self.vocabulary, &*self.encoder);
         Context { keys, machine: keys.machine(), vocabulary, encoder, special: &self.special }
     }
@@ -156,43 +161,44 @@ impl Canonical {
     /// [`Unfollowed`].
     pub(crate) fn start_after(
         &self,
-        keys: &impl Keys,
+        keys: &K,
         tokens: &[u32],
     ) -> Result<(StateId, u32), Unfollowed> {
         let context = self.context(keys);
         let places = prompt::places(context, tokens).map_err(|good| Unfollowed::Prompt { good })?;
         let last = tokens.last().copied().unwrap_or(NONE);
-        let Grown { pairs, live } = &mut *self.lock();
+        let Grown { positions, search } = &mut *self.lock();
+        search.limit(keys);
+        let start = context.machine.start();
         let mut members = Vec::new();
         for (place, path) in places {
-            let member = Member { pair: pairs.intern(context.machine.start(), place)?, path };
-            if live.is_live(context, pairs, member, last)? {
-                members.push(member);
+            if search.is_live(context, (start, place, path), last)? {
+                members.push(Member { pair: positions.intern(start, place), path });
             }
         }
         if members.is_empty() {
             return Err(Unfollowed::Language);
         }
         members.sort_unstable();
-        Ok((self.set(context, pairs, members)?, last))
+        Ok((self.set(context, positions, members)?, last))
     }
 
     /// The number of a set of members, all of one state of the language.
-    fn set<K: Keys>(
+    fn set(
         &self,
         context: Context<'_, K>,
-        pairs: &mut Pairs,
+        positions: &mut Positions,
         members: Vec<Member>,
     ) -> Result<StateId, Error> {
         let machine = context.machine;
         let mut accepting = false;
         for member in &members {
-            let (state, place) = pairs.parts(member.pair);
+            let (state, place) = positions.parts(member.pair);
             let may_end = self.encoder.splitter().ends(place) && self.encoder.may_end(member.path);
             accepting = accepting || (may_end && machine.is_accepting(state)?);
         }
         let masked = members.iter().map(|&Member { pair, path }| {
-            pairs.common(context, pair).map(|pair| Member { pair, path })
+            positions.common(context.keys, pair).map(|pair| Member { pair, path })
         });
         let masked: Vec<Member> = masked.collect::<Result<_, _>>()?;
         let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
@@ -210,30 +216,33 @@ impl Canonical {
     /// The language's state.
     pub(crate) fn machine_state(&self, state: StateId) -> StateId {
         let first = self.members(state)[0].member;
-        self.lock().pairs.parts(first.pair).0
+        self.lock().positions.parts(first.pair).0
     }
 
     /// The state after a token, given the one before it; none if it may not stand there.
     pub(crate) fn step(
         &self,
-        keys: &impl Keys,
+        keys: &K,
         (state, last): (StateId, u32),
         token: u32,
     ) -> Result<Option<StateId>, Error> {
         let context = self.context(keys);
-        let Grown { pairs, live } = &mut *self.lock();
+        let Grown { positions, search } = &mut *self.lock();
+        search.limit(keys);
         let mut members = Vec::new();
-        let special = self.special.iter().any(|one| one.0 == token);
         for &Numbered { member, .. } in &*self.members(state) {
-            if special && self.encoder.may_end(member.path) {
-                for next in pairs.behind_special(context, member.pair, Some(token))? {
-                    if !members.contains(&Member::new(next.1)) {
-                        members.push(Member::new(next.1));
-                    }
-                }
+            let here @ (state, ..) = here(positions, member);
+            let goals = search.after(context, here, (last, token))?;
+            let plain = context.vocabulary.token_bytes(token);
+            let special = context.special.iter().find(|one| one.0 == token);
+            let Some(bytes) = plain.or(special.map(|one| &one.1[..])) else { continue };
+            if goals.is_empty() {
+                continue;
             }
-            for next in live::after(context, pairs, member, last, token)? {
-                if live.is_live(context, pairs, next, token)? && !members.contains(&next) {
+            let Ok(state) = context.machine.walk(state, bytes)? else { continue };
+            for (place, path) in goals {
+                let next = Member { pair: positions.intern(state, place), path };
+                if !members.contains(&next) {
                     members.push(next);
                 }
             }
@@ -242,7 +251,26 @@ impl Canonical {
         if members.is_empty() {
             return Ok(None);
         }
-        self.set(context, pairs, members).map(Some)
+        self.set(context, positions, members).map(Some)
+    }
+
+    /// Whether [`Canonical::step`] leads anywhere.
+    pub(crate) fn allows(
+        &self,
+        keys: &K,
+        (state, last): (StateId, u32),
+        token: u32,
+    ) -> Result<bool, Error> {
+        let context = self.context(keys);
+        let Grown { positions, search } = &mut *self.lock();
+        search.limit(keys);
+        for &Numbered { member, .. } in &*self.members(state) {
+            let here = here(positions, member);
+            if !search.after(context, here, (last, token))?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The members of a set.
@@ -259,7 +287,7 @@ impl Canonical {
     /// Writes the mask over `out`, end tokens left out.
     pub(crate) fn fill(
         &self,
-        keys: &impl Keys,
+        keys: &K,
         (state, last): (StateId, u32),
         out: &mut Words,
     ) -> Result<(), Error> {
@@ -296,9 +324,9 @@ impl Canonical {
                 false => self.vocabulary.whole_items(),
             };
             for &token in unsure {
-                match self.step(keys, (state, last), token)? {
-                    Some(_) => patch(out, &[token], &[]),
-                    None => patch(out, &[], &[token]),
+                match self.allows(keys, (state, last), token)? {
+                    true => patch(out, &[token], &[]),
+                    false => patch(out, &[], &[token]),
                 }
             }
         }
@@ -309,7 +337,7 @@ impl Canonical {
     /// aside.
     fn with_mask(
         &self,
-        keys: &impl Keys,
+        keys: &K,
         Numbered { masked, id, .. }: Numbered,
         begins: bool,
         use_mask: impl FnOnce(&Mask),
@@ -344,20 +372,21 @@ impl Canonical {
     }
 
     /// The tokens that go on with a piece, neighbours aside, and those that begin one.
-    fn compute(&self, keys: &impl Keys, member: Member) -> Result<(Mask, Mask), Error> {
+    fn compute(&self, keys: &K, member: Member) -> Result<(Mask, Mask), Error> {
         let context = self.context(keys);
-        let Grown { pairs, live } = &mut *self.lock();
+        let Grown { positions, search } = &mut *self.lock();
+        search.limit(keys);
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
-        live.allowed(context, pairs, member, (&mut inside, &mut begins))?;
+        search.allowed(context, here(positions, member), (&mut inside, &mut begins))?;
         Ok((Mask::from_words(inside), Mask::from_words(begins)))
     }
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        grown.pairs.memory_bytes()
-            + grown.live.memory_bytes()
+        grown.positions.memory_bytes()
+            + grown.search.memory_bytes()
             + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
     }
 
@@ -368,12 +397,17 @@ impl Canonical {
 
     /// Number of questions that a bounded search left open.
     pub(crate) fn undecided_count(&self) -> usize {
-        let grown = self.lock();
-        grown.pairs.undecided_count() + grown.live.undecided_count()
+        self.lock().search.undecided_count()
     }
 
     /// Number of masks kept.
     pub(crate) fn mask_count(&self) -> usize {
         self.masks.size().0 / 2
     }
+}
+
+/// The state of the language and the place of a member.
+fn here(positions: &Positions, Member { pair, path }: Member) -> Here {
+    let (state, place) = positions.parts(pair);
+    (state, place, path)
 }

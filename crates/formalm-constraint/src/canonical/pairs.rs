@@ -207,7 +207,7 @@ impl Pairs {
         if self.is_end(context, pair)? {
             return Ok(true);
         }
-        if !self.behind_special(context, pair, None)?.is_empty() {
+        if !self.behind_special(context, pair)?.is_empty() {
             return Ok(true);
         }
         for byte in context.machine.live_bytes(self.parts(pair).0)?.iter() {

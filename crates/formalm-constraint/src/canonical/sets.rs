@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::pairs::Pair;
 
-/// One thing that may be true: a state of the language with a place in the marked text, and the
-/// tokens of the current piece as far as they matter.
+/// One thing that may be true: a state of the language with a place in the marked text, by number, and
+/// the tokens of the current piece as far as they matter. In a state of a constraint the number is
+/// that of a position that a text has come to, in a search that of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Member {
     pub(crate) pair: Pair,

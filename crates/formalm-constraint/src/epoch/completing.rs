@@ -1,15 +1,75 @@
 //! Where a text has to end within a budget.
 
-use formalm_automata::{Error, Keys, StateId, exact_only};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formalm_automata::{Ahead, Error, Keys, Machine, StateId, exact_only};
 
 use super::{Position, StateEpoch};
+use crate::completions::Completions;
 use crate::mask::Words;
+
+/// What was learnt about completions, of states of a machine to look ahead with if there is one.
+#[derive(Debug)]
+pub(super) struct Completing<M> {
+    kept: Mutex<Kept<M>>,
+}
+
+#[derive(Debug)]
+struct Kept<M> {
+    learnt: Arc<Learnt<M>>,
+    /// How many states were given up with machines before.
+    given_up: usize,
+}
+
+/// Completions of the states of one machine.
+#[derive(Debug)]
+struct Learnt<M> {
+    /// The machine to look ahead with; none if the machine itself will do.
+    ahead: Option<Arc<Ahead<M>>>,
+    completions: Completions,
+}
+
+impl<M> Default for Completing<M> {
+    fn default() -> Completing<M> {
+        let learnt = Arc::new(Learnt { ahead: None, completions: Completions::default() });
+        Completing { kept: Mutex::new(Kept { learnt, given_up: 0 }) }
+    }
+}
+
+impl<M: Machine> Completing<M> {
+    /// What was learnt with a machine to look ahead with; with another one numbers of states mean
+    /// nothing.
+    fn with(&self, ahead: Option<Arc<Ahead<M>>>) -> Arc<Learnt<M>> {
+        let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = match (&kept.learnt.ahead, &ahead) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            kept.given_up += kept.learnt.completions.given_up_count();
+            kept.learnt = Arc::new(Learnt { ahead, completions: Completions::default() });
+        }
+        Arc::clone(&kept.learnt)
+    }
+
+    pub(super) fn given_up_count(&self) -> usize {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.given_up + kept.learnt.completions.given_up_count()
+    }
+
+    /// Memory in use, in bytes, to a good approximation, without that of machines.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.learnt.completions.memory_bytes()
+    }
+}
 
 impl<K: Keys> StateEpoch<K> {
     /// Number of states that tokens were left out for leading to where a text has to end within a
     /// budget, since no text that completes them was found in time.
     pub fn given_up_count(&self) -> usize {
-        self.completions.given_up_count()
+        self.completing.given_up_count()
     }
 
     /// A shortest token sequence, end token aside, that makes the text a member; `None` if it
@@ -24,8 +84,9 @@ impl<K: Keys> StateEpoch<K> {
         position: Position,
         limit: u32,
     ) -> Result<Option<Vec<u32>>, Error> {
-        let state = self.any_tokens(position)?;
-        self.completions.shortest(&**self.machine(), &self.vocabulary, state, limit)
+        self.any_tokens(position, |completions, machine, state| {
+            completions.shortest(machine, &self.vocabulary, state, limit)
+        })
     }
 
     /// Whether [`StateEpoch::shortest_tokens`] finds any.
@@ -34,8 +95,9 @@ impl<K: Keys> StateEpoch<K> {
     ///
     /// As there.
     pub fn completes_within(&self, position: Position, limit: u32) -> Result<bool, Error> {
-        let state = self.any_tokens(position)?;
-        self.completions.fits(&**self.machine(), &self.vocabulary, state, limit)
+        self.any_tokens(position, |completions, machine, state| {
+            completions.fits(machine, &self.vocabulary, state, limit)
+        })
     }
 
     /// Writes the mask of a position over `out`, less the tokens after which no member can be
@@ -50,17 +112,32 @@ impl<K: Keys> StateEpoch<K> {
         budget: u32,
         out: &mut Words,
     ) -> Result<(), Error> {
-        let state = self.any_tokens(position)?;
-        self.fill(position, out)?;
-        self.completions.restrict(&**self.machine(), &self.vocabulary, state, budget, out)
+        self.any_tokens(position, |completions, machine, state| {
+            self.fill(position, out)?;
+            completions.restrict(machine, &self.vocabulary, state, budget, out)
+        })
     }
 
-    /// The state of a position where any tokens will do.
-    fn any_tokens(&self, position: Position) -> Result<StateId, Error> {
+    /// Looks for completions of a position where any tokens will do: with a machine and a state of
+    /// it.
+    fn any_tokens<R>(
+        &self,
+        position: Position,
+        look: impl FnOnce(&Completions, &K::Machine, StateId) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let hint = "give more tokens, and look whether the text is a member";
         exact_only(&**self.machine(), "the fewest tokens to a member", hint)?;
         match self.canonical {
-            None => Ok(position.state),
+            None => {
+                let learnt = self.completing.with(self.ahead());
+                match &learnt.ahead {
+                    Some(ahead) => {
+                        let state = ahead.enter(position.state)?;
+                        look(&learnt.completions, &ahead.machine, state)
+                    }
+                    None => look(&learnt.completions, self.machine(), position.state),
+                }
+            }
             Some(_) => Err(Error::Language {
                 message: "the fewest tokens to a member are not known for canonical tokens"
                     .to_owned(),

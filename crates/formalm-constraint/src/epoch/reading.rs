@@ -39,7 +39,7 @@ impl<K: Keys> StateEpoch<K> {
 
     /// The refusal of a token whose next byte leads to no member; of a special token there are no
     /// parts.
-    fn not_viable(&self, bytes: &[u8], good: usize) -> Refusal {
+    pub(crate) fn not_viable(&self, bytes: &[u8], good: usize) -> Refusal {
         let special = self.vocabulary.has_special();
         Refusal::NotViable { good: if special { outside_special(&bytes[..good]) } else { good } }
     }

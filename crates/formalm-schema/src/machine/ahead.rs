@@ -1,7 +1,6 @@
 //! Looking ahead of the text, for masks.
 
 use std::cell::RefCell;
-use std::sync::MutexGuard;
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{
@@ -9,11 +8,12 @@ use formalm_automata::{
     Texts, loops_of,
 };
 
+use super::UNRECORDED;
 use super::frame::{AskedId, Frame, Mode, Place, Reach};
 use super::known::NOT_ASKED;
+use super::own::Locked;
 use super::runs::{RUN, Runs, Stepped};
 use super::shortcuts::Found;
-use super::{Grown, UNRECORDED};
 use crate::formula::TRUE;
 use crate::table::Table;
 
@@ -35,7 +35,7 @@ pub(super) struct Ahead<'a> {
 
 #[derive(Debug)]
 pub(super) struct Looking<'a> {
-    pub(super) grown: MutexGuard<'a, Box<Grown>>,
+    pub(super) grown: Locked<'a>,
     places: Table<Place>,
     pub(super) runs: Runs,
     /// How many texts were recorded before.
@@ -45,7 +45,7 @@ pub(super) struct Looking<'a> {
 }
 
 impl<'a> Ahead<'a> {
-    pub(super) fn new(mut grown: MutexGuard<'a, Box<Grown>>) -> Ahead<'a> {
+    pub(super) fn new(mut grown: Locked<'a>) -> Ahead<'a> {
         grown.core.ahead();
         let (places, runs) = std::mem::take(&mut grown.spare);
         let records = grown.records.len();

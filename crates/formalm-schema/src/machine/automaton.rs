@@ -1,6 +1,6 @@
 //! The machine of a schema, as others see it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, SetOnce, StateId, part};
 use rustc_hash::FxHashMap;
@@ -9,6 +9,7 @@ use super::frame::{DONE, Frame, Owes, Place};
 use super::known::{Known, Parts};
 use super::needs::Learnt;
 use super::outlook::Outlooks;
+use super::own::{Locked, Own};
 use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
 use crate::difference;
@@ -44,7 +45,9 @@ pub struct SchemaAutomaton {
     source: SchemaSource,
     options: Options,
     limits: Limits,
-    pub(super) grown: Mutex<Box<Grown>>,
+    pub(super) grown: Arc<Mutex<Box<Grown>>>,
+    /// Of a machine to look ahead with the states that it has met.
+    pub(super) own: Option<Own>,
     pub(super) flags: Chunks,
     pub(super) start: StateId,
     notes: Arc<[Note]>,
@@ -140,15 +143,16 @@ impl SchemaAutomaton {
         let frame = Frame::Value { owes, blanks: 0, below: DONE };
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
-        let (grown, flags) = (Mutex::new(grown), Chunks::default());
+        let (grown, flags) = (Arc::new(Mutex::new(grown)), Chunks::default());
         let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
-        let notes_of = Arc::clone(&notes);
+        let (notes_of, own) = (Arc::clone(&notes), None);
         let made = SchemaAutomaton {
             source,
             options,
             limits,
             grown,
+            own,
             flags,
             start,
             notes: notes_of,
@@ -191,9 +195,10 @@ impl SchemaAutomaton {
         self.lock().states.len()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Box<Grown>> {
+    pub(super) fn lock(&self) -> Locked<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
-        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked::new(grown, self.own.as_ref())
     }
 }
 
@@ -240,18 +245,7 @@ impl Machine for SchemaAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        let grown = &mut self.lock();
-        if let Some(&known) = grown.live.get(&state.number()) {
-            return Ok(known);
-        }
-        let mut set = ByteSet::default();
-        for byte in 0..=255 {
-            if grown.successor(state.number(), byte)? != DEAD {
-                set.insert(byte);
-            }
-        }
-        grown.live.insert(state.number(), set);
-        Ok(set)
+        self.lock().live(state.number())
     }
 
     fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
@@ -260,6 +254,37 @@ impl Machine for SchemaAutomaton {
 
     fn is_finite(&self) -> bool {
         false
+    }
+
+    fn ahead(&self) -> Option<SchemaAutomaton> {
+        if self.own.is_some() {
+            return None;
+        }
+        let own = Own::default();
+        let start = own.enter(&self.lock(), self.start);
+        Some(SchemaAutomaton {
+            source: self.source.clone(),
+            options: self.options,
+            limits: self.limits,
+            grown: Arc::clone(&self.grown),
+            own: Some(own),
+            flags: Chunks::default(),
+            start,
+            notes: Arc::clone(&self.notes),
+            all_notes: SetOnce::new(),
+            has_distinct: self.has_distinct,
+        })
+    }
+
+    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.ahead()?))
+    }
+
+    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(own) = &self.own else { return Ok(state) };
+        // Without its own tables in their place, those of the other machine are there.
+        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(own.enter(&grown, state))
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
@@ -303,7 +328,7 @@ impl Machine for SchemaAutomaton {
 
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
-        grown.bytes()
+        if self.own.is_some() { grown.met_bytes() } else { grown.bytes() }
     }
 
     fn renewed(&self) -> Result<Option<SchemaAutomaton>, Error> {

@@ -108,6 +108,13 @@ impl Keys for SchemaKeys {
         self.automaton.has_distinct
     }
 
+    fn over(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaKeys> {
+        let automaton = Arc::clone(ahead);
+        let (horizon, names) = (self.horizon, Arc::clone(&self.names));
+        let (keys, lasting) = (Chunks::default(), Chunks::default());
+        Some(SchemaKeys { automaton, horizon, names, keys, lasting })
+    }
+
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         purpose.read(&Ahead::new(self.automaton.lock()))
     }

@@ -30,6 +30,7 @@ mod number_needs;
 mod numbers;
 mod outlook;
 mod owed;
+mod own;
 mod periods;
 mod pieces;
 mod repeated;
@@ -106,11 +107,7 @@ impl Grown {
         self.core.memory_bytes()
             + self.frames.memory_bytes()
             + self.depths.capacity() * 4
-            + self.states.memory_bytes()
-            + self.keys.memory_bytes()
-            + self.records.memory_bytes()
-            + self.next.capacity() * 16
-            + self.leaps.capacity() * 28
+            + self.met_bytes()
             + self.parts.bytes()
             + self.known.bytes()
             + self.outlooks.bytes()

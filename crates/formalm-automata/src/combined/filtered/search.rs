@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Filtered, Learnt, Pair};
+use super::{Learnt, Pair, Searches};
 use crate::deadline::DeadlineTicks;
 use crate::error::{Error, Resource};
 use crate::machine::{Completion, Look, Machine};
@@ -36,7 +36,7 @@ const STEPS: u64 = 10_000_000;
 /// What a byte that is missing counts beside one that was read, where any member will do.
 const MISSING: usize = 4;
 
-impl<M: Machine> Filtered<M> {
+impl<M: Machine> Searches<M> {
     /// Searches the pairs from one for a common member, those first that seem to need the fewest
     /// bytes.
     pub(super) fn find(
