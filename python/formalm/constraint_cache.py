@@ -696,7 +696,7 @@ class _Ask:
             raise DeadlineError(error.what, self._taken(), self.allowed, error.hint) from None
 
     def settles(self, error: Exception) -> bool:
-        """Returns True if an error of another ask holds here: a deadline if there is no more time."""
+        """Returns True if an error of another ask holds here: a deadline, if it is no later."""
         if not isinstance(error, DeadlineError):
             return True
         is_compile = error.what == "compile"
