@@ -105,7 +105,7 @@ def look(matcher, draw: list[int], *, completes: bool) -> None:
     matcher.forced_bytes()
     if completes:
         for token in draw:
-            matcher.explain(token)
+            matcher.core.explain(token)
         core, inner = matcher.constraint.core, matcher.core
         core.completion_mask(inner, 40)
         core.shortest_token_ids(inner, 60)
