@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from formalm import Constraint, Grammar, JsonSchema, Language, Regex, Vocabulary
+from formalm import Constraint, Grammar, JsonSchema, Language, Matcher, Regex, Vocabulary
 from formalm.languages import Section, Structure
 from formalm.models.canary import WEIGHTS
 
@@ -111,7 +111,7 @@ def states(constraint: Constraint) -> int:
     return constraint._automaton(None).state_count
 
 
-def look(matcher, draw: list[int], *, completes: bool) -> None:
+def look(matcher: Matcher, draw: list[int], *, completes: bool) -> None:
     """Ask all that can be asked of what may follow."""
     matcher.bitmask()
     for token in draw:
