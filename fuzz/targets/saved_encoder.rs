@@ -26,11 +26,8 @@ struct Saved {
 }
 
 static SAVED: LazyLock<Vec<Saved>> = LazyLock::new(|| {
-    let files: [&[u8]; 2] = [
-        include_bytes!("../seeds/tokenizer_json/byte_level.json"),
-        include_bytes!("../seeds/tokenizer_json/byte_fallback.json"),
-    ];
-    let made = files.map(|file| {
+    let made = [byte_level(), byte_fallback()].map(|file| {
+        let file = file.as_bytes();
         let vocabulary = Vocabulary::from_tokenizer_json(file, None).expect("a vocabulary");
         let encoder = Encoder::from_tokenizer_json(file).expect("an encoder");
         let data = encoder.save(&vocabulary, NAME);
@@ -39,6 +36,46 @@ static SAVED: LazyLock<Vec<Saved>> = LazyLock::new(|| {
     });
     made.into()
 });
+
+/// A tokenizer whose symbols are bytes, written by GPT-2's rule.
+fn byte_level() -> String {
+    let plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
+    let mut others = (0x100..).filter_map(char::from_u32);
+    let symbols = (0..256u32).map(|byte| {
+        let own = plain(&byte).then(|| char::from_u32(byte)).flatten();
+        own.or_else(|| others.next()).expect("a character").to_string()
+    });
+    let words = ["th", "the", "en", "then", "\u{120}t", "\u{120}th", "\u{120}the", "\u{120}a"];
+    let pieces: Vec<String> = symbols.chain(words.map(str::to_owned)).collect();
+    file(
+        r#""pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+        "decoder": {"type": "ByteLevel"}"#,
+        &pieces,
+        r#""merges": ["t h", "th e", "e n", "th en", "\u0120 t", "\u0120t h", "\u0120th e", "\u0120 a"]"#,
+    )
+}
+
+/// A tokenizer whose symbols are characters, and that spells others in bytes.
+fn byte_fallback() -> String {
+    let bytes = (0..=255).map(|byte| format!("<0x{byte:02X}>"));
+    let words = ["\u{2581}", "a", "b", "c", "\u{e9}", "ab", "abc", "\u{2581}a", "cc", "bcc"];
+    let pieces: Vec<String> = bytes.chain(words.map(str::to_owned)).collect();
+    file(
+        r#""normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+        "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern":
+        {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]}"#,
+        &pieces,
+        r#""byte_fallback": true, "merges": ["a b", "ab c", "\u2581 a", "c c", "b cc"]"#,
+    )
+}
+
+fn file(parts: &str, pieces: &[String], model: &str) -> String {
+    let quoted = |piece: &String| piece.replace('\\', "\\\\").replace('"', "\\\"");
+    let ids = pieces.iter().enumerate();
+    let ids: Vec<String> = ids.map(|(id, piece)| format!("\"{}\": {id}", quoted(piece))).collect();
+    let vocab = ids.join(", ");
+    format!(r#"{{{parts}, "model": {{"type": "BPE", "vocab": {{{vocab}}}, {model}}}}}"#)
+}
 
 /// Texts in which the tokenizers merge, split and fall back to bytes.
 const TEXTS: [&str; 4] = ["the then", "don't\n\n 12", " a\u{e9}\u{4e2d}", ""];

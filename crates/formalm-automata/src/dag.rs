@@ -180,7 +180,7 @@ impl Dags {
         found
     }
 
-    /// The same; fails where `check`, which is asked at each text, does.
+    /// Builds the automaton as [`Dags::texts`]; fails where `check`, called at each text, does.
     pub(crate) fn texts_while<T: AsRef<[u8]>, E>(
         &mut self,
         texts: &[T],

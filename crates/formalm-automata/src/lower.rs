@@ -126,7 +126,7 @@ pub(crate) fn texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> TermId {
     }
 }
 
-/// The same of many texts, under the deadline of this thread.
+/// Lowers many texts, under the deadline of this thread.
 pub(crate) fn many_texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> Result<TermId, Exhausted> {
     texts.sort_unstable();
     texts.dedup();
