@@ -42,8 +42,6 @@ def answer(item):
         "sample": lambda: language.sample(1, seed=1, random_bytes=20),
     }
     told = {}
-    if not item["texts"]:
-        del questions["shortest"], questions["sample"]
     for name, ask in questions.items():
         begun = time.process_time()
         try:
@@ -140,8 +138,8 @@ LEVELS = {
 WHOLE = {"pattern": "string", "enum": "string", "minimum": "number", "contains": "array"}
 
 
-def check(worker: Worker, schema: Schema, text: str, *, texts: bool = True) -> dict[str, Any]:
-    answer = worker.ask({"schema": schema, "text": text, "texts": texts})
+def check(worker: Worker, schema: Schema, text: str) -> dict[str, Any]:
+    answer = worker.ask({"schema": schema, "text": text})
     assert answer.failure is None, answer.failure
     assert answer.peak_bytes < MEMORY_BYTES, f"{answer.peak_bytes >> 20} MiB"
     slow = {name: seconds for name, (_, seconds) in answer.value.items() if seconds > CPU_SECONDS}
@@ -172,9 +170,7 @@ def test_levels_that_use_each_other_end_in_time(
         return LEVELS[level](one, LEAVES[leaf](at))
 
     inner = {"type": WHOLE.get(leaf, "object")}
-    # Where all patterns have to be found, the shortest text is a common superstring of all.
-    texts = (level, leaf) != ("condition", "pattern") or depth == 6
-    told = check(worker, referring(depth, outer, inner), TEXTS[leaf], texts=texts)
+    told = check(worker, referring(depth, outer, inner), TEXTS[leaf])
     if depth == 6:
         # Small ones are answered, and as they are when all is written out.
         assert "limit" not in told.values()
@@ -221,8 +217,6 @@ def test_many_alternatives_of_properties_that_are_not_declared_have_masks(worker
 
 
 MANY = 100_000
-# Their shortest members are found, or given up, in more than the time of a question.
-WITHOUT_TEXTS = {"a beginning", "few values", "minProperties of few names", "large constant"}
 ARRAYS = {
     "integers": {"items": {"type": "integer"}},
     "natural numbers": {"items": {"type": "integer", "minimum": 0}},
@@ -294,7 +288,7 @@ OTHERS: dict[str, Schema] = {
 def test_many_items_end_in_time_and_memory(worker: Worker, kind: str, unique: bool) -> None:
     schema = {"type": "array", "minItems": MANY, "uniqueItems": unique, **ARRAYS[kind]}
     text = '["a",1,2]' if "strings" in kind else "[1,2,3]"
-    check(worker, schema, text, texts=kind not in WITHOUT_TEXTS)
+    check(worker, schema, text)
 
 
 @needs_limits
@@ -302,7 +296,7 @@ def test_many_items_end_in_time_and_memory(worker: Worker, kind: str, unique: bo
 def test_large_counts_end_in_time_and_memory(worker: Worker, kind: str) -> None:
     texts = {"object": '{"ab":1,"b":"x"}', "string": '"abab"', "array": "[1,2,3]"}
     text = texts.get(OTHERS[kind].get("type", ""), "1000")
-    check(worker, OTHERS[kind], text, texts=kind not in WITHOUT_TEXTS)
+    check(worker, OTHERS[kind], text)
 
 
 FORMATS = [

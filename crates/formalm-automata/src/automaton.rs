@@ -182,6 +182,35 @@ impl Automaton {
         self.lock().index.len()
     }
 
+    /// Steps that building the states took so far.
+    pub fn work(&self) -> u64 {
+        self.lock().work.steps
+    }
+
+    /// The shortest continuation that makes the text a member, if it is found with so much work.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if it takes more.
+    pub fn shortest_within(&self, state: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+        if self.is_accepting(state) {
+            return Ok(Vec::new());
+        }
+        match self.told_shortest(state) {
+            Some(text) => Ok(text),
+            None => self.searched_within(state, allowed),
+        }
+    }
+
+    /// The same where it is written down without a search.
+    fn told_shortest(&self, state: StateId) -> Option<Vec<u8>> {
+        if !self.pure {
+            return None;
+        }
+        let core = self.lock();
+        core.terms.shortest(core.index.term(state.0))
+    }
+
     /// Whether viability of states can be judged term by term (see [`crate::viability`]).
     pub(crate) fn is_pure(&self) -> bool {
         self.pure
@@ -306,16 +335,7 @@ impl Machine for Automaton {
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        if self.is_accepting(state) {
-            return Ok(Vec::new());
-        }
-        if self.pure {
-            let core = self.lock();
-            if let Some(text) = core.terms.shortest(core.index.term(state.0)) {
-                return Ok(text);
-            }
-        }
-        self.searched(state)
+        self.shortest_within(state, u64::MAX)
     }
 
     fn memory_bytes(&self) -> usize {

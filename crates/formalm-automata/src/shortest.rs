@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, StateId};
+use crate::automaton::{Automaton, StateId, check};
 use crate::dag::DagId;
-use crate::error::Error;
+use crate::error::{Error, Resource};
 use crate::machine::Machine;
 use crate::term::{Term, TermId, Terms};
 
@@ -96,9 +96,14 @@ impl Terms {
 
 impl Automaton {
     /// The shortest continuation that makes the text a member, the smallest of several, searched
-    /// state by state.
-    pub(crate) fn searched(&self, start: StateId) -> Result<Vec<u8>, Error> {
-        let length = self.least_length(start)?;
+    /// state by state, with so much work on states that are new.
+    pub(crate) fn searched_within(&self, start: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+        let begun = self.work();
+        let checked = || {
+            let needed = self.work() - begun;
+            check(Resource::Steps, needed, allowed)
+        };
+        let length = self.least_length(start, &checked)?;
         let mut text = Vec::with_capacity(length);
         // The states on the way, with how many classes of bytes were tried from each.
         let mut way = vec![(start, 0)];
@@ -106,6 +111,7 @@ impl Automaton {
         let mut few: FxHashMap<StateId, usize> = FxHashMap::default();
         while let Some((here, tried)) = way.last_mut() {
             let here = *here;
+            checked()?;
             let left = length - text.len();
             if left == 0 && self.is_accepting(here) {
                 break;
@@ -129,7 +135,11 @@ impl Automaton {
     }
 
     /// Bytes of the shortest continuation; none of a state that leads to no member.
-    fn least_length(&self, start: StateId) -> Result<usize, Error> {
+    fn least_length(
+        &self,
+        start: StateId,
+        checked: &impl Fn() -> Result<(), Error>,
+    ) -> Result<usize, Error> {
         let mut read = FxHashMap::from_iter([(start, 0)]);
         // By the bytes that members through a state have at least, with those read.
         let mut open = BTreeMap::from([(self.needs(start), vec![(start, 0)])]);
@@ -145,6 +155,7 @@ impl Automaton {
             if read.get(&here).is_some_and(|&other| other < length) {
                 continue;
             }
+            checked()?;
             for &byte in self.class_starts() {
                 let Some(next) = self.step(here, byte)? else { continue };
                 let before = read.entry(next).or_insert(usize::MAX);
@@ -260,7 +271,11 @@ mod tests {
         for pattern in patterns {
             let automaton = Automaton::new(&expression(pattern)?, Limits::default())?;
             for (state, expected) in completed(&automaton)? {
-                assert_eq!(Some(automaton.searched(state)?), expected, "{pattern}");
+                assert_eq!(
+                    Some(automaton.searched_within(state, u64::MAX)?),
+                    expected,
+                    "{pattern}"
+                );
                 assert_eq!(Some(automaton.shortest(state)?), expected, "{pattern}");
             }
         }

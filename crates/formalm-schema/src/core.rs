@@ -63,8 +63,8 @@ pub(crate) struct Core {
     typed: Map<(F, Type, bool), F>,
     /// Whether alternatives are being told apart, for which parts are expanded as they are.
     pub(crate) tells_apart: bool,
-    /// Objects and arrays listed by formula and how many were asked for.
-    pub(crate) listed: Map<(F, usize), Listed>,
+    /// Objects and arrays listed by formula, with how many were asked for.
+    pub(crate) listed: Map<F, (usize, Listed)>,
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
     text_ids: Map<F, Option<TextId>>,

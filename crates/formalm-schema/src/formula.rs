@@ -499,6 +499,15 @@ impl Formulas {
         }
     }
 
+    /// How many more members may come, where a formula says no more than that.
+    pub(crate) fn most_members(&self, id: F) -> Option<u64> {
+        let Form::Not(inner) = self.get(id) else { return None };
+        match self.get(*inner) {
+            Form::Atom(Atom::MoreMembers(count)) => Some(count.saturating_sub(1)),
+            _ => None,
+        }
+    }
+
     /// How many formulas one is made of.
     pub(crate) fn parts(&self, id: F) -> usize {
         match self.get(id) {

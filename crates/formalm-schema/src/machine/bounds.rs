@@ -162,6 +162,33 @@ impl Bounds {
         first <= last.0 && side[from..].iter().take(2).any(|piece| piece.covers(first, last))
     }
 
+    /// Whether a number of `[low, low + 1)`, in units of a power of ten, is within the bounds that
+    /// is written with so many places behind its point, or without one; `None` if it is too long to
+    /// tell.
+    pub(super) fn has_written(
+        &self,
+        negative: bool,
+        (low, power): (&BigInt, i64),
+        places: u32,
+    ) -> Option<bool> {
+        if self.whole && places > 0 {
+            return Some(false);
+        }
+        let side = if negative { &self.negative } else { &self.positive };
+        let unit = 10i128.pow(self.places.checked_sub(places)?);
+        let step = match self.step {
+            Some(step) => step.lcm(&unit),
+            None => unit,
+        };
+        let width = u32::try_from(power + i64::from(self.places)).ok().filter(|&all| all <= 26)?;
+        let width = 10i128.pow(width);
+        let first = low.to_i128()?.checked_mul(width).filter(|&at| at <= MOST)?;
+        let span = Piece { low: (first, false), high: Some((first + width, true)) };
+        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
+        let near = side[from..].iter().take_while(|piece| piece.low.0 < first + width);
+        Some(near.filter_map(|piece| piece.common(&span)).any(|one| one.multiples(step).is_some()))
+    }
+
     /// Whether all numbers of so many digits or more that begin so are alike: all within, or none.
     fn is_past(&self, side: &[Piece], first: i128, end: i128) -> bool {
         match side.last() {

@@ -1,6 +1,7 @@
 //! What alternatives need together with all that is owed beside them.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashSet;
 
 use super::Grown;
 use super::needs::Search;
@@ -110,15 +111,28 @@ impl Grown {
     /// Takes alternatives of which only one goes with the names that are owed for that one; names of several statements are owed together.
     fn take_sole_alternatives(&mut self, parts: &mut Vec<F>) {
         let formulas = &self.core.formulas;
-        let mut owed: Vec<NameId> = Vec::new();
+        let is_told = |part: &F| {
+            let form = formulas.get(*part);
+            matches!(form, Form::Or(_) | Form::One(_) | Form::Atom(Atom::Owed(_)))
+        };
+        // One list of names leaves nothing to do.
+        if parts.iter().filter(|part| is_told(part)).count() < 2
+            && !parts.iter().any(|&part| matches!(formulas.get(part), Form::Or(_) | Form::One(_)))
+        {
+            return;
+        }
+        let mut owed: FxHashSet<NameId> = FxHashSet::default();
         let mut at = 0;
         // Read again from the start whenever more is owed.
         while let Some(&part) = parts.get(at) {
             at += 1;
             match formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) if names.iter().any(|name| !owed.contains(name)) => {
+                Form::Atom(Atom::Owed(names)) => {
+                    let before = owed.len();
                     owed.extend(names.iter().copied());
-                    at = 0;
+                    if owed.len() > before {
+                        at = 0;
+                    }
                 }
                 Form::Or(list) | Form::One(list) => {
                     let goes = |&&one: &&F| !contradicts(formulas, one, &owed);
@@ -134,8 +148,8 @@ impl Grown {
         }
         let is_owed = |&part: &F| matches!(formulas.get(part), Form::Atom(Atom::Owed(_)));
         if parts.iter().filter(|part| is_owed(part)).count() > 1 {
+            let mut owed: Vec<NameId> = owed.into_iter().collect();
             owed.sort_unstable();
-            owed.dedup();
             parts.retain(|part| !is_owed(part));
             parts.push(self.core.formulas.atom(Atom::Owed(owed.into())));
         }
@@ -143,7 +157,7 @@ impl Grown {
 }
 
 /// Whether a formula asks that one of some names, which are owed, does not come.
-fn contradicts(formulas: &Formulas, id: F, owed: &[NameId]) -> bool {
+fn contradicts(formulas: &Formulas, id: F, owed: &FxHashSet<NameId>) -> bool {
     match formulas.get(id) {
         Form::Not(inner) => match formulas.get(*inner) {
             Form::Atom(Atom::Owed(names)) => names.iter().all(|name| owed.contains(name)),

@@ -8,6 +8,7 @@ use formalm_automata::spelling::Escapes;
 use formalm_automata::{Error, Machine, StateId};
 
 use super::Grown;
+use super::needs::Search;
 use super::spelled::cost;
 use crate::core::TextId;
 use crate::decimal::Decimal;
@@ -31,6 +32,15 @@ const PLAIN: u64 = 94;
 /// How many there are at most of each length.
 pub(super) type Counts = Arc<[u64; LENGTHS]>;
 
+/// How many values of a formula there are at most of each length, and which texts and numbers
+/// were counted.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    counts: [u64; LENGTHS],
+    texts: F,
+    numbers: F,
+}
+
 impl Grown {
     /// Bytes that so many values take at least, of which a formula holds and which differ from each
     /// other and from those that are taken.
@@ -41,6 +51,32 @@ impl Grown {
         count: u64,
         least: usize,
     ) -> Result<usize, Error> {
+        let lengths = match self.learnt.values.get(&value) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let lengths = Arc::new(self.lengths_of_values(value)?);
+                self.learnt.values.insert(value, Arc::clone(&lengths));
+                lengths
+            }
+        };
+        let mut counts = lengths.counts;
+        for &one in taken {
+            let length = match self.learnt.lengths.get(&(value, one)) {
+                Some(&known) => known,
+                None => {
+                    let length = self.counted_length(&lengths, one)?;
+                    self.learnt.lengths.insert((value, one), length);
+                    length
+                }
+            };
+            if let Some(count) = counts.get_mut(length) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        Ok(sum_of_least(&counts, count, least))
+    }
+
+    fn lengths_of_values(&mut self, value: F) -> Result<Lengths, Error> {
         let (mut counts, mut texts, mut numbers) = ([0u64; LENGTHS], FALSE, FALSE);
         for of in Type::ALL {
             let formula = if value == TRUE { TRUE } else { self.core.of_type(value, of)? };
@@ -74,30 +110,27 @@ impl Grown {
                 counts[length..].fill(MANY);
             }
         }
-        for &one in taken {
-            // Only those that were counted are taken off.
-            let length = match self.core.schema.values.get(one).clone() {
-                Value::String(text)
-                    if texts != FALSE && self.core.holds_for_text(texts, &text)? =>
-                {
-                    let escapes = self.core.options.escapes;
-                    2 + text.bytes().map(|byte| cost(byte, escapes)).sum::<usize>()
-                }
-                Value::Number(number) => {
-                    let few = (-9..100).find(|&one| number == Decimal::integer(one));
-                    match few.filter(|&one| self.holds_for_integer(numbers, one)) {
-                        Some(0..10) => 1,
-                        Some(_) => 2,
-                        None => LENGTHS,
-                    }
-                }
-                _ => LENGTHS,
-            };
-            if let Some(count) = counts.get_mut(length) {
-                *count = count.saturating_sub(1);
+        Ok(Lengths { counts, texts, numbers })
+    }
+
+    /// The length by which a value was counted, or one that no value was counted by.
+    fn counted_length(&mut self, lengths: &Lengths, value: ValueId) -> Result<usize, Error> {
+        let &Lengths { texts, numbers, .. } = lengths;
+        Ok(match self.core.schema.values.get(value).clone() {
+            Value::String(text) if texts != FALSE && self.core.holds_for_text(texts, &text)? => {
+                let escapes = self.core.options.escapes;
+                2 + text.bytes().map(|byte| cost(byte, escapes)).sum::<usize>()
             }
-        }
-        Ok(sum_of_least(&counts, count, least))
+            Value::Number(number) => {
+                let few = (-9..100).find(|&one| number == Decimal::integer(one));
+                match few.filter(|&one| self.holds_for_integer(numbers, one)) {
+                    Some(0..10) => 1,
+                    Some(_) => 2,
+                    None => LENGTHS,
+                }
+            }
+            _ => LENGTHS,
+        })
     }
 
     fn holds_for_integer(&self, numbers: F, one: i64) -> bool {
@@ -106,8 +139,14 @@ impl Grown {
     }
 
     /// Bytes that so many texts take at least, before they are spelled.
-    pub(super) fn least_texts(&mut self, texts: F, count: u64) -> Result<usize, Error> {
-        let (counts, least) = (self.texts_by_length(texts, false)?, self.least_text(texts)?);
+    pub(super) fn least_texts(
+        &mut self,
+        texts: F,
+        count: u64,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        let (counts, least) =
+            (self.texts_by_length(texts, false)?, self.least_text(texts, search)?);
         Ok(sum_of_least(&counts[..], count, least))
     }
 

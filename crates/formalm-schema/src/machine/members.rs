@@ -1,6 +1,7 @@
 //! Whether a member of some name may come next in an object.
 
 use formalm_automata::Error;
+use rustc_hash::FxHashSet;
 
 use super::Grown;
 use super::frame::{GoneId, NamingId, OrderId, Owes, OwesId};
@@ -42,27 +43,45 @@ impl Grown {
     ) -> Result<bool, Error> {
         let must = self.parts.owes.get(owes.0).formulas[0];
         let mut value = Vec::new();
+        if !self.has_room_for(must, name) {
+            return Ok(false);
+        }
         if !self.owed_may_follow(must, (gone, order), name) {
             return Ok(false);
         }
         for part in self.core.formulas.conjuncts(must) {
-            if let Some(&known) = self.known.values.get(&(part, name)) {
-                value.push(known);
-                continue;
-            }
             match self.core.formulas.get(part) {
-                Form::Atom(Atom::Members(rules)) => {
-                    let rules = rules.clone();
-                    let found = self.core.rules_at(&rules, name)?;
-                    self.known.values.insert((part, name), found);
-                    value.push(found);
-                }
+                Form::Atom(Atom::Members(_)) => value.push(self.value_by(part, name)?),
                 _ if self.core.formulas.excluded_name(part) == Some(name) => return Ok(false),
                 _ => {}
             }
         }
         let value = self.core.formulas.and(value);
         self.core.some_value(value)
+    }
+
+    /// Whether an object may have one more member beside those that are owed, or this is one of them.
+    fn has_room_for(&self, must: F, name: NameId) -> bool {
+        let parts = match self.core.formulas.get(must) {
+            Form::And(list) => list,
+            _ => &[must][..],
+        };
+        let most = parts.iter().filter_map(|&part| self.core.formulas.most_members(part)).min();
+        let Some(most) = most else { return true };
+        let owed = parts.iter().filter_map(|&part| match self.core.formulas.get(part) {
+            Form::Atom(Atom::Owed(names)) => Some(names),
+            _ => None,
+        });
+        let lists: Vec<_> = owed.collect();
+        if lists.iter().any(|names| names.binary_search(&name).is_ok()) {
+            return true;
+        }
+        let count = match lists[..] {
+            [] => 0,
+            [names] => names.len(),
+            _ => lists.iter().flat_map(|names| names.iter()).collect::<FxHashSet<_>>().len(),
+        };
+        (count as u64) < most
     }
 
     /// Returns `true` if no name that is owed is gone or would be passed by this one.

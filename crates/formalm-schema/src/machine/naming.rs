@@ -36,8 +36,8 @@ pub(super) struct Naming {
     pub(super) tests: Box<[F]>,
     /// Before the first character of a name.
     pub(super) start: Reach,
-    /// Whether the object owes nothing but members and names, or that one does not come, so that
-    /// names do not depend on each other.
+    /// Whether the object owes nothing but members and names, or that one does not come, or no more
+    /// than some, so that names do not depend on each other.
     pub(super) plain: bool,
     /// Whether every other name is of a class that may come.
     pub(super) takes_all: bool,
@@ -92,7 +92,7 @@ impl Grown {
         let formulas = &self.core.formulas;
         let plain = |&id: &F| match formulas.get(id) {
             Form::Atom(Atom::Members(_) | Atom::Owed(_)) => true,
-            _ => formulas.excluded_name(id).is_some(),
+            _ => formulas.excluded_name(id).is_some() || formulas.most_members(id).is_some(),
         };
         owed.formulas.len() == 1
             && owed.goal == TRUE

@@ -4,8 +4,10 @@ use formalm_automata::deadline::DeadlineTicks;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
+use std::sync::Arc;
+
 use super::differing::Jump;
-use super::distinct::Counts;
+use super::distinct::{Counts, Lengths};
 use super::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId, Place};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
@@ -15,6 +17,7 @@ use super::telling::Told;
 use super::{Grown, UNRECORDED};
 use crate::core::TextId;
 use crate::formula::F;
+use crate::value::ValueId;
 
 /// What searches for completions have learnt.
 #[derive(Debug, Default)]
@@ -23,6 +26,9 @@ pub(super) struct Learnt {
     pub(super) texts: FxHashMap<(TextId, u32), Rest>,
     /// By their machine how many texts of each length, spelled or not, there are at most.
     pub(super) counts: FxHashMap<(TextId, bool), Counts>,
+    /// How long the values of a formula are, and by which length one of them was counted.
+    pub(super) values: FxHashMap<F, Arc<Lengths>>,
+    pub(super) lengths: FxHashMap<(F, ValueId), usize>,
     /// Bytes that more members and items need at least.
     pub(super) rests: FxHashMap<F, usize>,
     /// By what a container owes and what the child needs that is being read, what both need.
@@ -35,6 +41,7 @@ impl Learnt {
     /// Forgets everything if it is much.
     pub(super) fn limit(&mut self) {
         let others = self.rests.len() + self.children.len() + self.counts.len();
+        let others = others + self.values.len() + self.lengths.len();
         if self.texts.len() + self.numbers.len() + others > LEARNT {
             *self = Learnt::default();
         }
@@ -44,7 +51,9 @@ impl Learnt {
         let (texts, rests, numbers) =
             (self.texts.capacity(), self.rests.capacity(), self.numbers.capacity());
         let (children, counts) = (self.children.capacity(), self.counts.capacity());
-        80 * texts + 16 * rests + 64 * numbers + 128 * counts + 160 * children
+        let (values, lengths) = (self.values.capacity(), self.lengths.capacity());
+        let known = 128 * (counts + values) + 24 * lengths;
+        80 * texts + 16 * rests + 64 * numbers + 160 * children + known
     }
 }
 

@@ -7,11 +7,12 @@ use num_traits::Zero;
 use super::Grown;
 use super::frame::{Digits, DigitsId, OwesId, Part};
 use super::needs::Search;
+use super::numbers::Plan;
 use super::owed::{Child, NEVER};
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
-use crate::solve::{Interval, Scale};
+use crate::solve::Interval;
 use crate::table::Map;
 
 /// Spans that are looked through for a number at most.
@@ -46,7 +47,7 @@ impl Grown {
             }
             let wanted = self.core.formulas.both(wanted, total);
             let least = missing(self.core.least_digits(wanted, !number.digits.is_zero()), &number);
-            self.core.bytes_missing(wanted, &number, &plan.scale, least.max(1), search)
+            self.core.bytes_missing(wanted, &number, &plan, least.max(1), search)
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = Child { must, truths: least.collect::<Result<Vec<_>, Error>>()? };
@@ -126,7 +127,7 @@ impl Core {
         &mut self,
         id: F,
         number: &Digits,
-        scale: &Scale,
+        plan: &Plan,
         least: usize,
         search: &mut Search,
     ) -> Result<usize, Error> {
@@ -134,6 +135,7 @@ impl Core {
             return Ok(least);
         }
         let mut tries = MAX_TRIES;
+        let (scale, bounds) = (&plan.scale, plan.bounds_of(id));
         let most = scale.reach as usize + scale.places as usize + 2;
         let read = length(&number.digits);
         // Of a whole part only digits are tried that numbers can have.
@@ -156,6 +158,15 @@ impl Core {
                 tries = tries.saturating_sub(1);
                 if tries == 0 {
                     return Ok(bytes);
+                }
+                let told = bounds
+                    .and_then(|bounds| bounds.has_written(number.negative, (&low, power), places));
+                if let Some(told) = told {
+                    search.steps_of(1)?;
+                    if told {
+                        return Ok(bytes);
+                    }
+                    continue;
                 }
                 search.steps_of(cost)?;
                 let span = [&low, &(&low + 1u32)].map(|at| Decimal::new(at.clone(), power));

@@ -242,6 +242,16 @@ enum Sets {
     Periods(Periods),
 }
 
+impl Plan {
+    /// The numbers of which a formula holds, if that is what is asked and they are told by bounds.
+    pub(super) fn bounds_of(&self, id: F) -> Option<&Bounds> {
+        match &self.sets {
+            Some(Sets::Bounds(bounds)) if id == self.total => Some(bounds),
+            _ => None,
+        }
+    }
+}
+
 impl Sets {
     fn new(core: &Core, total: F, scale: &Scale) -> Option<Sets> {
         if let Some(bounds) = Bounds::new(&core.formulas, total, scale.places) {

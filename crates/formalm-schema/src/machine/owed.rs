@@ -26,6 +26,12 @@ const VALUE_STEPS: u64 = 200_000;
 /// Items by which each may be another kind of value.
 const ITEMS: u64 = 1_000;
 
+/// Names that are owed and looked at in the time of a step.
+const NAMES_IN_A_STEP: usize = 8;
+
+/// Values of members that are kept, by the rules that say them.
+const VALUES: usize = 1 << 20;
+
 /// More bytes than a text has.
 pub(super) const NEVER: usize = 1 << 40;
 
@@ -166,15 +172,19 @@ impl Grown {
         let (comma, colon) = (self.comma() - 1, self.colon() - 1);
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut owed: Arc<[NameId]> = [].into();
+        let is_rule =
+            |&part: &F| matches!(self.core.formulas.get(part), Form::Atom(Atom::Members(_)));
+        let rules: Vec<F> = parts.iter().copied().filter(is_rule).collect();
         // What one member needs that is none of these.
         let mut one_more = 0;
         for &part in parts {
             match self.core.formulas.get(part).clone() {
                 Form::Atom(Atom::Owed(names)) => {
+                    search.steps_of((names.len() / NAMES_IN_A_STEP) as u64)?;
                     for &name in names.iter() {
                         named += MEMBER - 1 + comma + colon;
                         named += self.core.schema.names.get(name).len();
-                        named += self.least_member(way, name, search)?;
+                        named += self.least_member(&rules, &way.values, name, search)?;
                     }
                     owed = names;
                 }
@@ -211,7 +221,7 @@ impl Grown {
             let names = self.names_that_may_come(parts)?;
             let texts = match names {
                 TRUE => times(others - 1, 1),
-                _ => self.least_texts(names, others)?,
+                _ => self.least_texts(names, others, search)?,
             };
             let each = times(others, MEMBER + comma + colon);
             named = named.saturating_add(each).saturating_add(texts);
@@ -304,7 +314,7 @@ impl Grown {
             }
             Atom::NamesIn(names) => {
                 let names = self.core.formulas.not(names);
-                MEMBER + comma + colon + self.least_text(names)?
+                MEMBER + comma + colon + self.least_text(names, search)?
             }
             Atom::Items(ranges, read) => {
                 let mut least = NEVER;
@@ -337,28 +347,46 @@ impl Grown {
     }
 
     /// Bytes of the shortest text of which a formula holds, before it is spelled.
-    pub(super) fn least_text(&mut self, texts: F) -> Result<usize, Error> {
+    pub(super) fn least_text(&mut self, texts: F, search: &mut Search) -> Result<usize, Error> {
         let Some(language) = self.core.language(texts)? else { return Ok(NEVER) };
-        let machine = self.core.text(language);
-        Ok(machine.shortest(machine.start())?.len())
+        let start = self.core.text(language).start();
+        Ok(self.counted_text(language, start, search)?.len())
     }
 
-    /// Bytes that the value of a member has at least, given what its object owes.
+    /// Bytes that the value of a member has at least, given the rules of its object and what more is
+    /// asked of values.
     fn least_member(
         &mut self,
-        way: &Way,
+        rules: &[F],
+        more: &[(NameId, F)],
         name: NameId,
         search: &mut Search,
     ) -> Result<usize, Error> {
-        let more = way.values.iter().filter(|(owed, _)| *owed == name);
+        let more = more.iter().filter(|(owed, _)| *owed == name);
         let mut value: Vec<F> = more.map(|&(_, value)| value).collect();
-        for &part in &way.parts {
-            if let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(part).clone() {
-                value.push(self.core.rules_at(&rules, name)?);
-            }
+        for &part in rules {
+            value.push(self.value_by(part, name)?);
         }
-        let value = self.core.formulas.and(value);
+        let value = match value[..] {
+            [one] => one,
+            _ => self.core.formulas.and(value),
+        };
         Ok(self.least_value(value, search))
+    }
+
+    /// What rules, which are a formula, say of the value of a member.
+    pub(super) fn value_by(&mut self, rules: F, name: NameId) -> Result<F, Error> {
+        if let Some(&known) = self.known.values.get(&(rules, name)) {
+            return Ok(known);
+        }
+        let Form::Atom(Atom::Members(list)) = self.core.formulas.get(rules).clone() else {
+            return Ok(TRUE);
+        };
+        let value = self.core.rules_at(&list, name)?;
+        if self.known.values.len() < VALUES {
+            self.known.values.insert((rules, name), value);
+        }
+        Ok(value)
     }
 
     /// Bytes that a value has at least that is looked for in few steps.

@@ -17,6 +17,15 @@ impl Piece {
         self.high.is_some_and(|high| high.0 < low || (high.0 == low && (open || high.1)))
     }
 
+    /// What it has in common with another one.
+    pub(super) fn common(&self, other: &Piece) -> Option<Piece> {
+        let low = self.low.max(other.low);
+        // An open end is before the same end that belongs to its piece.
+        let high = [self.high, other.high].into_iter().flatten();
+        let high = high.min_by_key(|&(at, open)| (at, !open));
+        Some(Piece { low, high }).filter(|common| !common.is_empty())
+    }
+
     /// Multiples in it.
     pub(super) fn multiples(self, step: i128) -> Option<Piece> {
         let (low, open) = self.low;

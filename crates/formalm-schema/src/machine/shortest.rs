@@ -120,10 +120,7 @@ impl Grown {
 
     fn searched(&mut self, place: Place, search: &mut Search) -> Result<Vec<u8>, Error> {
         let least = self.needs(place.frame, None, search)?;
-        if least > MAX_BYTES {
-            let (needed, allowed) = (least as u64, MAX_BYTES as u64);
-            return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
-        }
+        check_length(least)?;
         let found = self.completed(place, None, search)?;
         debug_assert!(found.is_some(), "a state that leads nowhere");
         Ok(found.map_or_else(Vec::new, |(text, _)| text))
@@ -187,6 +184,7 @@ impl Grown {
                 continue;
             };
             *bound = all;
+            check_length(all)?;
             if best.is_some_and(|(shortest, _)| shortest <= length) {
                 continue;
             }
@@ -350,4 +348,10 @@ impl Grown {
         }
         place
     }
+}
+
+fn check_length(bytes: usize) -> Result<(), Error> {
+    let (needed, allowed) = (bytes as u64, MAX_BYTES as u64);
+    let resource = Resource::Bytes;
+    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
 }

@@ -12,6 +12,10 @@ use super::Grown;
 use super::needs::Search;
 use crate::core::TextId;
 
+/// Work on a machine of texts that counts as one step, by how many languages its texts are told by
+/// at most. What searches meet grows exponentially with these, so that more of it would be in vain.
+const WORK_IN_A_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
+
 /// What is left of a shortest text once so much of it is read.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
@@ -127,6 +131,23 @@ fn spelled(text: &[u8], escapes: Escapes) -> Vec<u8> {
 type Ways = Vec<(StateId, u8)>;
 
 impl Grown {
+    /// The shortest text behind a state, before it is spelled; what is searched for it counts.
+    pub(super) fn counted_text(
+        &self,
+        language: TextId,
+        state: StateId,
+        search: &mut Search,
+    ) -> Result<Vec<u8>, Error> {
+        let languages = self.core.atoms_of(&[self.core.class_formula(language)]).len();
+        let in_a_step = WORK_IN_A_STEP.iter().find(|&&(most, _)| languages <= most);
+        let in_a_step = in_a_step.map_or(1, |one| one.1);
+        let machine = self.core.text(language);
+        let (before, left) = (machine.work(), search.limit.saturating_sub(search.steps));
+        let found = machine.shortest_within(state, left.saturating_mul(in_a_step));
+        search.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
+        found
+    }
+
     /// The rest of a text that is spelled shortest, the smallest of several.
     pub(super) fn rest_of_text(
         &mut self,
@@ -137,8 +158,8 @@ impl Grown {
         if let Some(known) = self.learnt.texts.get(&(language, state.number())) {
             return Ok(known.clone());
         }
+        let mut text = self.counted_text(language, state, search)?;
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
-        let mut text = machine.shortest(state)?;
         if text.iter().any(|&byte| cost(byte, escapes) != 1) {
             text = shortest(machine, state, escapes, search)?;
         }

@@ -2,14 +2,16 @@
 //! and no smaller, are left out.
 
 use formalm_automata::spelling::{Escape, Escapes};
-use formalm_automata::{ByteSet, Error};
+use formalm_automata::{ByteSet, Error, Machine, StateId};
+use rustc_hash::FxHashSet;
 
 use super::frame::{DONE, Frame, Mode, NamingId, Place, Reach};
 use super::gaps::Gap;
 use super::known::NOT_ASKED;
 use super::needs::Search;
+use super::spelled::cost;
 use super::{Grown, Recorded, UNRECORDED};
-use crate::core::Core;
+use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, Form, TRUE};
 use crate::options::Order;
 use crate::table::Map;
@@ -73,6 +75,9 @@ impl Grown {
             set.insert(byte);
             return Ok(set);
         }
+        if let Frame::Text { language, state, escape: Escape::None, .. } = frame {
+            return self.along_text(language, state);
+        }
         let laid_out = self.core.options.layout.is_some();
         match self.may_begin(frame) {
             None => return Ok(any_byte()),
@@ -106,6 +111,17 @@ impl Grown {
             Frame::Word { rest, .. } => &rest[..1],
             Frame::Done => b"",
         })
+    }
+
+    /// The quote, and the bytes with which a text goes on. What need not be escaped is not.
+    fn along_text(&self, language: TextId, state: StateId) -> Result<ByteSet, Error> {
+        let mut set = ByteSet::default();
+        set.insert(b'"');
+        for byte in self.core.text(language).live_bytes(state)?.iter() {
+            let is_plain = cost(byte, self.core.options.escapes) == 1;
+            set.insert(if is_plain { byte } else { b'\\' });
+        }
+        Ok(set)
     }
 
     /// The quote, and the bytes with which known names go on.
@@ -180,7 +196,7 @@ impl Grown {
             return Ok(None);
         }
         let must = self.parts.owes.get(self.names_of(naming).owes.0).formulas[0];
-        let mut owed = Vec::new();
+        let mut owed = FxHashSet::default();
         for part in self.core.formulas.conjuncts(must) {
             if let Form::Atom(Atom::Owed(names)) = self.core.formulas.get(part) {
                 owed.extend(names.iter().copied());
@@ -189,7 +205,7 @@ impl Grown {
         let mut least: Option<u8> = None;
         for at in reach.from..reach.to {
             let name = self.names_of(naming).known[at as usize];
-            if !owed.contains(&name) || !self.known_viable(naming, at)? {
+            if !owed.contains(&name) {
                 continue;
             }
             let text = self.known_name(naming, at).as_bytes();
@@ -199,10 +215,16 @@ impl Grown {
                 || byte == b'\\'
                 || (byte == b'"' && read < text.len())
                 || (byte >= 0x80 && ascii);
+            // Whether a name may come takes longer than to see that it is not the smallest.
+            if (!escaped && least.is_some_and(|least| least <= byte))
+                || !self.known_viable(naming, at)?
+            {
+                continue;
+            }
             if escaped {
                 return Ok(None);
             }
-            least = Some(least.map_or(byte, |least| least.min(byte)));
+            least = Some(byte);
         }
         Ok(least)
     }

@@ -1,14 +1,16 @@
 //! Whether items can be distinct: a matching of items with values.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Solving;
 use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::formula::{F, FALSE, TRUE};
 use crate::node::Type;
 use crate::solve::texts::Lists;
-use crate::solve::{Interval, Listed, PLENTY};
+use crate::solve::{Listed, PLENTY};
 use crate::value::{Value, ValueId};
 
 /// Values listed of one item; items with more count as having enough.
@@ -16,6 +18,17 @@ pub(crate) const MAX_LISTED: usize = 256;
 
 /// Fewer values than these are tried one by one where an item must be distinct from later ones.
 pub(crate) const FEW_VALUES: usize = 64;
+
+/// Values that are looked through in the time of a step.
+const VALUES_IN_A_STEP: usize = 512;
+
+/// Numbers or texts of a formula.
+#[derive(Debug)]
+pub(super) enum Known {
+    All(Arc<[ValueId]>),
+    /// So many or more.
+    Plenty(usize),
+}
 
 impl Core {
     /// Whether values of their own can be found for all items, none of them taken. `current` is what
@@ -26,7 +39,8 @@ impl Core {
         current: Option<F>,
         taken: &[ValueId],
     ) -> Result<bool, Error> {
-        let mut scarce: Vec<Vec<ValueId>> = Vec::new();
+        let mut scarce: Vec<Arc<[ValueId]>> = Vec::new();
+        let mut kinds = 0;
         let all = items.iter().fold(0, |all: u64, kind| all.saturating_add(kind.1));
         let all = all.saturating_add(u64::from(current.is_some()));
         let enough = usize::try_from(all).map_or(MAX_LISTED, |all| all.min(MAX_LISTED));
@@ -46,12 +60,19 @@ impl Core {
             if (values.len() as u64) < count {
                 return Ok(false);
             }
-            scarce.extend((0..count).map(|_| values.clone()));
+            let values: Arc<[ValueId]> = values.into();
+            scarce.extend((0..count).map(|_| Arc::clone(&values)));
+            kinds += 1;
+        }
+        if kinds == 1 {
+            // There are as many values as there are items.
+            return Ok(true);
         }
         // An item with as many values as there are items always finds one that is left.
-        let mut owner: Vec<(ValueId, usize)> = Vec::new();
+        let mut owner = FxHashMap::default();
         for item in 0..scarce.len() {
-            if !find_value(item, &scarce, &mut owner, &mut Vec::new()) {
+            self.steps_of(scarce[item].len() / VALUES_IN_A_STEP)?;
+            if !find_value(item, &scarce, &mut owner, &mut FxHashSet::default()) {
                 return Ok(false);
             }
         }
@@ -86,8 +107,8 @@ impl Core {
             let more = match of {
                 Type::Null => Some(vec![self.schema.values.intern(Value::Null)]),
                 Type::Bool => Some(self.list_bools(formula)),
-                Type::Number => self.list_numbers(formula, enough, taken)?,
-                Type::String => self.list_texts(formula, enough, taken)?,
+                Type::Number => self.listed_alike(formula, of, enough + taken.len())?,
+                Type::String => self.listed_alike(formula, of, enough + taken.len())?,
                 Type::Array | Type::Object if !self.some_of_type(formula, of)? => continue,
                 Type::Array | Type::Object => {
                     match self.list_containers(formula, of, enough + taken.len(), depth)? {
@@ -101,7 +122,8 @@ impl Core {
                 }
             };
             let Some(more) = more else { return Ok(Listed::Plenty) };
-            values.extend(more.into_iter().filter(|value| !taken.contains(value)));
+            let is_taken: FxHashSet<ValueId> = taken.iter().copied().collect();
+            values.extend(more.into_iter().filter(|value| !is_taken.contains(value)));
             if values.len() >= enough {
                 return Ok(Listed::Plenty);
             }
@@ -116,66 +138,68 @@ impl Core {
         truths.into_iter().map(|truth| self.schema.values.intern(Value::Bool(truth))).collect()
     }
 
-    fn list_numbers(
+    /// All numbers or texts of a formula, unless they are `enough` or more. What is found is kept: the
+    /// items of an array are asked for again and again.
+    fn listed_alike(
         &mut self,
         formula: F,
+        of: Type,
         enough: usize,
-        taken: &[ValueId],
     ) -> Result<Option<Vec<ValueId>>, Error> {
+        let known = match self.answers.listed.get(&(formula, of)) {
+            Some(Known::All(values)) => {
+                return Ok((values.len() < enough).then(|| values.to_vec()));
+            }
+            Some(&Known::Plenty(known)) => known,
+            None => 0,
+        };
+        if enough <= known {
+            return Ok(None);
+        }
+        // Whoever asks for more will ask for one more next.
+        let asked = if known > 0 { 2 * enough } else { enough };
+        let listed = match of {
+            Type::Number => self.list_numbers(formula, asked)?,
+            _ => self.list_texts(formula, asked)?,
+        };
+        let (found, listed) = match listed {
+            Some(values) => {
+                let few = (values.len() < enough).then(|| values.clone());
+                (Known::All(values.into()), few)
+            }
+            None => (Known::Plenty(asked), None),
+        };
+        self.answers.listed.insert((formula, of), found);
+        Ok(listed)
+    }
+
+    fn list_numbers(&mut self, formula: F, enough: usize) -> Result<Option<Vec<ValueId>>, Error> {
         if formula == TRUE || self.is_endless_number(formula)? {
             return Ok(None);
         }
-        let mut rest = formula;
-        for &value in taken {
-            if let Value::Number(number) = self.schema.values.get(value).clone() {
-                rest = self.other_than(rest, number);
-            }
-        }
-        let mut values = Vec::new();
-        while values.len() < enough {
-            self.step()?;
-            let Some(number) = self.number_within(rest, &Interval::default())? else {
-                return Ok(Some(values));
-            };
-            rest = self.other_than(rest, number.clone());
-            values.push(self.schema.values.intern(Value::Number(number)));
-        }
-        Ok(None)
+        Ok(self.all_numbers(formula, enough)?.map(|numbers| {
+            let values = numbers.into_iter().map(Value::Number);
+            values.map(|value| self.schema.values.intern(value)).collect()
+        }))
     }
 
-    fn other_than(&mut self, formula: F, number: crate::decimal::Decimal) -> F {
-        let equal = self.formulas.atom(Atom::Equal(number));
-        let other = self.formulas.not(equal);
-        self.formulas.both(formula, other)
-    }
-
-    fn list_texts(
-        &mut self,
-        formula: F,
-        enough: usize,
-        taken: &[ValueId],
-    ) -> Result<Option<Vec<ValueId>>, Error> {
+    fn list_texts(&mut self, formula: F, enough: usize) -> Result<Option<Vec<ValueId>>, Error> {
         if let Some(lists) = self.lists(formula) {
-            return self.list_listed(formula, &lists, enough, taken);
+            return self.list_listed(formula, &lists, enough);
         }
         let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
-        let all = (enough + taken.len()) as u64;
-        if formula == TRUE || all <= PLENTY && self.has_plenty_texts(language)? {
+        if formula == TRUE || enough as u64 <= PLENTY && self.has_plenty_texts(language)? {
             return Ok(None);
         }
-        let mut excluded: Vec<String> = Vec::new();
-        for &value in taken {
-            if let Value::String(text) = self.schema.values.get(value) {
-                excluded.push(text.clone());
-            }
-        }
-        let mut values = Vec::new();
-        while values.len() < enough {
-            self.step()?;
-            let texts: Vec<&str> = excluded.iter().map(String::as_str).collect();
-            let Some(text) = self.fresh_text(language, &texts)? else { return Ok(Some(values)) };
-            excluded.push(text.clone());
-            values.push(self.schema.values.intern(Value::String(text)));
+        let mut found: Vec<String> = Vec::new();
+        while found.len() < enough {
+            self.steps_of(1 + found.len() / VALUES_IN_A_STEP)?;
+            let texts: Vec<&str> = found.iter().map(String::as_str).collect();
+            let Some(text) = self.fresh_text(language, &texts)? else {
+                let values = found.into_iter().map(Value::String);
+                return Ok(Some(values.map(|value| self.schema.values.intern(value)).collect()));
+            };
+            found.push(text);
         }
         Ok(None)
     }
@@ -186,16 +210,15 @@ impl Core {
         formula: F,
         lists: &Lists,
         enough: usize,
-        taken: &[ValueId],
     ) -> Result<Option<Vec<ValueId>>, Error> {
         self.make_machines_of(formula)?;
-        let mut values = Vec::new();
+        let (mut values, mut seen) = (Vec::new(), FxHashSet::default());
         for text in lists.iter().flat_map(|texts| texts.iter()) {
             if !self.is_text_of(formula, text)? {
                 continue;
             }
             let value = self.schema.values.intern(Value::String(text.clone()));
-            if !taken.contains(&value) && !values.contains(&value) {
+            if seen.insert(value) {
                 values.push(value);
             }
             if values.len() >= enough {
@@ -209,30 +232,22 @@ impl Core {
 /// Gives an item a value, moving the owners of others where that helps.
 fn find_value(
     item: usize,
-    values: &[Vec<ValueId>],
-    owner: &mut Vec<(ValueId, usize)>,
-    tried: &mut Vec<ValueId>,
+    values: &[Arc<[ValueId]>],
+    owner: &mut FxHashMap<ValueId, usize>,
+    tried: &mut FxHashSet<ValueId>,
 ) -> bool {
-    for &value in &values[item] {
-        if tried.contains(&value) {
+    if let Some(&free) = values[item].iter().find(|value| !owner.contains_key(value)) {
+        owner.insert(free, item);
+        return true;
+    }
+    for &value in values[item].iter() {
+        if !tried.insert(value) {
             continue;
         }
-        tried.push(value);
-        let before = owner.iter().position(|&(one, _)| one == value);
-        match before {
-            None => {
-                owner.push((value, item));
-                return true;
-            }
-            Some(at) => {
-                let other = owner[at].1;
-                if find_value(other, values, owner, tried) {
-                    if let Some(entry) = owner.iter_mut().find(|entry| entry.0 == value) {
-                        entry.1 = item;
-                    }
-                    return true;
-                }
-            }
+        let other = owner[&value];
+        if find_value(other, values, owner, tried) {
+            owner.insert(value, item);
+            return true;
         }
     }
     false

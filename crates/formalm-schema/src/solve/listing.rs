@@ -59,9 +59,13 @@ impl Core {
         if depth >= MAX_DEPTH {
             return Ok(Listed::Unknown);
         }
-        let key = (formula, enough);
-        if let Some(known) = self.listed.get(&key) {
-            return Ok(known.clone());
+        match self.listed.get(&formula) {
+            Some((_, Listed::All(values))) if values.len() < enough => {
+                return Ok(Listed::All(values.clone()));
+            }
+            Some((_, Listed::All(_))) => return Ok(Listed::Plenty),
+            Some((known, Listed::Plenty)) if *known >= enough => return Ok(Listed::Plenty),
+            _ => {}
         }
         let mut found = Found { values: Vec::new(), enough, depth };
         let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
@@ -71,7 +75,7 @@ impl Core {
         };
         let listed = stopped.unwrap_or(Listed::All(found.values));
         if !matches!(listed, Listed::Unknown) {
-            self.listed.insert(key, listed.clone());
+            self.listed.insert(formula, (enough, listed.clone()));
         }
         Ok(listed)
     }

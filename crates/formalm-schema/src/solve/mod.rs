@@ -74,6 +74,8 @@ pub(crate) struct Answers {
     /// Whether objects exist of which some names are gone, while properties are being decided.
     objects: Map<(F, Vec<NameId>), bool>,
     numbers: Map<F, bool>,
+    /// Numbers and texts of formulas that were listed.
+    listed: Map<(F, Type), distinct::Known>,
     /// Names of a class that are none of some others.
     fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
     /// Languages of texts that have members enough.

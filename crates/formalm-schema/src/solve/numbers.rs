@@ -206,6 +206,86 @@ impl Core {
         Ok(None)
     }
 
+    /// All numbers that satisfy a formula; `None` if they are `enough` or more.
+    pub(super) fn all_numbers(
+        &mut self,
+        id: F,
+        enough: usize,
+    ) -> Result<Option<Vec<Decimal>>, Error> {
+        let mut numbers = Vec::new();
+        let is_written = self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole);
+        for whole in if is_written { &[false, true][..] } else { &[false] } {
+            match self.all_written(id, *whole, enough)? {
+                Some(more) => numbers.extend(more),
+                None => return Ok(None),
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok((numbers.len() < enough).then_some(numbers))
+    }
+
+    /// The same, written without a point (`whole`) or with one.
+    fn all_written(
+        &mut self,
+        id: F,
+        whole: bool,
+        enough: usize,
+    ) -> Result<Option<Vec<Decimal>>, Error> {
+        let mut numbers: Vec<Decimal> = Vec::new();
+        let Some((units, avoided, compared)) = self.multiples_apart(id, whole) else {
+            let mut rest = id;
+            while numbers.len() < enough {
+                self.step()?;
+                let Some(number) = self.number_written(rest, &Interval::default(), whole)? else {
+                    return Ok(Some(numbers));
+                };
+                let equal = self.formulas.atom(Atom::Equal(number.clone()));
+                let other = self.formulas.not(equal);
+                rest = self.formulas.both(rest, other);
+                numbers.push(number);
+            }
+            return Ok(None);
+        };
+        let mut edges: Vec<Decimal> = Vec::new();
+        for atom in self.atoms(id) {
+            if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
+                edges.push(at);
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        self.steps_of(edges.len() / EDGES_IN_A_STEP)?;
+        let cells = Cells::new(edges.clone()).that_satisfy(&self.formulas, &compared, whole);
+        let is_one = |at: &Decimal| {
+            units.iter().all(|unit| at.is_multiple_of(unit))
+                && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+        };
+        let points = edges.iter().zip(cells.iter().skip(1).step_by(2));
+        let points = points.filter(|&(at, &holds)| holds && is_one(at)).map(|(at, _)| at.clone());
+        numbers.extend(points);
+        for gap in (0..=edges.len()).filter(|&gap| cells[2 * gap]) {
+            if units.is_empty() {
+                return Ok(None);
+            }
+            let mut low = gap.checked_sub(1).map(|at| edges[at].clone());
+            let mut high = edges.get(gap).cloned();
+            loop {
+                if numbers.len() >= enough {
+                    return Ok(None);
+                }
+                self.step()?;
+                let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
+                let Some(found) = found else { break };
+                // Away from the end that is there.
+                let end = if low.is_none() && high.is_some() { &mut high } else { &mut low };
+                *end = Some(found.clone());
+                numbers.push(found);
+            }
+        }
+        Ok(Some(numbers))
+    }
+
     /// Multiples that a formula asks for and those that it excludes, and what else it says, where
     /// that is nothing of multiples.
     fn multiples_apart(&self, id: F, whole: bool) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {

@@ -24,6 +24,9 @@ const MAX_TAKEN: usize = 256;
 /// Names that are copied in the time of a step.
 const NAMES_IN_A_STEP: usize = 64;
 
+/// Names that are owed and looked at in the time of a step.
+const OWED_IN_A_STEP: usize = 256;
+
 /// Names of a class that are made up before it is asked whether there are as many as one likes.
 const FEW_NAMES: usize = 16;
 
@@ -219,9 +222,11 @@ impl Core {
             return Ok(false);
         }
         let mut members = Members::new();
-        let unusable: Vec<NameId> = [gone, absent].concat();
+        let mut unusable: Vec<NameId> = [gone, absent].concat();
+        unusable.sort_unstable();
+        self.steps_of(plan.owed.len() / OWED_IN_A_STEP)?;
         for &name in &plan.owed {
-            if unusable.contains(&name) {
+            if unusable.binary_search(&name).is_ok() {
                 return Ok(false);
             }
             let value = self.value_at(plan, name)?;
@@ -291,11 +296,9 @@ impl Core {
         let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
         let mut candidates: Vec<NameId> = members.keys().copied().collect();
         if room {
-            candidates.extend(
-                plan.mentioned
-                    .iter()
-                    .filter(|name| !members.contains_key(name) && !unusable.contains(name)),
-            );
+            candidates.extend(plan.mentioned.iter().filter(|name| {
+                !members.contains_key(name) && unusable.binary_search(name).is_err()
+            }));
         }
         let mut classes: Option<std::vec::IntoIter<TextId>> = (!room).then(Default::default);
         candidates.reverse();
@@ -354,7 +357,7 @@ impl Core {
             if members.len() as u64 >= plan.least {
                 return Ok(true);
             }
-            if members.contains_key(&name) || unusable.contains(&name) {
+            if members.contains_key(&name) || unusable.binary_search(&name).is_ok() {
                 continue;
             }
             let value = self.value_at(plan, name)?;
