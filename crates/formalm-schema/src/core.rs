@@ -383,13 +383,9 @@ impl Core {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let own = |(at, text): (usize, &Arc<Automaton>)| {
-            let bytes = text.memory_bytes();
-            // A machine that outgrows what is shared belongs to those that have it.
-            let is_shared = self.shared.contains(&TextId(at as u32));
-            if is_shared && bytes <= shared::BYTES { 0 } else { bytes }
-        };
-        let texts: usize = self.texts.iter().enumerate().map(own).sum();
+        // What schemas share is divided among those that have it.
+        let own = |text: &Arc<Automaton>| text.memory_bytes() / Arc::strong_count(text);
+        let texts: usize = self.texts.iter().map(own).sum();
         texts
             + self.formulas.memory_bytes()
             + self.answers.memory_bytes()
