@@ -206,6 +206,116 @@ os._exit(0)
     run_python(program, timeout=60).check()
 
 
+# Languages of every kind, each with a vocabulary, a beginning of long texts and what they repeat,
+# and what children read: a beginning and what comes next.
+KINDS = r"""
+class Words(Parser):
+    def __init__(self, text=""): self.text = text
+    def copy(self): return Words(self.text)
+    def append(self, text):
+        if not text.isalpha(): raise ParseFailure
+        self.text += text
+    @property
+    def is_accepting(self): return True
+
+V = Vocabulary.from_tokens(
+    [bytes([byte]) for byte in range(256)] + [b'","', b'":"', b'"}', b"ab", b"the ", None], [261]
+)
+BPE = Vocabulary.from_pretrained(WEIGHTS)
+NAMES = JsonSchema({"type": "object", "additionalProperties": {"type": "string"}})
+DISTINCT = JsonSchema({"type": "array", "uniqueItems": True, "items": {"type": "string"}})
+HOSTS = JsonSchema({"type": "array", "items": {"type": "string", "format": "idn-hostname"}})
+GRAMMAR = Grammar('start: "[" start* "]" | WORD\n%import common.WORD')
+EMBEDDED = Grammar('start: "<" %json {"type": "object"} ">"')
+ROW = Literal("x=") + NAMES + Choice([";", "."])
+KINDS = {
+    "names": (NAMES, V, b'{"', b"n", b'{"a":"b","', b'c":'),
+    "distinct": (DISTINCT, V, b'["', b"n", b'["a","b","', b'c'),
+    "hosts": (HOSTS, V, b'[', b'"b\xc3\xbccher.example",', b'["b\xc3\xbc', b'c'),
+    "grammar": (GRAMMAR, V, b"[", b"[]", b"[[a", b"b][",),
+    "embedded": (EMBEDDED, V, b'<{"', b"n", b'<{"a":1,"', b'b"'),
+    "regular": (Regex("(a|b)*a(a|b){8}"), V, b"", b"abaab", b"ab", b"ba"),
+    "row": (ROW, V, b'x={"', b"n", b'x={"a":"', b'b"'),
+    "filtered": (NAMES & Regex("[ -~]*"), V, b'{"', b"n", b'{"a":"', b'b"'),
+    "parser": (Words(), V, b"", b"ab", b"ab", b"ba"),
+    "canonical": (Regex("[a-z ]+"), BPE, b"the ", b"cat ", b"the", b" cat"),
+}
+
+# The kinds of which each byte takes long.
+SLOW = ("parser", "filtered")
+
+class Kind:
+    def __init__(self, name):
+        self.name = name
+        self.language, vocabulary, self.start, self.unit, self.first, self.rest = KINDS[name]
+        tokenization = "canonical" if name == "canonical" else "all"
+        self.constraint = Constraint(self.language, vocabulary, tokenization=tokenization)
+        self.begun = self.read(self.constraint.matcher(), self.first)
+        self.answers, self.stopped = self.ask(self.begun.fork()), False
+
+    def read(self, matcher, text):
+        is_canonical = self.constraint.tokenization == "canonical"
+        tokens = self.constraint.vocabulary.encode(text.decode()) if is_canonical else text
+        for token in tokens:
+            matcher.advance(token)
+        return matcher
+
+    def ask(self, begun):
+        answers = []
+        for matcher in (begun, self.read(self.constraint.matcher(), self.first)):
+            masks = [matcher.bitmask().tobytes()]
+            self.read(matcher, self.rest)
+            answers.append((matcher.text, masks + [matcher.bitmask().tobytes()]))
+        assert answers[0] == answers[1]
+        text = self.first + self.rest
+        return answers[0], self.language.is_viable(text), self.language.matches(text)
+
+    def check(self):
+        assert self.ask(self.begun) == self.answers, self.name
+        assert self.constraint.stats().total_bytes > 0
+        # The child of a child has what its parent had.
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            self.read(self.constraint.matcher(), self.first).bitmask()
+            self.begun.bitmask()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+
+    def work(self):
+        while not self.stopped:
+            matcher = self.constraint.matcher()
+            if self.name == "canonical":
+                self.read(matcher, self.start + self.unit * 20)
+                matcher.bitmask()
+                continue
+            matcher.advance_bytes(self.start)
+            matcher.advance_bytes(self.unit * (200 if self.name in SLOW else 20_000))
+            matcher.bitmask()
+            self.language.is_viable(self.start + self.unit * 200)
+
+def fork_under_load(count):
+    for name in KINDS:
+        kind = Kind(name)
+        threads = [threading.Thread(target=kind.work) for _ in range(3)]
+        for thread in threads: thread.start()
+        for _ in range(count):
+            time.sleep(0.003)
+            child(kind.check)
+        kind.stopped = True
+        for thread in threads: thread.join()
+        kind.check()
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("count", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_children_of_a_process_that_is_at_work_go_on(count: int) -> None:
+    """What another thread held at the fork is made anew: nothing waits, and answers are right."""
+    program = f"{PREAMBLE}\nimport time\n{KINDS}\nfork_under_load({count})"
+    run_python(program, timeout=60 + 5 * count, env=THREADS).check()
+
+
 @needs_fork
 def test_a_journal_is_opened_anew_in_a_child(tmp_path: Path) -> None:
     program = f"""{PREAMBLE}

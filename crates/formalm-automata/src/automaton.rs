@@ -5,7 +5,7 @@
 //! empty, and for the others a search looks for an accepting state once and marks
 //! all it learnt.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use crate::bytes::{ByteSet, byte_classes};
 use crate::chunks::Chunks;
@@ -13,6 +13,7 @@ use crate::derive::Work;
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
 use crate::interrupt;
+use crate::lock::{Lock, Survey};
 use crate::machine::{Machine, part};
 use crate::table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
 use crate::term::{EMPTY, TermId, Terms};
@@ -82,7 +83,7 @@ pub(crate) struct Core {
 pub struct Automaton {
     /// What it was built from, to build it again.
     expression: Expression,
-    core: Mutex<Core>,
+    core: Lock<Core>,
     pub(crate) classes: ByteClasses,
     rows: Rows,
     pub(crate) flags: Chunks,
@@ -94,6 +95,9 @@ pub struct Automaton {
     /// It has more states than are worth keeping.
     pub(crate) endless: bool,
     limits: Limits,
+    /// How often recognizers had lost their states when it was made, see [`Machine::is_abandoned`].
+    losses: u32,
+    survey: Survey,
 }
 
 impl Automaton {
@@ -127,10 +131,11 @@ impl Automaton {
         let classes = byte_classes(&terms, start);
         let pure = terms.facts(start).pure;
         let endless = terms.recognizers.is_unbounded();
+        let losses = terms.recognizers.losses();
         let core = Core { terms, work, index: Index::default() };
         let mut automaton = Automaton {
             expression: expression.clone(),
-            core: Mutex::new(core),
+            core: Lock::new(core),
             classes,
             rows: Rows::default(),
             flags: Chunks::default(),
@@ -139,6 +144,8 @@ impl Automaton {
             text: expression.is_text(),
             endless,
             limits,
+            losses,
+            survey: Survey::new(),
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
         automaton.start = StateId(first);
@@ -157,12 +164,15 @@ impl Automaton {
             flags.set(number as usize, self.flags.get(number as usize));
         }
         let (work, index) = (core.work, core.index.clone());
+        let losses = terms.recognizers.losses();
         Some(Automaton {
             expression: self.expression.clone(),
-            core: Mutex::new(Core { terms, work, index }),
+            core: Lock::new(Core { terms, work, index }),
             classes: self.classes.clone(),
             rows: Rows::sparse(),
             flags,
+            losses,
+            survey: Survey::new(),
             ..*self
         })
     }
@@ -232,7 +242,7 @@ impl Automaton {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
         // A panic while the lock was held leaves at worst a row unfilled.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.lock()
     }
 
     fn fill(&self, state: u32, class: usize) -> Result<u32, Error> {
@@ -344,6 +354,12 @@ impl Machine for Automaton {
             + core.index.memory_bytes()
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.survey.finds_abandoned(|| {
+            self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses
+        })
     }
 
     fn renewed(&self) -> Result<Option<Automaton>, Error> {

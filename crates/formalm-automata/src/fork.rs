@@ -63,13 +63,20 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
         PerProcess { made: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
+    /// The value of this process, if it is made.
+    pub fn get(&'static self) -> Option<&'static T> {
+        // SAFETY: what was published is never freed.
+        let (made_in, value) = unsafe { self.made.load(Ordering::Acquire).as_ref() }?;
+        (*made_in == epoch()).then_some(value)
+    }
+
     /// Returns the value of this process, after making it if need be.
     pub fn get_or_init(&'static self, make: impl FnOnce() -> T) -> &'static T {
         watch();
         let (now, known) = (epoch(), self.made.load(Ordering::Acquire));
         // SAFETY: what was published is never freed.
-        if let Some((epoch, value)) = unsafe { known.as_ref() }
-            && *epoch == now
+        if let Some((made_in, value)) = unsafe { known.as_ref() }
+            && *made_in == now
         {
             return value;
         }

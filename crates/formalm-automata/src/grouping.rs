@@ -13,6 +13,7 @@ use crate::automaton::{Automaton, Limits};
 use crate::derive::Work;
 use crate::error::Error;
 use crate::expression::{Expression, Node};
+use crate::lasting::Lasting;
 use crate::machine::Machine;
 use crate::syntax::captures::{Program, out_of_steps, spans};
 use crate::term::UNBOUNDED;
@@ -29,7 +30,7 @@ pub use divide::divided;
 /// difference those of its left one.
 #[derive(Debug)]
 pub struct Grouping {
-    machine: Arc<Automaton>,
+    machine: Lasting,
     part: Part,
     groups: usize,
 }
@@ -68,7 +69,7 @@ enum Form {
 }
 
 /// The machine of a part; none if the part has no member.
-pub(super) type Member = Option<Arc<Automaton>>;
+pub(super) type Member = Option<Lasting>;
 
 impl Grouping {
     /// Prepares a language whose machine is `machine`.
@@ -83,7 +84,7 @@ impl Grouping {
     ) -> Result<Grouping, Error> {
         let mut groups = 0;
         let part = prepared(expression, limits, &mut groups)?;
-        Ok(Grouping { machine, part, groups })
+        Ok(Grouping { machine: Lasting::new(machine), part, groups })
     }
 
     /// What the groups capture in a text; nothing at all if it is not a member.
@@ -95,7 +96,7 @@ impl Grouping {
     /// [`Error::Limit`] after `steps` steps, or when too much memory would be needed.
     pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<Captured>, Error> {
         let mut work = Work { steps: 0, allowed: steps };
-        if !is_member(&self.machine, text, &mut work)? {
+        if !is_member(self.machine.get(), text, &mut work)? {
             return Ok(None);
         }
         let (spans, asked) = (vec![None; self.groups], vec![false; self.groups]);
@@ -155,7 +156,7 @@ fn prepared(expression: &Expression, limits: Limits, groups: &mut usize) -> Resu
 
 fn member(expression: &Expression, limits: Limits) -> Result<Member, Error> {
     match Automaton::new(expression, limits) {
-        Ok(machine) => Ok(Some(Arc::new(machine))),
+        Ok(machine) => Ok(Some(Lasting::new(Arc::new(machine)))),
         Err(Error::Language { .. }) => Ok(None),
         Err(error) => Err(error),
     }
@@ -184,7 +185,7 @@ impl Part {
             Form::Union(operands) => {
                 for (machine, part) in operands {
                     if let Some(machine) = machine
-                        && is_member(machine, text, work)?
+                        && is_member(machine.get(), text, work)?
                     {
                         return part.find(text, offset, work, found);
                     }
@@ -214,7 +215,7 @@ impl Part {
 }
 
 fn machine_of(member: &Member) -> Option<&dyn Machine> {
-    member.as_deref().map(|machine| machine as &dyn Machine)
+    member.as_ref().map(|machine| machine.get() as &dyn Machine)
 }
 
 /// Divides the text among the parts of a sequence, and finds the groups of each.

@@ -24,8 +24,10 @@ pub mod fork;
 mod grouping;
 mod in_text;
 pub mod interrupt;
+mod lasting;
 mod lexemes;
 mod liveness;
+mod lock;
 mod loops;
 mod lower;
 mod machine;
@@ -65,6 +67,7 @@ pub use expression::{EDGE, Expression};
 pub use grouping::{Captured, Grouping, divided};
 pub use in_text::{InText, spell};
 pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
+pub use lock::{Lock, Survey};
 pub use loops::loops_of;
 pub use machine::{
     Aside, Beside, Completion, Doubts, EndPurpose, EndSteps, Keys, Look, Machine, Purpose,

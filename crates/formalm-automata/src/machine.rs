@@ -250,6 +250,12 @@ pub trait Machine: Debug + Send + Sync {
     /// Memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
+    /// Whether a thread was at work on the machine, or on a part of it, while the process was forked,
+    /// and does not exist in this one: then nothing but [`Machine::renewed`] may be asked.
+    fn is_abandoned(&self) -> bool {
+        false
+    }
+
     /// A machine of the same language that has read nothing yet, with the same limits. `None` if it
     /// cannot be built again; this one then keeps growing as long as it is used.
     ///
@@ -523,6 +529,12 @@ pub trait Keys: Debug + Send + Sync {
     /// How much of that are masks of the machine's parts, which have a limit of their own.
     fn mask_bytes(&self) -> usize {
         0
+    }
+
+    /// Whether a thread was at work on the keys or their machine while the process was forked, see
+    /// [`Machine::is_abandoned`].
+    fn is_abandoned(&self) -> bool {
+        self.machine().is_abandoned()
     }
 
     /// Keys over a machine of the same language that has read nothing yet, see

@@ -160,6 +160,10 @@ impl<M: Machine> Machine for Prefixed<M> {
         self.front.text.len() + self.rest.memory_bytes()
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.rest.is_abandoned()
+    }
+
     fn renewed(&self) -> Result<Option<Prefixed<M>>, Error> {
         let rest = self.rest.renewed()?;
         Ok(rest.map(|rest| Prefixed::new(self.front.clone(), Arc::new(rest))))

@@ -114,6 +114,12 @@ pub trait Recognizer: Debug + Send + Sync {
         false
     }
 
+    /// How often its states were lost, so that their numbers mean nothing any more: a thread was at
+    /// work on them while the process was forked, see [`crate::Lock::losses`].
+    fn losses(&self) -> u32 {
+        0
+    }
+
     /// Whether all characters of as many bytes are alike: then those that share their first byte
     /// are not told apart while they are read.
     fn counts_bytes(&self) -> bool {
@@ -190,6 +196,11 @@ impl Recognizers {
     /// them has more states than are worth keeping.
     pub(crate) fn copy(&self) -> Option<Recognizers> {
         self.is_unbounded().then(|| Recognizers(self.0.iter().map(grown_apart).collect()))
+    }
+
+    /// How often any of them lost its states.
+    pub(crate) fn losses(&self) -> u32 {
+        self.0.iter().map(|(given, grown)| given.losses() + grown.losses()).sum()
     }
 
     fn step(&self, at: Recognized, byte: u8) -> Option<Recognized> {

@@ -1,10 +1,11 @@
 //! A deterministic machine in the making: states with rows of successors, filled on demand.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use rustc_hash::FxHashMap;
 
 use crate::chunks::Chunks;
+use crate::lock::Lock;
 use crate::term::TermId;
 
 /// A state number in a row that is not known yet.
@@ -51,13 +52,13 @@ impl ByteClasses {
 pub(crate) struct Rows {
     slots: Chunks,
     /// The slots of machines whose states are mostly read once, which would leave rows empty.
-    few: Option<Mutex<FxHashMap<usize, u32>>>,
+    few: Option<Lock<FxHashMap<usize, u32>>>,
 }
 
 impl Rows {
     /// Rows of which few slots are filled; they are read under a lock.
     pub(crate) fn sparse() -> Rows {
-        Rows { slots: Chunks::default(), few: Some(Mutex::default()) }
+        Rows { slots: Chunks::default(), few: Some(Lock::default()) }
     }
 
     #[inline]
@@ -88,8 +89,8 @@ impl Rows {
     }
 }
 
-fn locked(few: &Mutex<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<usize, u32>> {
-    few.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(few: &Lock<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<usize, u32>> {
+    few.lock()
 }
 
 /// Which term a state is. Numbers start at 2.

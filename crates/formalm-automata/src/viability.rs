@@ -11,7 +11,7 @@
 //! on |w|, as each rewriting keeps V for texts up to the horizon. The rewritings need terms that
 //! are never empty, so other machines use their states as keys.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
@@ -22,6 +22,7 @@ use crate::chunks::Chunks;
 use crate::dag::ClassFacts;
 use crate::error::{Error, Resource};
 use crate::lexemes::NoLexemes;
+use crate::lock::Lock;
 use crate::machine::{Keys, Machine, Purpose};
 use crate::spelling::Escapes;
 use crate::steps::Steps;
@@ -72,7 +73,7 @@ pub struct Viability {
     rows: Rows,
     /// Key of each state, where known.
     keys: Chunks,
-    grown: Mutex<Grown>,
+    grown: Lock<Grown>,
 }
 
 #[derive(Debug, Default)]
@@ -89,12 +90,12 @@ impl Viability {
             horizon: u32::try_from(horizon).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
             rows: Rows::default(),
             keys: Chunks::default(),
-            grown: Mutex::default(),
+            grown: Lock::new(Grown::default()),
         }
     }
 
-    fn grown(&self) -> std::sync::MutexGuard<'_, Grown> {
-        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    fn grown(&self) -> MutexGuard<'_, Grown> {
+        self.grown.lock()
     }
 
     /// `(facts, class, min, max, tail)` of a key that is one counter over one class.
@@ -201,6 +202,10 @@ impl Keys for Viability {
             + self.keys.memory_bytes()
             + grown.index.memory_bytes()
             + grown.normal.len() * 16
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.grown.is_abandoned() || self.automaton.is_abandoned()
     }
 
     fn renewed(&self) -> Result<Option<Viability>, Error> {

@@ -6,10 +6,10 @@
 
 mod parts;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Machine, SetOnce, StateId};
+use formalm_automata::{Error, Lock, Machine, SetOnce, StateId};
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,18 +30,18 @@ const NODES: usize = 100_000;
 /// What was learnt about completions.
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
-    successors: Mutex<FxHashMap<u32, Successors>>,
+    successors: Lock<FxHashMap<u32, Successors>>,
     /// Per state: its shortest text; `None` where finding it exceeds a limit.
-    spelled: Mutex<FxHashMap<u32, Option<Spelled>>>,
+    spelled: Lock<FxHashMap<u32, Option<Spelled>>>,
     /// Per state of a machine without a stack: tokens of its shortest completion if `Ok`, or more
     /// than so many if `Err`.
-    costs: Mutex<FxHashMap<u32, Result<u32, u32>>>,
+    costs: Lock<FxHashMap<u32, Result<u32, u32>>>,
     /// Tokens that are read from the state itself.
     unsure: SetOnce<Vec<u32>>,
     has_all_bytes: SetOnce<bool>,
     /// States that tokens are left out for leading to, as no text was found in time that completes
     /// them.
-    given_up: Mutex<FxHashSet<u32>>,
+    given_up: Lock<FxHashSet<u32>>,
 }
 
 /// A shortest text.
@@ -70,8 +70,8 @@ enum Found {
 impl Completions {
     /// Memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        fn locked<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
-            table.lock().unwrap_or_else(PoisonError::into_inner)
+        fn locked<T>(table: &Lock<T>) -> MutexGuard<'_, T> {
+            table.lock()
         }
         let successors = locked(&self.successors);
         let spelled = locked(&self.spelled);
@@ -105,7 +105,7 @@ impl Completions {
 
     /// How many states were given up: tokens that lead there are left out of what fits a budget.
     pub(crate) fn given_up_count(&self) -> usize {
-        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.given_up.lock().len()
     }
 
     /// Whether a state has a completion of at most `limit` tokens, by [`Completions::shortest`].
@@ -148,7 +148,7 @@ impl Completions {
             if matches!(self.known(part.state), Some(None))
                 && part.tokens.iter().any(|&token| has(words, token))
             {
-                let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut given_up = self.given_up.lock();
                 given_up.insert(part.state.number());
             }
             patch(words, &[], &part.tokens);
@@ -221,7 +221,7 @@ impl Completions {
         limit: u32,
         most: usize,
     ) -> Result<bool, Error> {
-        let costs = || self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        let costs = || self.costs.lock();
         match costs().get(&state.number()) {
             Some(&Ok(cost)) => return Ok(cost <= limit),
             Some(&Err(least)) if limit <= least => return Ok(false),
@@ -299,14 +299,14 @@ impl Completions {
             Err(Error::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        let mut kept = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.spelled.lock();
         keep(&mut kept, 4 * KEPT, state, spelled.clone());
         Ok(spelled)
     }
 
     /// The shortest text, if it was asked for before.
     fn known(&self, state: StateId) -> Option<Option<Spelled>> {
-        let kept = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.spelled.lock();
         kept.get(&state.number()).cloned()
     }
 
@@ -316,7 +316,7 @@ impl Completions {
         vocabulary: &Vocabulary,
         state: StateId,
     ) -> Result<Successors, Error> {
-        let kept = || self.successors.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.successors.lock();
         if let Some(list) = kept().get(&state.number()) {
             return Ok(Arc::clone(list));
         }

@@ -6,11 +6,11 @@
 //! member of the letter on their way, and are few: what follows is read state by state behind these
 //! ends. States that are met so are those of a machine to look ahead with.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    Ahead, ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Lookahead, Machine,
-    NoLexemes, Plainly, Purpose, Repetition, StateId, Steps,
+    Ahead, ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Lock, Lookahead,
+    Machine, NoLexemes, Plainly, Purpose, Repetition, StateId, Steps,
 };
 use formalm_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -38,7 +38,7 @@ pub struct ComposedKeys<K: Keys> {
     letters: Vec<Option<Arc<StateEpoch<K>>>>,
     /// Key of each state and one, where known.
     keys: Chunks,
-    known: Mutex<Known<K::Machine>>,
+    known: Lock<Known<K::Machine>>,
     ahead: Lookahead<Composed<K::Machine>>,
 }
 
@@ -112,7 +112,7 @@ impl<K: Keys> ComposedKeys<K> {
         vocabulary: Arc<Vocabulary>,
         letters: Vec<Option<Arc<StateEpoch<K>>>>,
     ) -> ComposedKeys<K> {
-        let (keys, known, ahead) = (Chunks::default(), Mutex::default(), Lookahead::default());
+        let (keys, known, ahead) = (Chunks::default(), Lock::default(), Lookahead::default());
         ComposedKeys { machine, composed, vocabulary, letters, keys, known, ahead }
     }
 
@@ -146,7 +146,7 @@ impl<K: Keys> ComposedKeys<K> {
     }
 
     fn known(&self) -> MutexGuard<'_, Known<K::Machine>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn find(&self, state: StateId) -> Result<u32, Error> {
@@ -329,6 +329,12 @@ impl<K: Keys> Keys for ComposedKeys<K> {
             Some(ahead) => purpose.read(&ahead.steps(), key),
             None => purpose.read(&Plainly::new(&*self.composed), key),
         })
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.known.is_abandoned()
+            || self.machine.is_abandoned()
+            || self.parts().any(StateEpoch::is_abandoned)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -8,11 +8,11 @@
 //! have to do at each step.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use formalm_automata::explicit::{Graph, Poll, Size};
-use formalm_automata::{Automaton, Error, Keys, Viability, fork};
+use formalm_automata::{Automaton, Error, Keys, Lock, Viability, fork};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
@@ -35,7 +35,7 @@ pub struct Constraint<K: Keys = Viability> {
     renewing: AtomicU64,
     replacements: AtomicUsize,
     /// All epochs but the first, and some that are gone.
-    others: Mutex<Vec<Weak<StateEpoch<K>>>>,
+    others: Lock<Vec<Weak<StateEpoch<K>>>>,
 }
 
 /// What an epoch is made with, its keys aside.
@@ -127,7 +127,7 @@ impl<K: Keys> Constraint<K> {
             recipe,
             renewing: AtomicU64::new(0),
             replacements: AtomicUsize::new(0),
-            others: Mutex::default(),
+            others: Lock::default(),
         }
     }
 
@@ -156,12 +156,18 @@ impl<K: Keys> Constraint<K> {
 
     /// The epoch in which new matchers begin.
     pub fn current(&self) -> Arc<StateEpoch<K>> {
-        let now = self.current.load_full();
+        let now = self.here();
         now.note(TOKENS_PER_MATCHER);
         if !now.is_retired() {
             return now;
         }
         self.replace(now)
+    }
+
+    /// The current epoch, or the next one in a child of a fork that cannot have it.
+    fn here(&self) -> Arc<StateEpoch<K>> {
+        let now = self.current.load_full();
+        if now.is_abandoned() { self.replace(now) } else { now }
     }
 
     /// The epoch after one that is retired: one thread makes it, and the others go on meanwhile.
@@ -173,7 +179,8 @@ impl<K: Keys> Constraint<K> {
         let mine =
             before != here && self.renewing.compare_exchange(before, here, done, failed).is_ok();
         if !mine {
-            return retired;
+            let own = if retired.is_abandoned() { self.alone(&retired) } else { Ok(None) };
+            return own.ok().flatten().unwrap_or(retired);
         }
         let now = self.current.load_full();
         let next = if Arc::ptr_eq(&now, &retired) { self.alone(&now) } else { Ok(None) };
@@ -181,12 +188,14 @@ impl<K: Keys> Constraint<K> {
             Ok(Some(next)) => {
                 self.current.store(Arc::clone(&next));
                 self.replacements.fetch_add(1, Ordering::Relaxed);
-                self.remember(&now);
+                if !now.is_abandoned() {
+                    self.remember(&now);
+                }
                 next
             }
             // Another thread was quicker, or this one cannot be made again.
             Ok(None) | Err(_) => {
-                if Arc::ptr_eq(&now, &retired) {
+                if Arc::ptr_eq(&now, &retired) && !now.is_abandoned() {
                     now.keep_on();
                 }
                 now
@@ -198,7 +207,7 @@ impl<K: Keys> Constraint<K> {
 
     /// Makes the current epoch one that nothing was read in, see [`Constraint::replacing_every`].
     pub(crate) fn replace_now(&self) -> Arc<StateEpoch<K>> {
-        let now = self.current.load_full();
+        let now = self.here();
         now.retire();
         self.replace(now)
     }
@@ -216,7 +225,7 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn remember(&self, epoch: &Arc<StateEpoch<K>>) {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.others.lock();
         others.retain(|one| one.strong_count() > 0 && !std::ptr::eq(one.as_ptr(), &**epoch));
         others.push(Arc::downgrade(epoch));
     }
@@ -239,7 +248,7 @@ impl<K: Keys> Constraint<K> {
 
     /// Memory in use by part, and what became of the epochs.
     pub fn stats(&self) -> Stats {
-        let current = self.current.load();
+        let current = self.here();
         let pinned = self.pinned();
         Stats {
             current: current.sizes(),
@@ -253,9 +262,9 @@ impl<K: Keys> Constraint<K> {
     /// Epochs beside the current one that matchers keep alive.
     fn pinned(&self) -> Vec<Arc<StateEpoch<K>>> {
         let current = self.current.load();
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.lock();
         let alive = others.iter().filter_map(Weak::upgrade);
-        alive.filter(|one| !Arc::ptr_eq(one, &current)).collect()
+        alive.filter(|one| !Arc::ptr_eq(one, &current) && !one.is_abandoned()).collect()
     }
 
     /// Number of questions that masks have left open, and answered by yes: whether a member can be
@@ -271,7 +280,7 @@ impl<K: Keys> Constraint<K> {
     }
 
     fn sum(&self, count: impl Fn(&StateEpoch<K>) -> usize) -> usize {
-        count(&self.current.load()) + self.pinned().iter().map(|one| count(one)).sum::<usize>()
+        count(&self.here()) + self.pinned().iter().map(|one| count(one)).sum::<usize>()
     }
 }
 

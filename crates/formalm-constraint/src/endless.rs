@@ -4,11 +4,12 @@
 //! most texts are read from them as from one of a few, which have names ([`Like`]). What tokens do
 //! from those is kept beside the vocabulary; the tokens that are not read alike are read.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::spelling::Escapes;
 use formalm_automata::{
-    Error, InText, KeyId, Keys, Like, Machine, Plainly, Recognizer, Resemblance, StateId, Viability,
+    Error, InText, KeyId, Keys, Like, Lock, Machine, Plainly, Recognizer, Resemblance, StateId,
+    Viability,
 };
 use formalm_vocabulary::{Strings, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -30,7 +31,7 @@ type Which = (usize, Escapes, String);
 
 /// What tokens do from states with names.
 #[derive(Debug, Default)]
-pub(crate) struct Endless(Mutex<Tables>);
+pub(crate) struct Endless(Lock<Tables>);
 
 #[derive(Debug, Default)]
 struct Tables {
@@ -127,7 +128,7 @@ fn set(words: &mut Words, token: u32, is_viable: bool) {
 
 impl Endless {
     fn lock(&self) -> MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Tokens that have one of some characters.

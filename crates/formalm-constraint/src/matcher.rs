@@ -241,6 +241,24 @@ impl<K: Keys> Matcher<K> {
         })
     }
 
+    /// Moves on in a child of a fork that cannot have the epoch, as a thread was at work on it that
+    /// does not exist here. Nothing else may be asked before, unless the process is known to be the
+    /// one in which the matcher was used last.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if reading its tokens in another epoch reaches a limit.
+    #[inline]
+    pub fn settle(&mut self) -> Result<(), Error> {
+        if self.epoch.is_abandoned() { self.move_away() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn move_away(&mut self) -> Result<(), Error> {
+        *self = self.moved(self.constraint.current())?;
+        Ok(())
+    }
+
     /// Moves on if the epoch has grown too far and another one has taken its place. If the tokens
     /// cannot be read there the matcher stays where it is.
     #[cold]

@@ -7,11 +7,11 @@
 //! latest, where that is little.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use formalm_automata::Segment;
+use formalm_automata::{Lock, Segment};
 
 use crate::mask::{Mask, Words};
 
@@ -33,7 +33,7 @@ type Slot = ArcSwapOption<Entry>;
 #[derive(Debug)]
 pub(crate) struct Memo {
     chunks: [Segment<Slot>; 26],
-    filled: Mutex<Filled>,
+    filled: Lock<Filled>,
     limit_bytes: usize,
 }
 
@@ -81,7 +81,7 @@ impl Memo {
     pub(crate) fn new(limit_bytes: usize) -> Memo {
         Memo {
             chunks: std::array::from_fn(|_| Segment::new()),
-            filled: Mutex::default(),
+            filled: Lock::default(),
             limit_bytes,
         }
     }
@@ -128,7 +128,7 @@ impl Memo {
         if !self.has_room_for(most) {
             return;
         }
-        let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut filled = self.filled.lock();
         if slot.load().is_some() {
             return;
         }
@@ -156,7 +156,7 @@ impl Memo {
 
     /// Masks kept, and their memory in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
-        let filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        let filled = self.filled.lock();
         let chunks = self.chunks.iter().filter_map(Segment::get);
         let slots: usize = chunks.map(size_of_val::<[Slot]>).sum();
         (filled.order.len(), filled.bytes + slots)
@@ -194,7 +194,7 @@ mod tests {
         let (_, bytes) = memo.size();
         let slots = 64 * 31 * size_of::<Slot>();
         assert!(memo.with(0, |_| ()).is_none() && bytes <= 60_000 + slots, "{bytes}");
-        let filled = memo.filled.lock().unwrap();
+        let filled = memo.filled.lock();
         let shared: usize = filled.shared.iter().map(|(words, _)| 4 * words.len()).sum();
         let counted: usize = filled.shared.iter().map(|one| one.1).sum();
         assert!(shared <= filled.bytes && counted == filled.order.len());

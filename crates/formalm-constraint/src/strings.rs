@@ -1,8 +1,8 @@
 //! Masks inside of strings of JSON, where at most the number of characters matters.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Repetition, Steps};
+use formalm_automata::{Error, KeyId, Lock, Repetition, Steps};
 use formalm_vocabulary::{Closing, Ending, Strings};
 use rustc_hash::FxHashMap;
 
@@ -36,7 +36,7 @@ impl Viable {
 pub(crate) struct Rests {
     /// Of values read by themselves.
     pub(crate) values: Values,
-    known: Mutex<FxHashMap<(u32, usize), Arc<Viable>>>,
+    known: Lock<FxHashMap<(u32, usize), Arc<Viable>>>,
 }
 
 impl Rests {
@@ -47,7 +47,7 @@ impl Rests {
         strings: &Strings,
         closed: KeyId,
     ) -> Result<Arc<Viable>, Error> {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.known.lock();
         // Each table has rests of its own.
         let table = std::ptr::from_ref(strings) as usize;
         let kept = keys.kept(closed).map(|kept| (kept.number(), table));
@@ -73,7 +73,7 @@ impl Rests {
 
     /// Memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let known: usize = known.values().map(|one| 8 * one.0.len() + 64).sum();
         known + self.values.memory_bytes()
     }

@@ -5,9 +5,9 @@
 //! around the value, which may be a part of a value again.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Ended, Error, KeyId, SetOnce, Steps};
+use formalm_automata::{Ended, Error, KeyId, Lock, SetOnce, Steps};
 use formalm_vocabulary::{Strings, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -64,12 +64,12 @@ impl Inner {
 /// Lists of what is viable within values.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
-    known: Mutex<FxHashMap<At, Arc<Inner>>>,
+    known: Lock<FxHashMap<At, Arc<Inner>>>,
 }
 
 impl Lists {
     fn lock(&self) -> MutexGuard<'_, FxHashMap<At, Arc<Inner>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Memory in use, in bytes.

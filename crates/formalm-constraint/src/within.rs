@@ -15,11 +15,11 @@ mod spelled;
 mod ways;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::spelling::Escapes;
 use formalm_automata::{
-    Automaton, Error, InText, KeyId, Keys, Machine, Recent, StateId, Steps, Viability,
+    Automaton, Error, InText, KeyId, Keys, Lock, Machine, Recent, StateId, Steps, Viability,
 };
 use formalm_vocabulary::{Beside, Strings, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -53,7 +53,7 @@ const REFERENCES: usize = 1 << 17;
 /// Machines of texts by what they are.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    machines: Mutex<Machines>,
+    machines: Lock<Machines>,
     /// What tokens do in values that machines have in common.
     pub(crate) values: Lists,
     endless: Endless,
@@ -76,7 +76,7 @@ struct Within {
     keys: Viability,
     /// What finding a mask takes; nothing is kept here but masks that others are changed from.
     own: (Lexical, Memo, Rests),
-    tables: Mutex<Tables>,
+    tables: Lock<Tables>,
     /// What the tables of all machines take.
     total: Arc<AtomicUsize>,
 }
@@ -143,13 +143,13 @@ pub(crate) fn mask(
 
 impl Kept {
     fn lock(&self) -> MutexGuard<'_, Machines> {
-        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.machines.lock()
     }
 
     fn of(&self, vocabulary: &Vocabulary, text: &InText) -> Arc<Within> {
         let which = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         let machines = &mut *self.lock();
-        if let Some(known) = machines.known.get(&which) {
+        if let Some(known) = machines.known.get(&which).filter(|known| !known.keys.is_abandoned()) {
             return known;
         }
         while (machines.known.len() >= MACHINES || machines.bytes.load(Relaxed) > BYTES)
@@ -189,11 +189,11 @@ impl Drop for Within {
 impl Within {
     fn new(machine: Arc<Automaton>, horizon: usize, total: Arc<AtomicUsize>) -> Within {
         let own = (Lexical::default(), Memo::new(REFERENCES), Rests::default());
-        Within { keys: Viability::new(machine, horizon), own, tables: Mutex::default(), total }
+        Within { keys: Viability::new(machine, horizon), own, tables: Lock::default(), total }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock()
     }
 
     fn memory_bytes(&self) -> usize {

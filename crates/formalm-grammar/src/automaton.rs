@@ -2,11 +2,11 @@
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    Beside, ByteSet, Completion, Error, Look, Machine, Remembered, Resource, StateId, exact_only,
-    note_steps, part,
+    Beside, ByteSet, Completion, Error, Lock, Look, Machine, Remembered, Resource, StateId, Survey,
+    exact_only, note_steps, part,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -35,9 +35,10 @@ const FLAGGED: u32 = 2;
 pub struct GrammarAutomaton {
     /// What it was built from, to build it again.
     grammar: Arc<Grammar>,
-    grown: Arc<Mutex<Grown>>,
+    grown: Arc<Lock<Grown>>,
     /// Of a machine to look ahead with the states that it has met.
     own: Option<Own>,
+    survey: Survey,
     pub(crate) classes: [u8; 256],
     pub(crate) rows: Rows,
     start: StateId,
@@ -192,8 +193,9 @@ impl GrammarAutomaton {
                     None => one.language.is_text() || one.language.is_lexeme(),
                 }
             }),
-            grown: Arc::new(Mutex::new(Grown { core, live: FxHashMap::default() })),
+            grown: Arc::new(Lock::new(Grown { core, live: FxHashMap::default() })),
             own: None,
+            survey: Survey::new(),
         };
         Ok(Ok(automaton))
     }
@@ -215,7 +217,7 @@ impl GrammarAutomaton {
 
     pub(crate) fn lock(&self) -> Locked<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
-        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = self.grown.lock();
         let others = self.own.as_ref().map(Own::lock);
         let mut locked = Locked { before: grown.core.stacks.meter.total(), grown, others };
         locked.swap();
@@ -366,6 +368,7 @@ impl Machine for GrammarAutomaton {
             grammar: Arc::clone(&self.grammar),
             grown: Arc::clone(&self.grown),
             own: Some(own),
+            survey: Survey::new(),
             classes: self.classes,
             rows: Rows::new(self.rows.width()),
             start,
@@ -383,7 +386,7 @@ impl Machine for GrammarAutomaton {
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(own) = &self.own else { return Ok(state) };
         // Without its own tables in their place, those of the other machine are there.
-        let grown = &mut *self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = &mut *self.grown.lock();
         own.enter(grown, state)
     }
 
@@ -462,6 +465,16 @@ impl Machine for GrammarAutomaton {
             None => grown.core.memory_bytes() + grown.live.len() * 40,
         };
         known + self.rows.memory_bytes()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.survey.finds_abandoned(|| {
+            let mut terminals =
+                self.grammar.terminals.iter().filter_map(|one| one.embedded.as_ref());
+            self.grown.is_abandoned()
+                || self.own.as_ref().is_some_and(|own| own.is_abandoned())
+                || terminals.any(|one| one.machine.is_abandoned())
+        })
     }
 
     /// Terminals that share a machine share its successor.

@@ -4,9 +4,9 @@
 //! shape, states of embedded languages by the texts that were read. While it has the lock its tables
 //! stand in place of the others, so that everything that reads a text is written once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
-use formalm_automata::{ByteSet, Error, StateId};
+use formalm_automata::{ByteSet, Error, Lock, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::Grown;
@@ -26,11 +26,11 @@ pub(crate) struct Met {
 /// The tables of a machine to look ahead with; while it has the lock, those of the machine that it
 /// looks ahead of.
 #[derive(Debug)]
-pub(crate) struct Own(Mutex<Met>);
+pub(crate) struct Own(Lock<Met>);
 
 impl Own {
     pub(crate) fn new() -> Own {
-        Own(Mutex::new(Met {
+        Own(Lock::new(Met {
             states: Lists::default(),
             viable: FxHashMap::default(),
             embedded: embedded::Met::of_own(),
@@ -38,8 +38,12 @@ impl Own {
         }))
     }
 
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.is_abandoned()
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Met> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The state of its own that goes on as one of the machine that is looked ahead of, which has

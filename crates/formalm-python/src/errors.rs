@@ -65,10 +65,13 @@ pub(crate) fn is_limit(py: Python<'_>, error: &PyErr) -> bool {
 
 /// One matcher in two threads.
 pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
-    let message = "this matcher is in use by another thread";
-    exception(py, "ConcurrencyError", message, |keywords| {
-        keywords.set_item("hint", "give each thread a fork() of its own")
-    })
+    in_use(py, "matcher", "give each thread a fork() of its own")
+}
+
+/// The same of another thing that has a place in something.
+pub(crate) fn in_use(py: Python<'_>, what: &str, hint: &str) -> PyErr {
+    let message = format!("this {what} is in use by another thread");
+    exception(py, "ConcurrencyError", &message, |keywords| keywords.set_item("hint", hint))
 }
 
 /// A failure of the core; `source` is the text that spans refer to.

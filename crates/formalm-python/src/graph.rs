@@ -1,10 +1,10 @@
 //! Graphs written out, of bytes or of tokens.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use formalm_automata::explicit::{self, Damage, Graph as Inner, Size, Span, difference};
-use formalm_automata::{Error, exact_only};
+use formalm_automata::{Error, Lock, exact_only};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -316,7 +316,7 @@ impl Graph {
         limit_bytes: u64,
     ) -> PyResult<Members> {
         patient(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
-        let place = Mutex::new(explicit::Members::new(first, last, limit_bytes));
+        let place = Lock::new(explicit::Members::new(first, last, limit_bytes));
         Ok(Members { shared: Arc::clone(&self.shared), characters, place })
     }
 
@@ -361,7 +361,7 @@ impl Graph {
 pub(crate) struct Members {
     shared: Arc<Shared>,
     characters: bool,
-    place: Mutex<explicit::Members>,
+    place: Lock<explicit::Members>,
 }
 
 #[pymethods]
@@ -371,9 +371,12 @@ impl Members {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.place.is_abandoned() {
+            return Err(errors::in_use(py, "iterator", "give each thread one of its own"));
+        }
         let found = patient(py, |poll| {
             let measured = self.shared.measured(self.characters, poll)?;
-            let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut place = self.place.lock();
             place.next(&self.shared.graph, measured, poll)
         })?;
         found.map(|labels| self.shared.member(py, labels)).transpose()

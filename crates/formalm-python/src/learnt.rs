@@ -1,9 +1,9 @@
 //! A graph and what is learnt of it, shared by all who ask.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use formalm_automata::explicit::{Graph, Measured, Poll, Span, Table, Tally};
-use formalm_automata::{Error, SetOnce};
+use formalm_automata::{Error, Lock, SetOnce};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -19,9 +19,9 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct Learnt {
     measured: SetOnce<Measured>,
-    tally: Mutex<Tally>,
+    tally: Lock<Tally>,
     /// The last table that was asked for.
-    table: Mutex<Option<Arc<Table>>>,
+    table: Lock<Option<Arc<Table>>>,
 }
 
 impl Shared {
@@ -55,7 +55,7 @@ impl Shared {
     ) -> Result<T, Error> {
         let measured = self.measured(characters, poll)?;
         let tally = &self.learnt(characters).tally;
-        let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = tally.lock();
         loop {
             if let Some(answer) = enough(&tally) {
                 return Ok(answer);
@@ -73,7 +73,7 @@ impl Shared {
         let measured = self.measured(characters, poll)?;
         let place = || {
             let place = &self.learnt(characters).table;
-            place.lock().unwrap_or_else(PoisonError::into_inner)
+            place.lock()
         };
         if let Some(table) = &*place()
             && table.span() == span

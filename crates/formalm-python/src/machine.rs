@@ -199,6 +199,10 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.is_member(text))
     }
 
+    fn is_abandoned(&self) -> bool {
+        on_any!(self, one => one.is_abandoned())
+    }
+
     fn renewed(&self) -> Result<Option<AnyMachine>, Error> {
         Ok(match self {
             AnyMachine::Regular(one) => {
@@ -449,6 +453,10 @@ macro_rules! hand_on {
                 purpose: P,
             ) -> Result<P::Result, Error> {
                 $on!(&self.kind, one => one.read_ends(state, purpose))
+            }
+
+            fn is_abandoned(&self) -> bool {
+                $on!(&self.kind, one => one.is_abandoned())
             }
 
             fn memory_bytes(&self) -> usize {

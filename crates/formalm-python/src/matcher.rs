@@ -41,7 +41,9 @@ impl Matcher {
 
     #[inline]
     pub(crate) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<Turn<'a, Cursor>> {
-        self.cursor.take(py).ok_or_else(|| errors::concurrency(py))
+        let mut cursor = self.cursor.take(py).ok_or_else(|| errors::concurrency(py))?;
+        cursor.settle().map_err(|error| errors::failure(py, &error, None))?;
+        Ok(cursor)
     }
 
     /// The allowed ids as words, one bit for each of `width` logits.

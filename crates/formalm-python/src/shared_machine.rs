@@ -70,11 +70,13 @@ impl SharedMachine {
         let current = self.current.load_full();
         let questions = self.questions.fetch_add(1, Ordering::Relaxed);
         let last = QUESTIONS_BETWEEN_MEASUREMENTS - 1;
-        let is_outgrown = questions % QUESTIONS_BETWEEN_MEASUREMENTS == last
+        let is_outgrown = !current.machine.is_abandoned()
+            && questions % QUESTIONS_BETWEEN_MEASUREMENTS == last
             && current.memory_bytes() > self.budget.load(Ordering::Relaxed);
-        match is_outgrown {
-            true => self.replace(&current).unwrap_or(current),
-            false => current,
+        if current.machine.is_abandoned() || is_outgrown {
+            self.replace(&current).unwrap_or(current)
+        } else {
+            current
         }
     }
 
@@ -102,6 +104,9 @@ impl SharedMachine {
     /// Puts another machine in the place of one; none if it cannot be made.
     fn replace(&self, current: &Current) -> Option<Arc<Current>> {
         let Ok(Some(made)) = current.machine.renewed() else {
+            if current.machine.is_abandoned() {
+                return None;
+            }
             // Tried again once it has grown by as much again.
             self.budget.fetch_max(2 * current.memory_bytes(), Ordering::Relaxed);
             return None;

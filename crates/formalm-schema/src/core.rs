@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use formalm_automata::deadline::DeadlineTicks;
+use formalm_automata::fork::PerProcess;
 use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{
-    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, SetOnce, StateId,
+    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
 };
 use rustc_hash::FxHashSet;
 
@@ -147,6 +148,12 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// The machines of all texts, those that copies are in use of included.
+    pub(crate) fn all_texts(&self) -> impl Iterator<Item = &Arc<Automaton>> {
+        let Unbounded { aside, spare, .. } = &self.unbounded;
+        self.texts.iter().chain(aside.iter().chain(spare).map(|(_, machine)| machine))
     }
 
     pub(crate) fn text(&self, id: TextId) -> &Arc<Automaton> {
@@ -405,9 +412,9 @@ impl Core {
     }
 }
 
-/// The machine of all texts; one for all schemas.
+/// The machine of all texts; one for all schemas of a process.
 pub(crate) fn any_text() -> Result<Arc<Automaton>, Error> {
-    static MACHINE: SetOnce<Arc<Automaton>> = SetOnce::new();
+    static MACHINE: PerProcess<Arc<Automaton>> = PerProcess::new();
     if let Some(machine) = MACHINE.get() {
         return Ok(Arc::clone(machine));
     }

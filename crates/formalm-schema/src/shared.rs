@@ -5,10 +5,10 @@
 //! left to the schemas that have it.
 
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use formalm_automata::fork::PerProcess;
-use formalm_automata::{Automaton, Error, Machine, Recent, SetOnce};
+use formalm_automata::{Automaton, Error, Lock, Machine, Recent, SetOnce};
 
 /// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 64;
@@ -19,7 +19,7 @@ pub(crate) const BYTES: usize = 256 << 10;
 /// Longer descriptions are those of lists, which do not recur.
 const LENGTH: usize = 8 << 10;
 
-type Kept = Mutex<Recent<u128, Arc<Automaton>>>;
+type Kept = Lock<Recent<u128, Arc<Automaton>>>;
 
 /// A child of a fork begins without any: a thread of the parent may hold the lock for ever.
 static KEPT: PerProcess<Kept> = PerProcess::new();
@@ -62,7 +62,7 @@ pub(crate) fn machine(
     make: impl FnOnce() -> Result<Option<Automaton>, Error>,
 ) -> Result<(Option<Arc<Automaton>>, bool), Error> {
     let kept = KEPT.get_or_init(Kept::default);
-    let kept = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = || kept.lock();
     if description.length > LENGTH {
         return Ok((make()?.map(Arc::new), false));
     }

@@ -1,9 +1,9 @@
 //! Bitmasks of "every token within this set of characters", shared by all languages.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use formalm_automata::{CharSet, Cover, WIDE_PARTS};
+use formalm_automata::{CharSet, Cover, Lock, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
 use crate::atoms::Inside;
@@ -23,7 +23,7 @@ type Kept = (FxHashMap<Set, Arc<Words>>, VecDeque<Set>);
 /// The sets asked for lately.
 #[derive(Debug, Default)]
 pub(crate) struct Stays {
-    kept: Mutex<Kept>,
+    kept: Lock<Kept>,
 }
 
 impl Stays {
@@ -37,7 +37,7 @@ impl Stays {
         class: &CharSet,
     ) -> Arc<Words> {
         let set = (ascii, wide, wide.contains(&Cover::Partial).then(|| class.clone()));
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.kept.lock();
         if let Some(stay) = kept().0.get(&set) {
             return Arc::clone(stay);
         }

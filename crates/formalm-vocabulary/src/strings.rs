@@ -4,10 +4,10 @@
 //! characters goes on with it, or ends it and has a *rest* behind the quote. The first are a
 //! bitmask; of the others only distinct rests have to be read.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use formalm_automata::SetOnce;
 use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
+use formalm_automata::{Lock, SetOnce};
 use rustc_hash::FxHashMap;
 
 use crate::Words;
@@ -46,7 +46,7 @@ pub struct Strings {
     /// The last of these, and the tokens that end with the quote.
     or_end: SetOnce<Arc<Words>>,
     /// The same and the tokens with one of some rests, by a set of rests.
-    ended: Mutex<FxHashMap<Box<[u64]>, Arc<Words>>>,
+    ended: Lock<FxHashMap<Box<[u64]>, Arc<Words>>>,
     ends: Vec<Ending>,
     rests: Flat,
     /// Per rest where its tokens begin; one more entry at the end.
@@ -153,7 +153,7 @@ impl Strings {
             staying,
             within,
             or_end,
-            ended: Mutex::default(),
+            ended: Lock::default(),
             ends,
             rests,
             first,
@@ -203,7 +203,7 @@ impl Strings {
     /// or none, where bit `rest & 63` of word `rest >> 6` is set. There are few such sets, which
     /// all constraints share; beyond those that are kept there is `None`.
     pub fn stay_or_end_with(&self, rests: &[u64]) -> Option<Arc<Words>> {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.ended.lock();
         if let Some(known) = ended.get(rests) {
             return Some(Arc::clone(known));
         }
@@ -299,7 +299,7 @@ impl Strings {
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let made = self.within.iter().chain([&self.or_end, &self.plain]);
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let ended = self.ended.lock().len();
         let made = made.filter(|one| one.get().is_some()).count() + ended;
         8 * (self.staying.len() + self.ends.len() + self.endings.len())
             + 4 * (made * self.words + self.first.len() + self.first_closing.len())

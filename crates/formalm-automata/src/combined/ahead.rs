@@ -3,7 +3,7 @@
 //! Questions that follow each other come to the same states, so what one has met is worth keeping
 //! for the next; once it takes much memory all of it is dropped.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -11,6 +11,7 @@ use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
 use crate::lexemes::NoLexemes;
+use crate::lock::Lock;
 use crate::machine::{EndSteps, Machine};
 use crate::steps::Steps;
 use crate::viability::{KeyId, Repetition};
@@ -23,19 +24,19 @@ const OWN: u32 = 1 << 30;
 
 /// A place for a machine to look ahead with.
 #[derive(Debug)]
-pub struct Lookahead<M>(Mutex<Option<Arc<Ahead<M>>>>);
+pub struct Lookahead<M>(Lock<Option<Arc<Ahead<M>>>>);
 
 impl<M> Default for Lookahead<M> {
     fn default() -> Lookahead<M> {
-        Lookahead(Mutex::new(None))
+        Lookahead(Lock::default())
     }
 }
 
 impl<M: Machine> Lookahead<M> {
     /// The machine to look ahead of another with; none if that one itself will do.
     pub fn of(&self, machine: &M) -> Option<Arc<Ahead<M>>> {
-        let kept = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.as_ref().is_none_or(|one| one.memory_bytes() > AHEAD_BYTES) {
+        let kept = &mut *self.0.lock();
+        if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > AHEAD_BYTES) {
             *kept = machine.ahead().map(|machine| Arc::new(Ahead::new(machine)));
         }
         kept.clone()
@@ -48,7 +49,7 @@ impl<M: Machine> Lookahead<M> {
 
     /// The machine of the last question.
     pub(super) fn kept(&self) -> Option<Arc<Ahead<M>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone().filter(|one| !one.is_abandoned())
     }
 }
 
@@ -58,12 +59,12 @@ pub struct Ahead<M> {
     /// The machine.
     pub machine: Arc<M>,
     /// States of its own that were come to from states of the machine that it looks ahead of.
-    entered: Mutex<FxHashMap<u32, u32>>,
+    entered: Lock<FxHashMap<u32, u32>>,
 }
 
 impl<M: Machine> Ahead<M> {
     fn new(machine: M) -> Ahead<M> {
-        Ahead { machine: Arc::new(machine), entered: Mutex::default() }
+        Ahead { machine: Arc::new(machine), entered: Lock::new(FxHashMap::default()) }
     }
 
     /// The state that goes on as one of the machine that is looked ahead of.
@@ -75,8 +76,12 @@ impl<M: Machine> Ahead<M> {
         self.machine.enter(state)
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.entered.is_abandoned() || self.machine.is_abandoned()
+    }
+
     fn memory_bytes(&self) -> usize {
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let entered = self.entered.lock();
         self.machine.memory_bytes() + entered.capacity() * 9
     }
 
@@ -110,13 +115,13 @@ impl<M: Machine> Ahead<M> {
             return Ok(StateId::from_number(own));
         }
         let own = self.enter(StateId::from_number(key.number()))?;
-        let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entered = self.entered.lock();
         entered.entry(own.number()).or_insert(key.number());
         Ok(own)
     }
 
     fn key(&self, state: StateId) -> KeyId {
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let entered = self.entered.lock();
         let known = entered.get(&state.number()).copied();
         KeyId::from_number(known.unwrap_or(OWN + state.number()))
     }

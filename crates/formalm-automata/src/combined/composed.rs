@@ -5,7 +5,7 @@
 //! every machine shows live states only, and a member of what follows is there, nothing here is
 //! ever a dead end.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,6 +14,7 @@ use super::states::{Item, States, live, shortest, way_of};
 use crate::automaton::StateId;
 use crate::bytes::ByteSet;
 use crate::error::Error;
+use crate::lock::Lock;
 use crate::machine::{Doubts, Machine, alike};
 
 /// In place of a letter: nothing was read yet.
@@ -33,6 +34,8 @@ pub struct Letter<M> {
 /// Machines in rows, choices and repetitions.
 #[derive(Debug)]
 pub struct Composed<M> {
+    /// Most states.
+    state_limit: u64,
     letters: Vec<Letter<M>>,
     /// Bytes that are needed at least once a letter has ended.
     rest: Vec<usize>,
@@ -40,7 +43,7 @@ pub struct Composed<M> {
     first: Box<[u32]>,
     /// Whether the empty text is a member without any letter.
     empty: bool,
-    states: Arc<Mutex<States>>,
+    states: Arc<Lock<States>>,
     /// Of a machine to look ahead with, what it looks ahead of.
     of: Option<Of<M>>,
     ahead: Lookahead<Composed<M>>,
@@ -49,7 +52,7 @@ pub struct Composed<M> {
 /// What a machine looks ahead of.
 #[derive(Debug)]
 struct Of<M> {
-    states: Arc<Mutex<States>>,
+    states: Arc<Lock<States>>,
     /// The machines that letters have in place of those there.
     own: Vec<Arc<M>>,
 }
@@ -72,10 +75,10 @@ impl<M: Machine> Composed<M> {
             least.push(letter.machine.shortest(letter.machine.start())?.len());
         }
         let rest = rests(&letters, &least);
-        let states = Arc::new(Mutex::new(States::new(state_limit)));
+        let states = Arc::new(Lock::new(States::new(state_limit)));
         let (of, ahead) = (None, Lookahead::default());
         let first = Box::from(first);
-        let composed = Composed { letters, rest, first, empty, states, of, ahead };
+        let composed = Composed { state_limit, letters, rest, first, empty, states, of, ahead };
         let mut items = vec![(BEGINNING, StateId::from_number(0))];
         composed.begin(&composed.first, &mut items)?;
         composed.lock().number(items)?;
@@ -149,7 +152,7 @@ impl<M: Machine> Composed<M> {
     }
 
     fn lock(&self) -> MutexGuard<'_, States> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock()
     }
 
     /// Whether this is a machine to look ahead with.
@@ -314,11 +317,12 @@ impl<M: Machine> Machine for Composed<M> {
         }
         let base = self.lock();
         let composed = Composed {
+            state_limit: self.state_limit,
             letters,
             rest: self.rest.clone(),
             first: self.first.clone(),
             empty: self.empty,
-            states: Arc::new(Mutex::new(States::new(base.limit()))),
+            states: Arc::new(Lock::new(States::new(self.state_limit))),
             of: Some(Of {
                 states: Arc::clone(&self.states),
                 own: own.into_iter().map(|one| one.1).collect(),
@@ -332,7 +336,7 @@ impl<M: Machine> Machine for Composed<M> {
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(of) = &self.of else { return Ok(state) };
-        let items = of.states.lock().unwrap_or_else(PoisonError::into_inner).items(state.number());
+        let items = of.states.lock().items(state.number());
         let items = self.entered(&items)?;
         self.lock().number(items).map(StateId::from_number)
     }
@@ -393,6 +397,15 @@ impl<M: Machine> Machine for Composed<M> {
         self.lock().memory_bytes() + self.ahead.memory_bytes() + parts
     }
 
+    fn is_abandoned(&self) -> bool {
+        let of = self.of.as_ref();
+        self.states.is_abandoned()
+            || of.is_some_and(|of| {
+                of.states.is_abandoned() || of.own.iter().any(|one| one.is_abandoned())
+            })
+            || self.letters.iter().any(|one| one.machine.is_abandoned())
+    }
+
     /// Letters that share a machine share its successor.
     fn renewed(&self) -> Result<Option<Composed<M>>, Error> {
         let mut machines: FxHashMap<*const M, Arc<M>> = FxHashMap::default();
@@ -409,7 +422,7 @@ impl<M: Machine> Machine for Composed<M> {
             machines.insert(Arc::as_ptr(machine), Arc::clone(&renewed));
             letters.push(Letter { machine: renewed, follows: follows.clone(), last: *last });
         }
-        let states = self.lock().limit();
+        let states = self.state_limit;
         Composed::new(letters, &self.first, self.empty, states).map(Some)
     }
 }

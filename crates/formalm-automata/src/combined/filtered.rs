@@ -10,7 +10,7 @@
 
 mod search;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
@@ -21,6 +21,7 @@ use super::states::{States, live, shortest, way_of};
 use crate::automaton::{Automaton, StateId};
 use crate::bytes::ByteSet;
 use crate::error::Error;
+use crate::lock::Lock;
 use crate::machine::{Beside, Completion, Look, Machine, alike};
 
 type Pair = (StateId, StateId);
@@ -28,12 +29,14 @@ type Pair = (StateId, StateId);
 /// A machine and a regular one beside it.
 #[derive(Debug)]
 pub struct Filtered<M> {
+    /// Most states.
+    state_limit: u64,
     machine: Arc<M>,
     regular: Arc<Automaton>,
-    states: Arc<Mutex<States>>,
-    searches: Mutex<Arc<Searches<M>>>,
+    states: Arc<Lock<States>>,
+    searches: Lock<Arc<Searches<M>>>,
     /// Of a machine to look ahead with, the states of the one that it looks ahead of.
-    of: Option<Arc<Mutex<States>>>,
+    of: Option<Arc<Lock<States>>>,
     ahead: Lookahead<Filtered<M>>,
 }
 
@@ -44,7 +47,7 @@ struct Searches<M> {
     machine: Arc<M>,
     is_ahead: bool,
     regular: Arc<Automaton>,
-    learnt: Mutex<Learnt>,
+    learnt: Lock<Learnt>,
 }
 
 #[derive(Debug)]
@@ -70,10 +73,10 @@ impl<M: Machine> Filtered<M> {
         state_limit: u64,
     ) -> Result<Option<Filtered<M>>, Error> {
         let searches = Searches::of(&machine, &regular);
-        let states = Arc::new(Mutex::new(States::new(state_limit)));
-        let searches = Mutex::new(Arc::new(searches));
+        let states = Arc::new(Lock::new(States::new(state_limit)));
+        let searches = Lock::new(Arc::new(searches));
         let (of, ahead) = (None, Lookahead::default());
-        let filtered = Filtered { machine, regular, states, searches, of, ahead };
+        let filtered = Filtered { state_limit, machine, regular, states, searches, of, ahead };
         let start = (filtered.machine.start(), filtered.regular.start());
         filtered.lock().number(vec![(start.0.number(), start.1)])?;
         Ok(filtered.is_alive(start)?.then_some(filtered))
@@ -85,13 +88,13 @@ impl<M: Machine> Filtered<M> {
     }
 
     fn lock(&self) -> MutexGuard<'_, States> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock()
     }
 
     /// The searches so far, or new ones where they have learnt too much to be kept.
     fn searches(&self) -> Arc<Searches<M>> {
-        let searches = &mut *self.searches.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.of.is_none() && searches.memory_bytes() > AHEAD_BYTES {
+        let searches = &mut *self.searches.lock();
+        if self.of.is_none() && (searches.is_abandoned() || searches.memory_bytes() > AHEAD_BYTES) {
             *searches = Arc::new(Searches::of(&self.machine, &self.regular));
         }
         Arc::clone(searches)
@@ -141,11 +144,15 @@ impl<M: Machine> Searches<M> {
             left: FxHashMap::default(),
             right: FxHashMap::default(),
         };
-        Searches { machine, is_ahead, regular, learnt: Mutex::new(learnt) }
+        Searches { machine, is_ahead, regular, learnt: Lock::new(learnt) }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.learnt.is_abandoned() || self.machine.is_abandoned() || self.regular.is_abandoned()
     }
 
     fn lock(&self) -> MutexGuard<'_, Learnt> {
-        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+        self.learnt.lock()
     }
 
     /// The pair here that goes on as one of a machine.
@@ -334,13 +341,14 @@ impl<M: Machine> Machine for Filtered<M> {
         let base = self.lock();
         let (left, right) = pair(&base, StateId::from_number(0));
         let start = searches.enter(&self.machine, (left, right)).ok()?;
-        let mut states = States::new(base.limit());
+        let mut states = States::new(self.state_limit);
         states.number(vec![(start.0.number(), start.1)]).ok()?;
         Some(Filtered {
+            state_limit: self.state_limit,
             machine: Arc::clone(&searches.machine),
             regular: Arc::clone(&self.regular),
-            states: Arc::new(Mutex::new(states)),
-            searches: Mutex::new(searches),
+            states: Arc::new(Lock::new(states)),
+            searches: Lock::new(searches),
             of: Some(Arc::clone(&self.states)),
             ahead: Lookahead::default(),
         })
@@ -348,7 +356,7 @@ impl<M: Machine> Machine for Filtered<M> {
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(of) = &self.of else { return Ok(state) };
-        let (left, right) = pair(&of.lock().unwrap_or_else(PoisonError::into_inner), state);
+        let (left, right) = pair(&of.lock(), state);
         let left = self.machine.enter(left)?;
         self.lock().number(vec![(left.number(), right)]).map(StateId::from_number)
     }
@@ -386,8 +394,17 @@ impl<M: Machine> Machine for Filtered<M> {
         own + ahead + self.machine.memory_bytes() + self.regular.memory_bytes()
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.states.is_abandoned()
+            || self.of.as_ref().is_some_and(|of| of.is_abandoned())
+            || self.searches.is_abandoned()
+            || (self.of.is_some() && self.searches().is_abandoned())
+            || self.machine.is_abandoned()
+            || self.regular.is_abandoned()
+    }
+
     fn renewed(&self) -> Result<Option<Filtered<M>>, Error> {
-        let states = self.lock().limit();
+        let states = self.state_limit;
         match (self.machine.renewed()?, self.regular.renewed()?) {
             (Some(machine), Some(regular)) => {
                 Filtered::of(Arc::new(machine), Arc::new(regular), states)

@@ -113,11 +113,6 @@ impl States {
         self.bytes += self.rows[state as usize].set(byte, next);
     }
 
-    /// How many states there may be.
-    pub(super) fn limit(&self) -> u64 {
-        self.limit
-    }
-
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }

@@ -20,9 +20,9 @@ mod sorted;
 mod tests;
 mod walks;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Chunks, Error, Keys, Machine, StateId};
+use formalm_automata::{Chunks, Error, Keys, Lock, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::canonical::Encoder;
 
@@ -62,9 +62,9 @@ pub(crate) struct Canonical<K> {
     vocabulary: Arc<Vocabulary>,
     /// Special tokens that may stand between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
-    grown: Mutex<Grown<K>>,
+    grown: Lock<Grown<K>>,
     /// Apart from the rest, so that known masks are read while others are computed.
-    sets: RwLock<Sets>,
+    sets: Lock<Sets>,
     /// Per set 1 if the text may end there.
     accepting: Chunks,
     masks: Memo,
@@ -112,8 +112,8 @@ impl<K: Keys> Canonical<K> {
             encoder,
             vocabulary: Arc::new(plain.clone()),
             special,
-            grown: Mutex::new(Grown { positions: Positions::default(), search: Search::new(keys) }),
-            sets: RwLock::default(),
+            grown: Lock::new(Grown { positions: Positions::default(), search: Search::new(keys) }),
+            sets: Lock::new(Sets::default()),
             accepting: Chunks::default(),
             masks: Memo::new(memory_limit_bytes),
         };
@@ -140,7 +140,7 @@ impl<K: Keys> Canonical<K> {
 
     fn lock(&self) -> MutexGuard<'_, Grown<K>> {
         // A panic while the lock was held leaves at worst something unlearnt.
-        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.grown.lock()
     }
 
     fn context<'a>(&'a self, keys: &'a K) -> Context<'a, K> {
@@ -201,7 +201,7 @@ impl<K: Keys> Canonical<K> {
             positions.common(context.keys, pair).map(|pair| Member { pair, path })
         });
         let masked: Vec<Member> = masked.collect::<Result<_, _>>()?;
-        let mut sets = self.sets.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sets = self.sets.lock();
         let set = sets.intern(members, masked);
         self.accepting.set(set as usize, u32::from(accepting));
         Ok(StateId::new(set))
@@ -275,7 +275,7 @@ impl<K: Keys> Canonical<K> {
 
     /// The members of a set.
     fn members(&self, state: StateId) -> Arc<[Numbered]> {
-        self.sets.read().unwrap_or_else(PoisonError::into_inner).members(state.number())
+        self.sets.lock().members(state.number())
     }
 
     /// Whether the masks of a state are stored.
@@ -387,7 +387,7 @@ impl<K: Keys> Canonical<K> {
         let grown = self.lock();
         grown.positions.memory_bytes()
             + grown.search.memory_bytes()
-            + self.sets.read().unwrap_or_else(PoisonError::into_inner).memory_bytes()
+            + self.sets.lock().memory_bytes()
     }
 
     /// Memory of masks, in bytes.
@@ -397,7 +397,16 @@ impl<K: Keys> Canonical<K> {
 
     /// Number of questions that a bounded search left open.
     pub(crate) fn undecided_count(&self) -> usize {
+        if self.grown.is_abandoned() {
+            return 0;
+        }
         self.lock().search.undecided_count()
+    }
+
+    /// Whether a thread was at work on its positions while the process was forked, see
+    /// [`Keys::is_abandoned`].
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.grown.is_abandoned() || self.sets.is_abandoned()
     }
 
     /// Number of masks kept.

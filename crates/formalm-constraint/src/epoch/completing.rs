@@ -1,8 +1,8 @@
 //! Where a text has to end within a budget.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use formalm_automata::{Ahead, Error, Keys, Machine, StateId, exact_only};
+use formalm_automata::{Ahead, Error, Keys, Lock, Machine, StateId, exact_only};
 
 use super::{Position, StateEpoch};
 use crate::completions::Completions;
@@ -11,7 +11,7 @@ use crate::mask::Words;
 /// What was learnt about completions, of states of a machine to look ahead with if there is one.
 #[derive(Debug)]
 pub(super) struct Completing<M> {
-    kept: Mutex<Kept<M>>,
+    kept: Lock<Kept<M>>,
 }
 
 #[derive(Debug)]
@@ -31,8 +31,14 @@ struct Learnt<M> {
 
 impl<M> Default for Completing<M> {
     fn default() -> Completing<M> {
+        Completing { kept: Lock::default() }
+    }
+}
+
+impl<M> Default for Kept<M> {
+    fn default() -> Kept<M> {
         let learnt = Arc::new(Learnt { ahead: None, completions: Completions::default() });
-        Completing { kept: Mutex::new(Kept { learnt, given_up: 0 }) }
+        Kept { learnt, given_up: 0 }
     }
 }
 
@@ -40,7 +46,7 @@ impl<M: Machine> Completing<M> {
     /// What was learnt with a machine to look ahead with; with another one numbers of states mean
     /// nothing.
     fn with(&self, ahead: Option<Arc<Ahead<M>>>) -> Arc<Learnt<M>> {
-        let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = &mut *self.kept.lock();
         let is_same = match (&kept.learnt.ahead, &ahead) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
@@ -54,13 +60,13 @@ impl<M: Machine> Completing<M> {
     }
 
     pub(super) fn given_up_count(&self) -> usize {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.given_up + kept.learnt.completions.given_up_count()
     }
 
     /// Memory in use, in bytes, to a good approximation, without that of machines.
     pub(super) fn memory_bytes(&self) -> usize {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.learnt.completions.memory_bytes()
     }
 }

@@ -6,9 +6,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use formalm_automata::Keys;
+use formalm_automata::{Keys, Survey};
 
 use super::StateEpoch;
+use crate::canonical::Canonical;
 
 /// Work between two measurements, in tokens read. Chosen, not measured: what so many tokens intern is
 /// small beside any budget, and the measurement costs less than a hundredth of reading them.
@@ -33,6 +34,7 @@ pub(super) struct Growth {
     /// Bytes at which the epoch is to be replaced.
     budget: AtomicUsize,
     retired: AtomicBool,
+    survey: Survey,
 }
 
 impl Growth {
@@ -45,11 +47,22 @@ impl Growth {
             bytes: AtomicUsize::new(0),
             budget: AtomicUsize::new(usize::MAX),
             retired: AtomicBool::new(false),
+            survey: Survey::new(),
         }
     }
 }
 
 impl<K: Keys> StateEpoch<K> {
+    /// Whether a thread was at work on it while the process was forked, and does not exist in this
+    /// one. Nothing in it may be asked then; [`crate::Constraint::current`] is another one.
+    #[inline]
+    pub fn is_abandoned(&self) -> bool {
+        self.growth.survey.finds_abandoned(|| {
+            let canonical = self.canonical.as_deref();
+            self.keys.is_abandoned() || canonical.is_some_and(Canonical::is_abandoned)
+        })
+    }
+
     /// The number of the epoch; no other one of the process has it.
     #[inline]
     pub fn serial(&self) -> u64 {

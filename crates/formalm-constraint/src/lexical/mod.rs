@@ -15,10 +15,10 @@ mod reach;
 mod summary;
 
 use std::hash::Hasher;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, KeyId, Lexemes, Outline, Resource};
+use formalm_automata::{Error, KeyId, Lexemes, Lock, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
@@ -40,7 +40,7 @@ const STEPS: u64 = 2_000_000;
 /// What was found out about a vocabulary and a lexer.
 #[derive(Debug, Default)]
 pub(crate) struct Lexical {
-    tables: Mutex<Tables>,
+    tables: Lock<Tables>,
 }
 
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Lexical {
         vocabulary: &Vocabulary,
         key: KeyId,
     ) -> Result<Option<Mask>, Error> {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock();
         if tables.bytes > BYTES {
             let masks = std::mem::take(&mut tables.masks);
             *tables = Tables { masks, ..Tables::default() };
@@ -96,7 +96,7 @@ impl Lexical {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner).memory_bytes()
+        self.tables.lock().memory_bytes()
     }
 }
 

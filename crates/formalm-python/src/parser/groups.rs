@@ -1,8 +1,8 @@
 //! Groups of tokens that a parser allows or forbids without reading them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::Error;
+use formalm_automata::{Error, Lock};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
@@ -85,7 +85,7 @@ pub(super) struct Groups {
     numbers: Py<PyDict>,
     /// From a group to its bitmask as bytes; all constraints of a vocabulary share it.
     shared: Py<PyDict>,
-    found: Mutex<Found>,
+    found: Lock<Found>,
 }
 
 #[derive(Debug, Default)]
@@ -96,11 +96,16 @@ struct Found {
 
 impl Groups {
     pub(super) fn new(py: Python<'_>, shared: Py<PyDict>) -> Groups {
-        Groups { numbers: PyDict::new(py).unbind(), shared, found: Mutex::default() }
+        Groups { numbers: PyDict::new(py).unbind(), shared, found: Lock::new(Found::default()) }
     }
 
-    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    /// See [`formalm_automata::Keys::is_abandoned`].
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.found.is_abandoned()
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock()
     }
 
     /// What the groups that a parser lists make of the tokens.

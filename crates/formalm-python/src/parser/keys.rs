@@ -126,6 +126,10 @@ impl Keys for ParserKeys {
         &self.machine
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.groups.is_abandoned() || self.machine.is_abandoned()
+    }
+
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
         Ok(KeyId::from_number(state.number()))
     }

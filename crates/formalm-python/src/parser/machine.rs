@@ -4,9 +4,9 @@
 //! parsers may call back, and may take as long as they like.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Aside, ByteSet, Error, Machine, StateId, exact_only, part};
+use formalm_automata::{Aside, ByteSet, Error, Lock, Machine, StateId, exact_only, part};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -18,7 +18,10 @@ pub(crate) struct ParserMachine {
     pub(super) calls: Calls,
     /// Parsers that compare by value, each with its state.
     known: Option<Py<PyDict>>,
-    states: Mutex<States>,
+    states: Lock<States>,
+    /// What it was made with, to make it again.
+    start: Py<PyAny>,
+    state_limit: u64,
 }
 
 /// What comes of a text behind a parser.
@@ -53,8 +56,9 @@ impl ParserMachine {
         } else {
             None
         };
-        let states = Mutex::new(States::new(start.unbind(), accepting, state_limit));
-        Ok(ParserMachine { calls, known, states })
+        let start = start.unbind();
+        let states = Lock::new(States::new(start.clone_ref(py), accepting, state_limit));
+        Ok(ParserMachine { calls, known, states, start, state_limit })
     }
 
     pub(super) fn compares(&self) -> bool {
@@ -62,7 +66,7 @@ impl ParserMachine {
     }
 
     fn states(&self) -> MutexGuard<'_, States> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock()
     }
 
     pub(crate) fn state_count(&self) -> usize {
@@ -359,11 +363,15 @@ impl Machine for ParserMachine {
         self.states().memory_bytes()
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.states.is_abandoned()
+    }
+
     fn renewed(&self) -> Result<Option<ParserMachine>, Error> {
         Python::attach(|py| {
             // Nothing is ever appended to the parser of the first state.
-            let (start, limit) = (self.parser(py, 0)?, self.states().limit());
-            ParserMachine::new(&start, self.calls.clone_ref(py), self.compares(), limit).map(Some)
+            let (calls, compares) = (self.calls.clone_ref(py), self.compares());
+            ParserMachine::new(self.start.bind(py), calls, compares, self.state_limit).map(Some)
         })
     }
 

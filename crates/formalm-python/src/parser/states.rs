@@ -83,11 +83,6 @@ impl States {
         self.states.len()
     }
 
-    /// Most states.
-    pub(super) fn limit(&self) -> u64 {
-        self.limit
-    }
-
     pub(super) fn is_accepting(&self, state: u32) -> bool {
         self.states[state as usize].accepting
     }

@@ -89,6 +89,10 @@ impl Recognizer for Inner {
         least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX))
     }
 
+    fn losses(&self) -> u32 {
+        u32::from(self.machine.is_abandoned())
+    }
+
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
         // Its states are as many as texts, so that no machine that has it is kept for others.
         Some(Arc::new(self.clone()))

@@ -24,6 +24,8 @@ const MINUTE: i64 = 60_000_000;
 #[derive(Debug)]
 pub(crate) struct Moments {
     bound: Bound,
+    /// Where texts begin; the first of all places.
+    first: Place,
     places: Places<Place>,
 }
 
@@ -201,16 +203,18 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 impl Moments {
     pub(crate) fn new(bound: Bound) -> Option<Moments> {
         let is_known = (0..MINUTE).contains(&bound.rest) && bound.minutes.abs() < 1 << 40;
-        let moments = Moments { bound, places: Places::default() };
         let first = bound.settled(bound.start(), Vec::new()).filter(|_| is_known)?;
-        moments.places.intern(first);
-        Some(moments)
+        Some(Moments { bound, first, places: Places::default() })
     }
 }
 
 impl Recognizer for Moments {
     fn start(&self) -> u32 {
-        0
+        self.places.intern(self.first.clone())
+    }
+
+    fn losses(&self) -> u32 {
+        self.places.losses()
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {

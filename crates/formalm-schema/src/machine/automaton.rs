@@ -1,8 +1,10 @@
 //! The machine of a schema, as others see it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Chunks, Doubts, Error, Machine, SetOnce, StateId, part};
+use formalm_automata::{
+    ByteSet, Chunks, Doubts, Error, Lock, Machine, SetOnce, StateId, Survey, part,
+};
 use rustc_hash::FxHashMap;
 
 use super::frame::{DONE, Frame, Owes, Place};
@@ -45,9 +47,10 @@ pub struct SchemaAutomaton {
     source: SchemaSource,
     options: Options,
     limits: Limits,
-    pub(super) grown: Arc<Mutex<Box<Grown>>>,
+    pub(super) grown: Arc<Lock<Box<Grown>>>,
     /// Of a machine to look ahead with the states that it has met.
     pub(super) own: Option<Own>,
+    survey: Survey,
     pub(super) flags: Chunks,
     pub(super) start: StateId,
     notes: Arc<[Note]>,
@@ -143,7 +146,7 @@ impl SchemaAutomaton {
         let frame = Frame::Value { owes, blanks: 0, below: DONE };
         let start = grown.states.intern(Place { frame, record: UNRECORDED });
         let start = StateId::from_number(start);
-        let (grown, flags) = (Arc::new(Mutex::new(grown)), Chunks::default());
+        let (grown, flags) = (Arc::new(Lock::new(grown)), Chunks::default());
         let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
         let (notes_of, own) = (Arc::clone(&notes), None);
@@ -153,6 +156,7 @@ impl SchemaAutomaton {
             limits,
             grown,
             own,
+            survey: Survey::new(),
             flags,
             start,
             notes: notes_of,
@@ -197,7 +201,7 @@ impl SchemaAutomaton {
 
     pub(super) fn lock(&self) -> Locked<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
-        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = self.grown.lock();
         Locked::new(grown, self.own.as_ref())
     }
 }
@@ -268,6 +272,7 @@ impl Machine for SchemaAutomaton {
             limits: self.limits,
             grown: Arc::clone(&self.grown),
             own: Some(own),
+            survey: Survey::new(),
             flags: Chunks::default(),
             start,
             notes: Arc::clone(&self.notes),
@@ -283,7 +288,7 @@ impl Machine for SchemaAutomaton {
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(own) = &self.own else { return Ok(state) };
         // Without its own tables in their place, those of the other machine are there.
-        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = self.grown.lock();
         Ok(own.enter(&grown, state))
     }
 
@@ -329,6 +334,14 @@ impl Machine for SchemaAutomaton {
     fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         if self.own.is_some() { grown.met_bytes() } else { grown.bytes() }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.survey.finds_abandoned(|| {
+            self.grown.is_abandoned()
+                || self.own.as_ref().is_some_and(|own| own.is_abandoned())
+                || self.lock().core.all_texts().any(|one| one.is_abandoned())
+        })
     }
 
     fn renewed(&self) -> Result<Option<SchemaAutomaton>, Error> {

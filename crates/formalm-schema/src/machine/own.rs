@@ -5,9 +5,9 @@
 //! place of the others, so that everything that reads a text is written once.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
-use formalm_automata::{ByteSet, Error, StateId};
+use formalm_automata::{ByteSet, Error, Lock, StateId};
 use rustc_hash::FxHashMap;
 
 use super::frame::{Frame, Place};
@@ -43,12 +43,22 @@ impl Default for Met {
 
 /// The tables of a machine to look ahead with; while it has the lock, those of the machine that it
 /// looks ahead of.
-#[derive(Debug, Default)]
-pub(super) struct Own(Mutex<Met>);
+#[derive(Debug)]
+pub(super) struct Own(Lock<Met>);
+
+impl Default for Own {
+    fn default() -> Own {
+        Own(Lock::new(Met::default()))
+    }
+}
 
 impl Own {
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.0.is_abandoned()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Met> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The state of its own that goes on as one of the machine that is looked ahead of, which has

@@ -15,8 +15,9 @@
 //! A token made by a rule of no higher rank than one of its parts' is *early*; so are those made
 //! from early ones. Their times do not tell the order of merges, so their pairs are merged to see.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use formalm_automata::Lock;
 use rustc_hash::FxHashMap;
 
 use super::intervals::{Csr, Interval, Side, depth_first};
@@ -42,7 +43,7 @@ pub(crate) struct Relation {
     pub(super) after: Side,
     pub(super) before: Side,
     /// Per token with or beside an early one the tokens that may not follow or precede it.
-    pub(super) patches: Mutex<Patches>,
+    pub(super) patches: Lock<Patches>,
 }
 
 /// How each token is made.
@@ -66,7 +67,7 @@ impl Relation {
             rules: Rules::default(),
             after: Side::default(),
             before: Side::default(),
-            patches: Mutex::default(),
+            patches: Lock::default(),
         };
         for (token, derivation) in made {
             relation.reachable[*token as usize] = true;
@@ -301,7 +302,7 @@ impl Relation {
 
     /// What may not stand beside a token, as far as early tokens are concerned.
     fn patch(&self, token: u32, after: bool) -> Arc<[u32]> {
-        let patches = || self.patches.lock().unwrap_or_else(PoisonError::into_inner);
+        let patches = || self.patches.lock();
         if let Some(patch) = patches().get(&(after, token)) {
             return Arc::clone(patch);
         }

@@ -9,13 +9,13 @@
 //! vocabulary. A checksum proves no good intent, so what is read is checked: no number may lead out
 //! of its table, and no token may be part of itself.
 
-use formalm_automata::SetOnce;
+use formalm_automata::{Lock, SetOnce};
 use rustc_hash::FxHashMap;
 
 use super::encoder::{Encoder, Kind};
 use super::intervals::{Interval, Side};
 use super::neighbours::Neighbours;
-use super::relation::{NONE, Patches, Relation};
+use super::relation::{NONE, Relation};
 use super::rules::{Rule, Rules};
 use super::splitter::Splitter;
 use super::symbols::{Bytes, Symbols};
@@ -173,7 +173,7 @@ fn read_relation(reader: &mut Reader<'_>, vocabulary: &Vocabulary) -> Result<Rel
         .map(|at| (left[at], right[at], Rule { rank: ranks[at], token: at as u32 }))
         .collect();
     let rules = Rules::new(joined);
-    let patches = std::sync::Mutex::new(Patches::default());
+    let patches = Lock::default();
     Ok(Relation {
         left,
         right,

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use formalm_automata::Lock;
 use rustc_hash::FxHashMap;
 
 use super::encoder::{Encoder, Kind};
@@ -33,7 +34,7 @@ pub(super) struct Reading {
 
 /// What was asked for lately.
 #[derive(Debug)]
-pub(super) struct Kept<K, V: ?Sized>(Mutex<Inner<K, V>>);
+pub(super) struct Kept<K, V: ?Sized>(Lock<Inner<K, V>>);
 
 #[derive(Debug)]
 struct Inner<K, V: ?Sized> {
@@ -45,14 +46,14 @@ struct Inner<K, V: ?Sized> {
 impl<K, V: ?Sized> Default for Kept<K, V> {
     fn default() -> Kept<K, V> {
         let (known, order) = (FxHashMap::default(), VecDeque::new());
-        Kept(Mutex::new(Inner { known, order, bytes: 0 }))
+        Kept(Lock::new(Inner { known, order, bytes: 0 }))
     }
 }
 
 impl<K: Copy + Eq + Hash, V: ?Sized> Kept<K, V> {
     /// What is kept, or what is made now, of so many bytes.
     pub(super) fn of(&self, key: K, make: impl FnOnce() -> (Arc<V>, usize)) -> Arc<V> {
-        let inner = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = || self.0.lock();
         if let Some((known, _)) = inner().known.get(&key) {
             return Arc::clone(known);
         }
@@ -70,7 +71,7 @@ impl<K: Copy + Eq + Hash, V: ?Sized> Kept<K, V> {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        self.0.lock().bytes
     }
 }
 

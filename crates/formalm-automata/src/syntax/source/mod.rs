@@ -8,12 +8,13 @@ mod escapes;
 mod likeness;
 mod properties;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use self::escapes::{Escape, Spot};
 use super::properties::{identifier_part, identifier_start};
+use crate::lock::Lock;
 use crate::{Recognizer, Resemblance};
 
 /// Where between the parts of a pattern the text is.
@@ -280,7 +281,7 @@ fn longer(name: &str, c: char) -> Option<String> {
 
 /// Reads patterns of the ecma dialect; see [`Source`].
 #[derive(Debug, Default)]
-pub struct PatternTexts(Mutex<Read>);
+pub struct PatternTexts(Lock<Read>);
 
 /// Patterns by number.
 #[derive(Clone, Debug, Default)]
@@ -291,7 +292,7 @@ struct Read {
 
 impl PatternTexts {
     fn read<X>(&self, question: impl FnOnce(&mut Read) -> X) -> X {
-        question(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        question(&mut self.0.lock())
     }
 }
 
@@ -348,6 +349,10 @@ impl Recognizer for PatternTexts {
         }))
     }
 
+    fn losses(&self) -> u32 {
+        self.0.losses()
+    }
+
     fn missing(&self, state: u32) -> u32 {
         self.read(|read| read.list[state as usize].missing())
     }
@@ -360,7 +365,9 @@ impl Recognizer for PatternTexts {
     }
 
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
-        Some(Arc::new(PatternTexts(Mutex::new(self.read(|read| read.clone())))))
+        let copy = PatternTexts::default();
+        copy.read(|own| *own = self.read(|read| read.clone()));
+        Some(Arc::new(copy))
     }
 }
 

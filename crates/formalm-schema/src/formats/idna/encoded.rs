@@ -1,7 +1,8 @@
 //! Labels of host names in their encoded form.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use formalm_automata::Lock;
 use rustc_hash::FxHashMap;
 
 use super::letters::{Label, Letters};
@@ -24,13 +25,13 @@ const SHORT: usize = 3;
 #[derive(Debug)]
 pub(super) struct Encoded {
     letters: Arc<Letters>,
-    viable: Mutex<FxHashMap<(String, usize), bool>>,
-    missing: Mutex<FxHashMap<String, u32>>,
+    viable: Lock<FxHashMap<(String, usize), bool>>,
+    missing: Lock<FxHashMap<String, u32>>,
 }
 
 impl Encoded {
     pub(super) fn new(letters: Arc<Letters>) -> Encoded {
-        Encoded { letters, viable: Mutex::default(), missing: Mutex::default() }
+        Encoded { letters, viable: Lock::default(), missing: Lock::default() }
     }
 
     fn is_decoded(&self, text: &[char]) -> bool {
@@ -54,7 +55,7 @@ impl Encoded {
         if !code.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return false;
         }
-        let mut known = self.viable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.viable.lock();
         let key = (code.to_owned(), room);
         if let Some(&viable) = known.get(&key) {
             return viable;
@@ -69,7 +70,7 @@ impl Encoded {
 
     /// Characters at least that a text which is no label misses to be one: exact up to two.
     pub(super) fn missing(&self, code: &str) -> u32 {
-        let known = || self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.missing.lock();
         if let Some(&missing) = known().get(code) {
             return missing;
         }

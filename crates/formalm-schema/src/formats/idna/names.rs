@@ -306,6 +306,10 @@ impl Recognizer for Names {
         Some(Resemblance { state, name, first: 0, anywhere: 0, most, far })
     }
 
+    fn losses(&self) -> u32 {
+        self.places.losses()
+    }
+
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
         let (letters, encoded) = (self.letters.clone(), Arc::clone(&self.encoded));
         let (is_wide, places) = (self.is_wide, self.places.clone());

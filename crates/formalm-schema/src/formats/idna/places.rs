@@ -1,29 +1,29 @@
 //! Places in texts by number.
 
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
 
+use formalm_automata::Lock;
 use rustc_hash::FxHashMap;
 
 /// What a recognizer knows of the texts that it has read, by number.
 #[derive(Debug)]
-pub(in crate::formats) struct Places<T>(Mutex<(Vec<T>, FxHashMap<T, u32>)>);
+pub(in crate::formats) struct Places<T>(Lock<(Vec<T>, FxHashMap<T, u32>)>);
 
 impl<T> Default for Places<T> {
     fn default() -> Places<T> {
-        Places(Mutex::default())
+        Places(Lock::default())
     }
 }
 
 impl<T: Clone> Clone for Places<T> {
     fn clone(&self) -> Places<T> {
-        Places(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+        Places(Lock::new(self.0.lock().clone()))
     }
 }
 
 impl<T: Clone + Eq + Hash> Places<T> {
     pub(in crate::formats) fn intern(&self, place: T) -> u32 {
-        let (list, ids) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (list, ids) = &mut *self.0.lock();
         *ids.entry(place.clone()).or_insert_with(|| {
             list.push(place);
             (list.len() - 1) as u32
@@ -31,11 +31,16 @@ impl<T: Clone + Eq + Hash> Places<T> {
     }
 
     pub(in crate::formats) fn get(&self, id: u32) -> T {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0[id as usize].clone()
+        self.0.lock().0[id as usize].clone()
+    }
+
+    /// How often all places were lost, see [`Recognizer::losses`].
+    pub(in crate::formats) fn losses(&self) -> u32 {
+        self.0.losses()
     }
 
     #[cfg(test)]
     pub(in crate::formats) fn count(&self) -> u32 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.len() as u32
+        self.0.lock().0.len() as u32
     }
 }

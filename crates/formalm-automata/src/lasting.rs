@@ -1,0 +1,54 @@
+//! A machine that is asked about whole texts only, so that another one can take its place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::automaton::Automaton;
+use crate::machine::Machine;
+
+/// A machine, made anew in a child of a fork that cannot have it.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    given: Arc<Automaton>,
+    instead: AtomicPtr<Automaton>,
+}
+
+impl Lasting {
+    pub(crate) fn new(given: Arc<Automaton>) -> Lasting {
+        Lasting { given, instead: AtomicPtr::default() }
+    }
+
+    /// The machine to ask one question; its states mean nothing to the next.
+    pub(crate) fn get(&self) -> &Automaton {
+        let known = self.instead.load(Ordering::Acquire);
+        // SAFETY: what was published is freed with this value at the earliest.
+        let machine = unsafe { known.as_ref() }.unwrap_or(&self.given);
+        if !machine.is_abandoned() {
+            return machine;
+        }
+        // It was made before, with the same limits.
+        let Ok(Some(made)) = machine.renewed() else { return machine };
+        let made = Box::into_raw(Box::new(made));
+        let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.instead.compare_exchange(known, made, done, failed) {
+            // SAFETY: as above. What was there before is leaked.
+            Ok(_) => unsafe { &*made },
+            Err(other) => {
+                // SAFETY: nobody else knows it.
+                drop(unsafe { Box::from_raw(made) });
+                // SAFETY: as above.
+                unsafe { &*other }
+            }
+        }
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        let instead = *self.instead.get_mut();
+        if !instead.is_null() {
+            // SAFETY: it comes from a box, and nobody else has it.
+            drop(unsafe { Box::from_raw(instead) });
+        }
+    }
+}
