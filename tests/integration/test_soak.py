@@ -24,8 +24,15 @@ MB = 1 << 20
 
 needs_llama = pytest.mark.skipif(not LLAMA.exists(), reason="needs the shared tokenizers")
 
+#: A mask of canonical tokens of a schema in a grammar takes a second: it is found byte by byte.
+SLOW = {("a schema in a grammar", "canonical")}
 CASES = [
-    pytest.param(kind.name, tokenization, id=f"{kind.name}, {tokenization}")
+    pytest.param(
+        kind.name,
+        tokenization,
+        id=f"{kind.name}, {tokenization}",
+        marks=[pytest.mark.slow] if (kind.name, tokenization) in SLOW else [],
+    )
     for kind in KINDS
     for tokenization in ("all", "canonical")
     if tokenization == "all" or kind.is_exact

@@ -131,8 +131,15 @@ def compare(one: Matcher, other: Matcher, draw: random.Random) -> list[int]:
     return np.flatnonzero(mask).tolist()
 
 
+#: A mask of canonical tokens of a schema in a grammar takes a second: it is found byte by byte.
+SLOW = {("a schema in a grammar", "canonical")}
 CASES = [
-    pytest.param(kind, tokenization, id=f"{kind.name}, {tokenization}")
+    pytest.param(
+        kind,
+        tokenization,
+        id=f"{kind.name}, {tokenization}",
+        marks=[pytest.mark.slow] if (kind.name, tokenization) in SLOW else [],
+    )
     for kind in KINDS
     for tokenization in ("all", "canonical")
     if tokenization == "all" or kind.is_exact
