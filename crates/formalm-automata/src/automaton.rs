@@ -350,7 +350,8 @@ impl Machine for Automaton {
 
     fn memory_bytes(&self) -> usize {
         let core = self.lock();
-        core.terms.memory_bytes()
+        size_of::<Automaton>()
+            + core.terms.memory_bytes()
             + core.index.memory_bytes()
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()

@@ -121,6 +121,6 @@ impl Index {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.terms.len() * 24
+        self.terms.capacity() * size_of::<TermId>() + self.ids.capacity() * 8 / 7 * 9
     }
 }

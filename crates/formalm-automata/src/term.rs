@@ -147,8 +147,11 @@ impl Terms {
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let each = 2 * size_of::<Term>() + size_of::<Facts>() + 12;
-        self.terms.len() * each
+        // A map is filled to seven eighths, and has a byte for each place.
+        let places = self.ids.capacity() * 8 / 7;
+        self.terms.capacity() * size_of::<Term>()
+            + self.facts.capacity() * size_of::<Facts>()
+            + places * (size_of::<(Term, TermId)>() + 1)
             + self.list_bytes
             + self.dags.memory_bytes()
             + self.images.memory_bytes()

@@ -129,11 +129,8 @@ impl<K: Keys> ComposedKeys<K> {
                 (None, _) => None,
                 (Some(_), Some(made)) => Some(Arc::clone(made)),
                 (Some(part), None) => {
-                    let keys = match part.keys().over(&letter.machine) {
-                        Some(keys) => keys,
-                        // It is its own to look ahead with.
-                        None => return None,
-                    };
+                    // None where the machine is its own to look ahead with.
+                    let keys = part.keys().over(&letter.machine)?;
                     let vocabulary = Arc::clone(&self.vocabulary);
                     let made = Arc::new(StateEpoch::over(keys, vocabulary, NO_MASKS));
                     same.insert(Arc::as_ptr(&letter.machine), Arc::clone(&made));

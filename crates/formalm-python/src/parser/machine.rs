@@ -24,6 +24,10 @@ pub(crate) struct ParserMachine {
     state_limit: u64,
 }
 
+/// What a parser and what is known of it take, about: an object with a dictionary and a text. Chosen,
+/// not measured; what the user's parser holds is not known.
+const PARSER_BYTES: usize = 512;
+
 /// What comes of a text behind a parser.
 enum Outcome<'py> {
     /// As many of its bytes are viable.
@@ -360,7 +364,7 @@ impl Machine for ParserMachine {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.states().memory_bytes()
+        self.states().memory_bytes(PARSER_BYTES)
     }
 
     fn is_abandoned(&self) -> bool {

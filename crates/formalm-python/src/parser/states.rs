@@ -253,10 +253,11 @@ impl States {
         gone
     }
 
-    /// Memory in use, in bytes; that of the parsers themselves is not known.
-    pub(super) fn memory_bytes(&self) -> usize {
+    /// Memory in use, in bytes, with so many for each parser that is kept.
+    pub(super) fn memory_bytes(&self, parser_bytes: usize) -> usize {
         self.nodes.capacity() * size_of::<Node>()
-            + self.children.capacity() * 16
+            + self.children.capacity() * 8 / 7 * 13
             + self.states.capacity() * size_of::<State>()
+            + self.kept.len() * parser_bytes
     }
 }
