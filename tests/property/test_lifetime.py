@@ -377,3 +377,23 @@ def test_a_constraint_is_pickled_without_what_it_has_read() -> None:
     for _ in range(50):
         constraint.matcher().advance_bytes(BY_NAME["an open object"].draw(random.Random()).encode())
     assert len(pickle.dumps(constraint)) == before
+
+
+def test_constraints_of_one_language_do_not_take_each_others_masks() -> None:
+    """Any tokens first, canonical ones after: both look ahead on the language's one machine."""
+    language = JsonSchema(
+        {
+            "type": "object",
+            "required": ["name"],
+            "propertyNames": {"maxLength": 6},
+            "maxProperties": 3,
+        },
+        order="any",
+    )
+    text = '{"h":false,"h7Gab":"c","name":"xj h"}'
+    for tokenization in ("all", "canonical", "all", "canonical"):
+        matcher = Constraint(language, merging(), tokenization=tokenization).matcher()
+        for token in merging().encode(text):
+            assert matcher.mask()[token], (tokenization, matcher.text)
+            matcher.advance(token)
+        assert matcher.is_accepting

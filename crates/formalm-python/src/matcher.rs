@@ -376,18 +376,15 @@ impl Matcher {
     fn pin(&self, py: Python<'_>, other: Option<&Matcher>) -> PyResult<()> {
         let mut cursor = self.take(py)?;
         match other {
-            None => cursor.pin(),
-            Some(other) => {
-                let other = other.take(py)?.clone();
+            Some(other) if !std::ptr::eq(self, other) => {
+                let other = other.take(py)?;
                 if !Arc::ptr_eq(cursor.constraint(), other.constraint()) {
-                    return Err(errors::argument(
-                        py,
-                        "the matcher belongs to another constraint",
-                        None,
-                    ));
+                    let message = "the matcher belongs to another constraint";
+                    return Err(errors::argument(py, message, None));
                 }
                 cursor.pin_to(&other);
             }
+            _ => cursor.pin(),
         }
         Ok(())
     }

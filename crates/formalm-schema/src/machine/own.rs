@@ -5,14 +5,15 @@
 //! place of the others, so that everything that reads a text is written once.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{ByteSet, Error, Lock, StateId};
 use rustc_hash::FxHashMap;
 
 use super::frame::{Frame, Place};
+use super::views::View;
 use super::{DEAD, EMPTY_RECORD, Grown, Recorded, UNRECORDED};
-use crate::table::Table;
+use crate::table::{Map, Table};
 
 /// What a machine has met: its states, and what they alone refer to.
 #[derive(Debug)]
@@ -23,6 +24,10 @@ pub(super) struct Met {
     leaps: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
     keys: Table<Place>,
+    /// Of places, which refer to recorded texts.
+    ways: Map<Place, Arc<[ByteSet]>>,
+    /// Names that stand for others, with the texts of some.
+    views: Map<View, Frame>,
 }
 
 impl Default for Met {
@@ -37,6 +42,8 @@ impl Default for Met {
             leaps: FxHashMap::default(),
             live: FxHashMap::default(),
             keys: Table::default(),
+            ways: Map::default(),
+            views: Map::default(),
         }
     }
 }
@@ -137,6 +144,8 @@ impl Grown {
         std::mem::swap(&mut self.leaps, &mut met.leaps);
         std::mem::swap(&mut self.live, &mut met.live);
         std::mem::swap(&mut self.keys, &mut met.keys);
+        std::mem::swap(&mut self.known.ways, &mut met.ways);
+        std::mem::swap(&mut self.outlooks.views.known, &mut met.views);
     }
 
     /// Bytes that some instance continues a state with; the states behind them are not kept.
@@ -168,5 +177,7 @@ impl Grown {
             + self.next.capacity() * 16
             + self.leaps.capacity() * 28
             + self.live.capacity() * 40
+            + self.known.ways.memory_bytes()
+            + self.outlooks.views.known.memory_bytes()
     }
 }

@@ -19,7 +19,7 @@ const FEW: u32 = 8;
 
 /// What tokens tell apart in a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct View {
+pub(super) struct View {
     /// The machines of names that are not known, with what comes behind one.
     others: Option<(AskedId, Option<Member>)>,
     /// The rests of known names that matter, with what comes behind where tokens can tell and the
@@ -34,7 +34,8 @@ type Seen = (u32, Option<Member>);
 #[derive(Debug, Default)]
 pub(super) struct Views {
     rests: Table<Box<[u8]>>,
-    known: Map<View, Frame>,
+    /// These refer to recorded texts.
+    pub(super) known: Map<View, Frame>,
 }
 
 impl Views {
