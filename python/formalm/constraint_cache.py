@@ -296,6 +296,7 @@ class ConstraintCache:
         # Taken again by the same thread if a signal's handler asks the cache for something.
         self._lock = threading.RLock()
         self._pool: ThreadPoolExecutor | None = None
+        self._describing: ThreadPoolExecutor | None = None
         _CACHES.add(self)
 
     @property
@@ -376,7 +377,11 @@ class ConstraintCache:
         ask = _Ask(self, timeout_seconds, options)
         loop = asyncio.get_running_loop()
         if _is_long(language):
-            await loop.run_in_executor(self._threads(), ask.describe, language)
+            # In threads of their own: what is kept must not wait for what is being compiled.
+            described = loop.run_in_executor(self._describing_threads(), ask.describe, language)
+            while not (await asyncio.wait([described], timeout=ask.pause()))[0]:
+                ask.check_wait()
+            await described
         else:
             ask.describe(language)
         while True:
@@ -636,10 +641,17 @@ class ConstraintCache:
                 self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="formalm-compile")
             return self._pool
 
+    def _describing_threads(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._describing is None:
+                name = "formalm-describe"
+                self._describing = ThreadPoolExecutor(THREADS, thread_name_prefix=name)
+            return self._describing
+
     def _after_fork(self) -> None:
         """Goes on in a child, in which no other thread is left to finish anything."""
         self._lock = threading.RLock()
-        self._pool = None
+        self._pool = self._describing = None
         tables = self._tables
         tables.making = {}
         # Another thread may have been in the midst of counting.

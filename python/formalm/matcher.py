@@ -127,7 +127,8 @@ class Matcher:
         return Matcher(self.constraint, self.core.fork())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _read_again, (self.constraint, *self.core.history())
+        after, steps = self.core.history()
+        return _read_again, (self.constraint, after, steps, self.core.timeout_seconds)
 
     @property
     def is_accepting(self) -> bool:
@@ -281,7 +282,10 @@ def _byte_set(data: bytes) -> str:
 
 
 def _read_again(
-    constraint: Constraint, after: list[int], steps: list[tuple[int | None, bytes, bool]]
+    constraint: Constraint,
+    after: list[int],
+    steps: list[tuple[int | None, bytes, bool]],
+    timeout_seconds: float | None,
 ) -> Matcher:
     """A matcher that has read what another one had, step by step."""
     matcher = constraint.matcher(after=after)
@@ -292,4 +296,5 @@ def _read_again(
             matcher.core.advance_inside(text)
         else:
             matcher.advance_bytes(text)
+    matcher.core.timeout_seconds = timeout_seconds
     return matcher

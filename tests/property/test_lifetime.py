@@ -192,7 +192,9 @@ def test_bytes_that_were_read_without_tokens_move_along(kind: Kind) -> None:
         compare(one, other, draw)
     other.rollback(2)
     assert other.text == text[:3]
+    one.timeout_seconds = 60.0
     again = copied(one)
+    assert again.timeout_seconds == 60.0
     again.rollback(1)
     assert again.text == text[:5]
 

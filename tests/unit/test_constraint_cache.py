@@ -722,3 +722,22 @@ print(interrupts)
 def test_interrupts_at_any_time_leave_nobody_waiting() -> None:
     ended = run_python(INTERRUPTED, timeout=120).check()
     assert int(ended.stdout) > 10
+
+
+def test_a_kept_constraint_does_not_wait_for_what_is_being_compiled() -> None:
+    cache = ConstraintCache(VOCABULARY, timeout_seconds=2.0)
+    kept = cache.constraint({"const": 0})
+
+    def hard(number: int) -> JsonSchema:
+        schema = {"type": "string", "pattern": "^(ab)*$", "minLength": 10**9 + number}
+        return JsonSchema(schema, approximate=True)
+
+    async def serve() -> bool:
+        busy = [asyncio.create_task(cache.aconstraint(hard(number))) for number in range(8)]
+        await asyncio.sleep(0.05)
+        found = await cache.aconstraint({"const": 0}, timeout_seconds=1.0)
+        waiting = any(not one.done() for one in busy)
+        await asyncio.gather(*busy, return_exceptions=True)
+        return found is kept and waiting
+
+    assert asyncio.run(serve())

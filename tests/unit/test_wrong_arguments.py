@@ -13,6 +13,7 @@ from formalm import (
     ConcurrencyError,
     Constraint,
     FunctionModel,
+    JsonSchema,
     Language,
     LanguageError,
     LimitError,
@@ -140,3 +141,10 @@ def test_canonical_tokens_need_a_tokenizer() -> None:
             drive(model, None, Literal("a"), tokenization="canonical", max_tokens=2)
     with pytest.raises(VocabularyError, match="without a tokenizer"):
         search(model, Literal("a"), tokenization="canonical")
+
+
+def test_integers_of_thousands_of_digits_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="an integer of 16610 bits"):
+        JsonSchema({"minimum": 10**5000})
+    with pytest.raises(LanguageError, match="too many digits"):
+        JsonSchema(f'{{"const": 1{"0" * 5000}}}').matches("1")

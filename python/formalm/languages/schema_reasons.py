@@ -43,6 +43,11 @@ REFERRED = frozenset(["$defs", "definitions", "then", "else"])
 MOST_BYTES, HINT_BYTES = 20_000_000, 1_000_000
 
 
+def _integer(digits: str) -> int | Decimal:
+    """The value of an integer's digits; Python converts no more than some 4,300 of them."""
+    return int(digits) if len(digits) < 4000 else Decimal(digits)
+
+
 def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tuple[str, ...]:
     """The keywords, as JSON pointers, without which ``following`` could stand behind ``beginning``.
 
@@ -50,7 +55,7 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
     where they alone forbid it. Nothing is told where JSON itself forbids it, or where it would take
     too long to find out.
     """
-    document = json.loads(language.schema, parse_float=Decimal)
+    document = json.loads(language.schema, parse_float=Decimal, parse_int=_integer)
     budget = [MOST_BYTES]
 
     def allowed(schema: object, **options: Any) -> bool:
@@ -92,7 +97,7 @@ def contradicting(language: JsonSchema) -> tuple[str, ...]:
     What stands inside of keywords that join schemas, or is referred to, is not taken apart. Nothing
     is told of a schema that has instances, nor where it would take too long to find out.
     """
-    document = json.loads(language.schema, parse_float=Decimal)
+    document = json.loads(language.schema, parse_float=Decimal, parse_int=_integer)
     places = [path for path, _ in _keywords(document, (), REFERRED | JOINING)]
     budget = [HINT_BYTES]
 

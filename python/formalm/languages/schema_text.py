@@ -102,5 +102,9 @@ def _scalar(value: object) -> str:
         try:
             return json.dumps(value, allow_nan=False)
         except ValueError as error:
+            if isinstance(value, int):
+                message = f"an integer of {value.bit_length()} bits is too long to write"
+                hint = "numbers of schemas have some thousand digits at most"
+                raise ArgumentError(message, hint=hint) from error
             raise ArgumentError(f"{value!r} is no JSON") from error
     raise ArgumentError(f"{type(value).__name__} is no JSON")
