@@ -12,7 +12,7 @@ import pytest
 from tests.support.processes import needs_limits
 from tests.support.workers import Worker
 
-CPU_SECONDS = 5.0
+CPU_SECONDS = 10.0
 MEMORY_BYTES = 5 << 30
 
 ASKED = """
