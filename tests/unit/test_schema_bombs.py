@@ -16,9 +16,8 @@ from tests.support.workers import Worker
 
 Schema = Any
 
-# A question that ends in a limit takes one to two seconds on a quiet machine, and a mask twice that:
-# it is asked once more where nothing else was read. Other work there makes it several; without
-# limits these bombs take minutes.
+# A question that ends in a limit takes one to two seconds on a quiet machine. A mask takes twice
+# that: it is asked once more where nothing else was read. Without limits these take minutes.
 CPU_SECONDS = 10.0
 MEMORY_BYTES = 1 << 30
 
