@@ -15,7 +15,7 @@ import pytest
 from tokenizers import pre_tokenizers
 
 from tests.canonical.cases import trained
-from tests.support.kinds import KINDS
+from tests.support.kinds import CASES, Kind
 from tests.support.processes import ROOT, needs_limits, run_python
 from tests.support.soak import Soak, Tenth, run
 
@@ -24,19 +24,6 @@ MB = 1 << 20
 
 needs_llama = pytest.mark.skipif(not LLAMA.exists(), reason="needs the shared tokenizers")
 
-#: A mask of canonical tokens of a schema in a grammar takes a second: it is found byte by byte.
-SLOW = {("a schema in a grammar", "canonical")}
-CASES = [
-    pytest.param(
-        kind.name,
-        tokenization,
-        id=f"{kind.name}, {tokenization}",
-        marks=[pytest.mark.slow] if (kind.name, tokenization) in SLOW else [],
-    )
-    for kind in KINDS
-    for tokenization in ("all", "canonical")
-    if tokenization == "all" or kind.is_exact
-]
 #: Requests of a day, and of the kinds that once failed first.
 MANY, MOST = 200_000, 1_000_000
 LONG = {"an open object": MOST, "distinct strings": MOST, "a JSON grammar": MOST}
@@ -53,10 +40,10 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 @needs_limits
 @pytest.mark.parametrize(("kind", "tokenization"), CASES)
 def test_requests_of_every_kind_are_served_with_a_small_limit(
-    kind: str, tokenization: str, tokenizer: str
+    kind: Kind, tokenization: str, tokenizer: str
 ) -> None:
     requests = 20 if tokenization == "canonical" else 200
-    tenths = run(Soak(kind, requests, tokenizer, tokenization, memory_limit_bytes=MB))
+    tenths = run(Soak(kind.name, requests, tokenizer, tokenization, memory_limit_bytes=MB))
     assert tenths[-1].requests == requests
     # The least that a budget is: four times what the language took in the beginning.
     floor = 4 * tenths[0].counted_bytes
@@ -90,15 +77,15 @@ def whole(soak: Soak) -> list[Tenth]:
 @pytest.mark.parametrize("threads", [1, 16])
 @pytest.mark.parametrize(("kind", "tokenization"), CASES)
 def test_a_day_of_requests_leaves_memory_flat(
-    kind: str, tokenization: str, threads: int, tmp_path: Path
+    kind: Kind, tokenization: str, threads: int, tmp_path: Path
 ) -> None:
     folder = Path(os.environ.get("FORMALM_SOAK") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"{kind}-{tokenization}-{threads}.jsonl".replace(" ", "-")
+    name = f"{kind.name}-{tokenization}-{threads}.jsonl".replace(" ", "-")
     canonical = tokenization == "canonical"
-    requests = 10_000 if canonical else LONG.get(kind, MANY)
+    requests = 10_000 if canonical else LONG.get(kind.name, MANY)
     soak = Soak(
-        kind,
+        kind.name,
         # Threads share a part of it.
         requests if threads == 1 else requests // 20,
         str(LLAMA),

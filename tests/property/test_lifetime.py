@@ -24,7 +24,7 @@ from formalm import (
     _core,
 )
 from tests.canonical.cases import trained
-from tests.support.kinds import BY_NAME, KINDS, Kind
+from tests.support.kinds import BY_NAME, CASES, KINDS, Kind
 
 STEPS = 40
 #: Fragments that join values and names, as tokens of real vocabularies do.
@@ -129,21 +129,6 @@ def compare(one: Matcher, other: Matcher, draw: random.Random) -> list[int]:
         left = one.constraint.core.completes_within(one.core, 30)
         assert left == other.constraint.core.completes_within(other.core, 30)
     return np.flatnonzero(mask).tolist()
-
-
-#: A mask of canonical tokens of a schema in a grammar takes a second: it is found byte by byte.
-SLOW = {("a schema in a grammar", "canonical")}
-CASES = [
-    pytest.param(
-        kind,
-        tokenization,
-        id=f"{kind.name}, {tokenization}",
-        marks=[pytest.mark.slow] if (kind.name, tokenization) in SLOW else [],
-    )
-    for kind in KINDS
-    for tokenization in ("all", "canonical")
-    if tokenization == "all" or kind.is_exact
-]
 
 
 @pytest.mark.parametrize(("kind", "tokenization"), CASES)

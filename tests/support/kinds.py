@@ -11,6 +11,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pytest
+
 from formalm import (
     CallFormat,
     Choice,
@@ -27,7 +29,7 @@ from formalm import (
     TypeScript,
 )
 
-__all__ = ["BY_NAME", "KINDS", "Kind"]
+__all__ = ["BY_NAME", "CASES", "KINDS", "Kind"]
 
 JSON = """
 start: value
@@ -238,3 +240,17 @@ KINDS = [
     ),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}
+#: A mask of canonical tokens of a schema in a grammar takes a second: it is found byte by byte.
+SLOW = {("a schema in a grammar", "canonical")}
+#: Each kind with each tokenization that is known of it.
+CASES = [
+    pytest.param(
+        kind,
+        tokenization,
+        id=f"{kind.name}, {tokenization}",
+        marks=[pytest.mark.slow] if (kind.name, tokenization) in SLOW else [],
+    )
+    for kind in KINDS
+    for tokenization in ("all", "canonical")
+    if tokenization == "all" or kind.is_exact
+]

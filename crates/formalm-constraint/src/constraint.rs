@@ -103,8 +103,8 @@ impl<K: Keys> Constraint<K> {
         Constraint::of(recipe, epoch)
     }
 
-    /// The same for canonical tokens only. Where `begins` is false, members may lack canonical tokens of their own: the text
-    /// begins after tokens.
+    /// The same for canonical tokens only. Where `begins` is false, members may lack canonical tokens
+    /// of their own: the text begins after tokens.
     ///
     /// # Errors
     ///

@@ -310,7 +310,10 @@ impl<K: Keys> Matcher<K> {
 
     /// Answers a question; where a limit is reached, once more in an epoch of its own.
     #[inline]
-    pub(crate) fn answer<R>(&self, ask: impl Fn(&Self) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn answer<R>(
+        &self,
+        mut ask: impl FnMut(&Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         match ask(self) {
             Err(error) if error.is_limit() => ask(&self.alone(error)?),
             other => other,
@@ -429,13 +432,7 @@ impl<K: Keys> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
-        match self.epoch.fill(self.position(), out) {
-            Err(error) if error.is_limit() => {
-                let moved = self.alone(error)?;
-                moved.epoch.fill(moved.position(), out)
-            }
-            other => other,
-        }
+        self.answer(|one| one.epoch.fill(one.position(), out))
     }
 
     /// The same if the mask is stored, so that it takes less than a microsecond; `false`, and
@@ -625,13 +622,7 @@ impl<K: Keys> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
-        match self.epoch.fill_within(self.position(), budget, out) {
-            Err(error) if error.is_limit() => {
-                let moved = self.alone(error)?;
-                moved.epoch.fill_within(moved.position(), budget, out)
-            }
-            other => other,
-        }
+        self.answer(|one| one.epoch.fill_within(one.position(), budget, out))
     }
 
     /// The bytes that every member continues with here.
@@ -640,10 +631,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn forced_bytes(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
-        match self.forced_bytes_here(poll) {
-            Err(error) if error.is_limit() => self.alone(error)?.forced_bytes_here(poll),
-            other => other,
-        }
+        self.answer(|one| one.forced_bytes_here(poll))
     }
 
     fn forced_bytes_here(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {

@@ -8,7 +8,6 @@ use formalm_automata::syntax::{Dialect, Pattern};
 use formalm_automata::{
     Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
 };
-use rustc_hash::FxHashSet;
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
 use crate::names::NameId;
@@ -69,8 +68,6 @@ pub(crate) struct Core {
     texts: Vec<Arc<Automaton>>,
     text_formulas: Vec<F>,
     text_ids: Map<F, Option<TextId>>,
-    /// Texts whose machines other schemas may have, too.
-    shared: FxHashSet<TextId>,
     unbounded: Unbounded,
     found: Map<(RegexId, NameId), bool>,
     pub(crate) rule_index: RuleIndex,
@@ -100,7 +97,6 @@ impl Core {
             texts: Vec::new(),
             text_formulas: Vec::new(),
             text_ids: Map::default(),
-            shared: FxHashSet::default(),
             unbounded: Unbounded::default(),
             found: Map::default(),
             rule_index: RuleIndex::default(),
@@ -175,15 +171,12 @@ impl Core {
             let expression = self.expression(id, &mut Map::default())?;
             Automaton::of(&expression, TextLimits::default())
         };
-        let (machine, is_shared) = match (id, self.description(id, &mut Map::default())) {
-            (TRUE, _) => (Some(any_text()?), true),
-            (_, Some(description)) => shared::machine(description, make)?,
-            (_, None) => (make()?.map(Arc::new), false),
+        let machine = match (id, self.description(id, &mut Map::default())) {
+            (TRUE, _) => Some(any_text()?),
+            (_, Some(description)) => shared::machine(description, make)?.0,
+            (_, None) => make()?.map(Arc::new),
         };
         let text = machine.map(|machine| self.add_text(machine, id));
-        if is_shared {
-            self.shared.extend(text);
-        }
         self.text_ids.insert(id, text);
         Ok(text)
     }

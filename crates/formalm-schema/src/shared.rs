@@ -14,7 +14,7 @@ use formalm_automata::{Automaton, Error, Lock, Machine, Recent, SetOnce};
 const MACHINES: usize = 64;
 
 /// Bytes up to which a machine is handed out again.
-pub(crate) const BYTES: usize = 256 << 10;
+const BYTES: usize = 256 << 10;
 
 /// Longer descriptions are those of lists, which do not recur.
 const LENGTH: usize = 8 << 10;

@@ -1,8 +1,8 @@
 //! Canonical tokens only: masks of sequences that extend to what the tokenizer makes of a member.
 //!
 //! A position is a state of the language, what may be true of the marked text so far (`positions`),
-//! and the last token. What lies ahead is searched on a machine of its own (`search`). A token may follow if the language goes on with its bytes, the tokenizer
-//! may cut the text so, it may be the last token's neighbour unless a piece begins with it, and
+//! and the last token. What lies ahead is searched on a machine of its own (`search`). A token may
+//! follow if the language goes on with its bytes, the tokenizer may cut the text so, it may be the last token's neighbour unless a piece begins with it, and
 //! from there some member can be completed in the same way (`live`). For machines with finitely many
 //! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
 //! searches endless they are bounded, and what they leave open counts as possible and is counted.
