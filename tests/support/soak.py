@@ -22,7 +22,7 @@ import numpy as np
 from formalm import Constraint, Vocabulary, new_bitmask
 from tests.support.kinds import BY_NAME
 
-__all__ = ["Soak", "Tenth", "resident_bytes", "run"]
+__all__ = ["Soak", "Tenth", "grow", "resident_bytes", "run"]
 
 TENTHS = 10
 
@@ -199,6 +199,28 @@ def run(soak: Soak) -> list[Tenth]:
             with kept.open("a") as out:
                 out.write(f"{line}\n")
     return tenths
+
+
+def grow(soak: Soak, resident: int) -> tuple[int, int]:
+    """Serve requests until resident memory grew by a number of bytes, or time is up.
+
+    Returns the growth of resident memory and of what the constraint counts, in bytes.
+    """
+    constraint = Constraint(
+        BY_NAME[soak.kind].make(),
+        vocabulary_of(soak.tokenizer),
+        tokenization=soak.tokenization,
+        memory_limit_bytes=soak.memory_limit_bytes,
+    )
+    serve(constraint, soak, range(-20, 0), work := _Work())
+    before, counted = resident_bytes(), constraint.memory_bytes
+    deadline, done = time.monotonic() + soak.seconds, 0
+    while resident_bytes() - before < resident and time.monotonic() < deadline:
+        serve(constraint, soak, range(done, done + 20), work)
+        done += 20
+    if work.failures:
+        raise work.failures[0]
+    return resident_bytes() - before, constraint.memory_bytes - counted
 
 
 if __name__ == "__main__":
