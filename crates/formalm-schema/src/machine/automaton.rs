@@ -7,16 +7,16 @@ use formalm_automata::{
 };
 use rustc_hash::FxHashMap;
 
-use super::frame::{DONE, Frame, Owes, Place};
-use super::known::{Known, Parts};
-use super::needs::Learnt;
-use super::outlook::Outlooks;
-use super::own::{Locked, Own};
-use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::core::Core;
 use crate::difference;
 use crate::document::Document;
 use crate::formula::TRUE;
+use crate::machine::frame::{DONE, Frame, Owes, Place};
+use crate::machine::lookahead_tables::{Locked, Own};
+use crate::machine::mask_class::continuation::Outlooks;
+use crate::machine::min_bytes::Learnt;
+use crate::machine::reader::cache::{Known, Parts};
+use crate::machine::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
 use crate::node::{Effect, NodeId, Note, Rule, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
@@ -47,16 +47,16 @@ pub struct SchemaAutomaton {
     source: SchemaSource,
     options: Options,
     limits: Limits,
-    pub(super) grown: Arc<Lock<Box<Grown>>>,
+    pub(crate) grown: Arc<Lock<Box<Grown>>>,
     /// Of a machine to look ahead with the states that it has met.
-    pub(super) own: Option<Own>,
+    pub(crate) own: Option<Own>,
     survey: Survey,
-    pub(super) flags: Chunks,
-    pub(super) start: StateId,
+    pub(crate) flags: Chunks,
+    pub(crate) start: StateId,
     notes: Arc<[Note]>,
     all_notes: SetOnce<Vec<Note>>,
     /// Whether items of some array must be distinct.
-    pub(super) has_distinct: bool,
+    pub(crate) has_distinct: bool,
 }
 
 impl SchemaAutomaton {
@@ -199,7 +199,7 @@ impl SchemaAutomaton {
         self.lock().states.len()
     }
 
-    pub(super) fn lock(&self) -> Locked<'_> {
+    pub(crate) fn lock(&self) -> Locked<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
         let grown = self.grown.lock();
         Locked::new(grown, self.own.as_ref())

@@ -4,9 +4,9 @@ use formalm_automata::StateId;
 use formalm_automata::spelling::Escape;
 use num_bigint::BigInt;
 
-use super::Recorded;
 use crate::core::TextId;
 use crate::formula::F;
+use crate::machine::Recorded;
 use crate::node::NodeId;
 
 /// An interned frame with all frames below it.

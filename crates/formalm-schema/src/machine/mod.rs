@@ -1,49 +1,15 @@
 //! The machine of a schema: JSON read byte by byte, with what is still owed in every frame.
 
-mod ahead;
-mod apart;
 mod automaton;
-mod bounds;
-mod cells;
-mod cheapest;
-mod containers;
-mod derive;
-mod differing;
-mod distinct;
-mod exponents;
-mod forgetful;
-mod forgetting;
+mod completion;
 mod frame;
-mod gaps;
-mod joined;
-mod keys;
-mod known;
-#[cfg(test)]
-mod laws;
-mod leaps;
-mod lengths;
-mod members;
-mod names;
-mod naming;
-mod needs;
-mod number_needs;
+mod lookahead_tables;
+mod mask_class;
+mod min_bytes;
 mod numbers;
-mod outlook;
-mod owed;
-mod own;
-mod periods;
-mod pieces;
-mod repeated;
-mod runs;
-mod scalars;
-mod shortcuts;
-mod shortest;
-mod spelled;
-mod telling;
-mod tested;
-mod trying;
-mod views;
-mod ways;
+#[cfg(test)]
+mod proptests;
+mod reader;
 
 use formalm_automata::{ByteSet, Error, Resource, Viability};
 use rustc_hash::FxHashMap;
@@ -51,16 +17,16 @@ use rustc_hash::FxHashMap;
 use crate::core::{Core, TextId};
 use crate::table::Table;
 use frame::{DONE, Frame, FrameId, Place};
-use known::{Known, Parts};
-use naming::Naming;
-use needs::Learnt;
-use outlook::Outlooks;
-use runs::Runs;
+use mask_class::continuation::Outlooks;
+use mask_class::string_states::Runs;
+use min_bytes::Learnt;
+use reader::cache::{Known, Parts};
+use reader::next_names::Naming;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Owes;
-pub use keys::SchemaKeys;
+pub use mask_class::SchemaKeys;
 
 /// No successor is known yet.
 const DEAD: u32 = u32::MAX;

@@ -1,0 +1,177 @@
+//! Completions that may have a name or an item which came before them.
+
+use formalm_automata::spelling::{Escape, Escapes, Read, read};
+use rustc_hash::FxHashSet;
+
+use crate::machine::reader::value_start_and_strings::is_blank;
+use crate::names::Names;
+use crate::value::{Value, ValueId, Values};
+
+/// Texts of strings.
+pub(crate) type Strings = FxHashSet<Vec<u8>>;
+
+/// Where a token can make a completion repeat something.
+pub(crate) struct Repeated {
+    pub(crate) escapes: Escapes,
+    /// What is read of the string that the token goes on with; its text, if that is known.
+    pub(crate) begun: Option<(Option<Vec<u8>>, Escape)>,
+    pub(crate) completion: Vec<u8>,
+    /// Names that the completion has in objects that are open before it.
+    pub(crate) names: Strings,
+    /// Where items must be distinct, the strings in those that came and in the completion.
+    pub(crate) items: Option<Strings>,
+    /// What has to come between what was read of a string and what the completion has of it to make
+    /// one of these; for plain tokens within a string that is all.
+    pub(crate) between: Option<Strings>,
+}
+
+impl Repeated {
+    /// Finds out what makes a string that is begun, and that the completion ends, one of those.
+    pub(crate) fn look_between(&mut self) {
+        let begun = match &self.begun {
+            Some((Some(begun), Escape::None)) => begun,
+            Some((None, Escape::None)) => {
+                // It is no name and in no item that must be distinct.
+                self.between = Some(Strings::default());
+                return;
+            }
+            _ => return,
+        };
+        let mut rest = (Vec::new(), Escape::None);
+        let Some(end) = self.completion.iter().position(|&byte| {
+            let read = read(rest.1, byte, self.escapes);
+            rest.1 = Escape::None;
+            match read {
+                Read::Text(read) => rest.0.extend_from_slice(&read),
+                Read::Inside(further) => rest.1 = further,
+                Read::End | Read::Wrong => return true,
+            }
+            false
+        }) else {
+            return;
+        };
+        let is_name = is_before_colon(&self.completion[end + 1..]);
+        let names = self.names.iter().filter(|_| is_name);
+        let between = names.chain(self.items.iter().flatten()).filter_map(|text| {
+            text.strip_prefix(&begun[..])?.strip_suffix(&rest.0[..]).map(<[u8]>::to_vec)
+        });
+        self.between = Some(between.collect());
+    }
+
+    /// Whether the completion of a text that ends in a token may have something twice.
+    pub(crate) fn is_doubtful(&self, token: &[u8]) -> bool {
+        if let Some(between) = &self.between
+            && !token.iter().any(|byte| b"\"\\".contains(byte))
+        {
+            return between.contains(token);
+        }
+        // A text that is not known is in no item that must be distinct, and no name.
+        let known = |text: &Option<Vec<u8>>| text.clone().unwrap_or_default();
+        let mut open = self.begun.as_ref().map(|(text, escape)| (known(text), *escape));
+        let mut last: Option<Vec<u8>> = None;
+        let all = token.iter().chain(&self.completion);
+        for (at, &byte) in all.enumerate() {
+            if at >= token.len() && open.is_none() {
+                break;
+            }
+            let Some((text, escape)) = &mut open else {
+                match byte {
+                    b'"' => open = Some((Vec::new(), Escape::None)),
+                    // What came before is no part of an item in here.
+                    b'[' => last = None,
+                    b',' if self.items.is_some() => return true,
+                    _ => {}
+                }
+                continue;
+            };
+            match read(*escape, byte, self.escapes) {
+                Read::Text(read) => {
+                    text.extend_from_slice(&read);
+                    *escape = Escape::None;
+                }
+                Read::Inside(further) => *escape = further,
+                Read::Wrong => return true,
+                Read::End => {
+                    let behind = token.iter().chain(&self.completion).skip(at + 1);
+                    if is_before_colon(behind) && self.names.contains(text) {
+                        return true;
+                    }
+                    last = open.take().map(|(text, _)| text);
+                }
+            }
+        }
+        // What is equal has the same strings in it.
+        self.items.as_ref().is_some_and(|items| last.is_none_or(|last| items.contains(&last)))
+    }
+}
+
+/// Whether the string before these bytes is a name.
+fn is_before_colon<'a>(behind: impl IntoIterator<Item = &'a u8>) -> bool {
+    behind.into_iter().find(|&&byte| !is_blank(byte)) == Some(&b':')
+}
+
+/// Adds the text or the names of a value, and what is in it to what is left.
+pub(crate) fn add_strings(
+    value: ValueId,
+    values: &Values,
+    names: &Names,
+    left: &mut Vec<ValueId>,
+    strings: &mut Strings,
+) {
+    match values.get(value) {
+        Value::String(text) => {
+            strings.insert(text.clone().into_bytes());
+        }
+        Value::Array(items) => left.extend_from_slice(items),
+        Value::Object(members) => {
+            for &(name, value) in members {
+                strings.insert(names.get(name).as_bytes().to_vec());
+                left.push(value);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The names that a completion has in objects which are open before it, the one that it goes on
+/// with aside, each with the number of containers that were closed before; and all strings in it.
+pub(crate) fn strings_of(
+    text: &[u8],
+    begins: Option<Escape>,
+    escapes: Escapes,
+) -> (Vec<(usize, Vec<u8>)>, Strings) {
+    let (mut names, mut strings) = (Vec::new(), Strings::default());
+    let mut open = begins.map(|escape| (Vec::new(), escape));
+    let (mut depth, mut is_begun) = (0isize, begins.is_some());
+    for (at, &byte) in text.iter().enumerate() {
+        let Some((read_so_far, escape)) = &mut open else {
+            match byte {
+                b'"' => open = Some((Vec::new(), Escape::None)),
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            continue;
+        };
+        match read(*escape, byte, escapes) {
+            Read::Text(read) => {
+                read_so_far.extend_from_slice(&read);
+                *escape = Escape::None;
+            }
+            Read::Inside(further) => *escape = further,
+            Read::Wrong => break,
+            Read::End => {
+                let is_name = is_before_colon(&text[at + 1..]);
+                if let Some((text, _)) = open.take()
+                    && !std::mem::take(&mut is_begun)
+                {
+                    if is_name && depth <= 0 {
+                        names.push((depth.unsigned_abs(), text.clone()));
+                    }
+                    strings.insert(text);
+                }
+            }
+        }
+    }
+    (names, strings)
+}

@@ -1,0 +1,69 @@
+//! Texts of which only the number of characters matters.
+
+use std::sync::Arc;
+
+use formalm_automata::{
+    Cover, Error, Keys, Machine, Repetition, StateId, Steps, Viability, WIDE_PARTS,
+};
+
+use crate::core::TextId;
+use crate::formula::TRUE;
+use crate::machine::Grown;
+use crate::machine::frame::Frame;
+
+/// Least and most characters that are to come, as far as a token can tell.
+type Count = (u32, Option<u32>);
+
+impl Grown {
+    /// How many characters are to come where nothing else matters; `None` where something does,
+    /// or inside a character.
+    pub(crate) fn count(&mut self, text: TextId, state: StateId) -> Result<Option<Count>, Error> {
+        if self.core.is_unbounded(text) {
+            return Ok(None);
+        }
+        if !self.lengths.contains_key(&text) {
+            let machine = self.core.text(text);
+            let keys = Viability::new(Arc::clone(machine), self.horizon);
+            let start = machine.start();
+            let counts = most(&keys, start)?.is_some().then(|| Box::new(keys));
+            self.lengths.insert(text, counts);
+        }
+        let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
+        let Some(max) = most(keys, state)? else { return Ok(None) };
+        let machine = self.core.text(text);
+        // All characters are alike, and more than a token has need not be counted.
+        let (mut min, mut at) = (0, Some(state));
+        while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
+            min += 1;
+            at = if min as usize > self.horizon { None } else { machine.step(state, b'a')? };
+        }
+        Ok(Some((min, max)))
+    }
+
+    /// The frame of a text, as of a free one where a token cannot tell them apart.
+    pub(crate) fn freed(&mut self, frame: Frame) -> Result<Frame, Error> {
+        let Frame::Text { language, state, asked, escape, below } = frame else {
+            return Ok(frame);
+        };
+        if self.core.class_formula(language) == TRUE {
+            return Ok(frame);
+        }
+        if self.count(language, state)? != Some((0, None)) {
+            let state = self.core.text(language).near(state, self.horizon)?;
+            return Ok(Frame::Text { language, state, asked, escape, below });
+        }
+        let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
+        let state = self.core.text(language).start();
+        Ok(Frame::Text { language, state, asked, escape, below })
+    }
+}
+
+/// The most characters that are to come, if nothing else matters; keys do not know the least.
+fn most(keys: &Viability, state: StateId) -> Result<Option<Option<u32>>, Error> {
+    let key = keys.key(state)?;
+    let Some(Repetition { ascii, wide, max, exit, .. }) = keys.repetition(key)? else {
+        return Ok(None);
+    };
+    let all = ascii == !0 && wide == [Cover::Full; WIDE_PARTS] && exit.is_none();
+    Ok(all.then_some(max))
+}

@@ -1,0 +1,302 @@
+//! Shortest texts as strings of JSON spell them: there a quote takes two bytes, and most control
+//! characters six.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use formalm_automata::spelling::{Escape, Escapes, Read, read};
+use formalm_automata::{Automaton, Error, Machine, StateId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::core::TextId;
+use crate::machine::Grown;
+use crate::machine::min_bytes::Search;
+
+/// Work on a machine of texts that counts as one step, by how many languages its texts are told by
+/// at most. What searches meet grows exponentially with these, so that more of it would be in vain.
+const WORK_IN_A_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
+
+/// What is left of a shortest text once so much of it is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Rest {
+    text: Arc<[u8]>,
+    /// Of each byte how many spelled ones are left with it.
+    left: Arc<[usize]>,
+    read: usize,
+}
+
+impl Rest {
+    /// Spelled bytes that are left.
+    pub(crate) fn len(&self) -> usize {
+        self.left.get(self.read).copied().unwrap_or(0)
+    }
+
+    /// The text that is left.
+    pub(crate) fn left(&self) -> &[u8] {
+        &self.text[self.read..]
+    }
+
+    /// All of it with the quote behind.
+    pub(crate) fn spelled(&self, escapes: Escapes) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.len() + 1);
+        for at in self.read..self.text.len() {
+            let byte = self.text[at];
+            match cost(byte, escapes) {
+                1 => text.push(byte),
+                // The first byte of a character stands for all of it.
+                0 => {}
+                _ => text.extend(spelled(&self.text[at..], escapes)),
+            }
+        }
+        text.push(b'"');
+        text
+    }
+
+    /// The next byte where so much of a character is spelled, the quote at the end; none if that is
+    /// another character.
+    pub(crate) fn next(&self, escape: Escape, escapes: Escapes) -> Option<u8> {
+        let Some(&byte) = self.text.get(self.read) else {
+            return (escape == Escape::None).then_some(b'"');
+        };
+        // What need not be escaped is not: an escape that is begun is another character's.
+        if cost(byte, escapes) == 1 {
+            return (escape == Escape::None).then_some(byte);
+        }
+        let spelled = spelled(&self.text[self.read..], escapes);
+        let mut begun = Escape::None;
+        for next in spelled {
+            if begun == escape {
+                return Some(next);
+            }
+            match read(begun, next, escapes) {
+                Read::Inside(further) => begun = further,
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Spelled bytes of a character that is begun.
+pub(crate) fn begun(escape: Escape) -> usize {
+    let first = |high: Option<u16>| if high.is_some() { 6 } else { 0 };
+    match escape {
+        Escape::None => 0,
+        Escape::Slash { high } => first(high) + 1,
+        Escape::Hex { high, digits, .. } => first(high) + 2 + usize::from(digits),
+        Escape::Half { .. } => 6,
+    }
+}
+
+/// Bytes to come of an escape that is begun, at least.
+pub(crate) fn left(escape: Escape) -> usize {
+    match escape {
+        Escape::None => 0,
+        Escape::Slash { high: None } => 1,
+        Escape::Slash { high: Some(_) } => 5,
+        Escape::Hex { digits, .. } => 4usize.saturating_sub(digits.into()),
+        Escape::Half { .. } => 6,
+    }
+}
+
+/// Bytes to come of a character that is begun, less the most bytes of text that it may be.
+pub(crate) fn still_spelled(escape: Escape, escapes: Escapes) -> isize {
+    match escape {
+        Escape::None | Escape::Slash { high: None } => 0,
+        Escape::Slash { high: Some(_) } => 1,
+        Escape::Half { .. } => 2,
+        Escape::Hex { high: None, digits, .. } => {
+            let most = if escapes == Escapes::Minimal { 1 } else { 3 };
+            4 - (digits as isize) - most
+        }
+        Escape::Hex { high: Some(_), digits, .. } => -(digits as isize),
+    }
+}
+
+/// The spelling of the character that a text begins with, which is escaped.
+fn spelled(text: &[u8], escapes: Escapes) -> Vec<u8> {
+    if let Some(&byte) = text.first()
+        && cost(byte, escapes) == 2
+    {
+        return vec![b'\\', (order(byte, escapes) >> 8) as u8];
+    }
+    let length =
+        (1..=text.len().min(4)).find(|&length| std::str::from_utf8(&text[..length]).is_ok());
+    let character = length.and_then(|length| std::str::from_utf8(&text[..length]).ok());
+    let units = character.into_iter().flat_map(str::encode_utf16);
+    units.flat_map(|unit| format!("\\u{unit:04x}").into_bytes()).collect()
+}
+
+/// The first way found to a state, or all of them that are as short: from where, with which byte.
+type Ways = Vec<(StateId, u8)>;
+
+impl Grown {
+    /// The shortest text behind a state, before it is spelled; what is searched for it counts.
+    pub(crate) fn counted_text(
+        &self,
+        language: TextId,
+        state: StateId,
+        search: &mut Search,
+    ) -> Result<Vec<u8>, Error> {
+        let languages = self.core.atoms_of(&[self.core.class_formula(language)]).len();
+        let in_a_step = WORK_IN_A_STEP.iter().find(|&&(most, _)| languages <= most);
+        let in_a_step = in_a_step.map_or(1, |one| one.1);
+        let machine = self.core.text(language);
+        let (before, left) = (machine.work(), search.limit.saturating_sub(search.steps));
+        let found = machine.shortest_within(state, left.saturating_mul(in_a_step));
+        search.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
+        found
+    }
+
+    /// The rest of a text that is spelled shortest, the smallest of several.
+    pub(crate) fn rest_of_text(
+        &mut self,
+        language: TextId,
+        state: StateId,
+        search: &mut Search,
+    ) -> Result<Rest, Error> {
+        if let Some(known) = self.learnt.texts.get(&(language, state.number())) {
+            return Ok(known.clone());
+        }
+        let mut text = self.counted_text(language, state, search)?;
+        let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
+        if text.iter().any(|&byte| cost(byte, escapes) != 1) {
+            text = shortest(machine, state, escapes, search)?;
+        }
+        let mut all: usize = text.iter().map(|&byte| cost(byte, escapes)).sum();
+        let left = text.iter().map(|&byte| {
+            let left = all;
+            all -= cost(byte, escapes);
+            left
+        });
+        let left: Arc<[usize]> = left.collect();
+        let text: Arc<[u8]> = text.into();
+        let mut at = Some(state);
+        for read in 0..=text.len() {
+            let Some(here) = at else { break };
+            let rest = Rest { text: Arc::clone(&text), left: Arc::clone(&left), read };
+            self.learnt.texts.insert((language, here.number()), rest);
+            at = match text.get(read) {
+                Some(&byte) => machine.step(here, byte)?,
+                None => None,
+            };
+        }
+        Ok(Rest { text, left, read: 0 })
+    }
+}
+
+/// Bytes that a byte of a text is spelled in; the first of a character counts for all of one that
+/// is escaped.
+pub(crate) fn cost(byte: u8, escapes: Escapes) -> usize {
+    match byte {
+        b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
+        0..0x20 => 6,
+        0x80.. if escapes == Escapes::Ascii => match byte {
+            0x80..0xC0 => 0,
+            0xF0.. => 12,
+            _ => 6,
+        },
+        _ => 1,
+    }
+}
+
+/// Orders bytes as they are spelled, by the first three of these; the first is on top.
+fn order(byte: u8, escapes: Escapes) -> u32 {
+    let of = |bytes: [u8; 3]| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
+    let letter = match byte {
+        0x08 => b'b',
+        0x09 => b't',
+        0x0A => b'n',
+        0x0C => b'f',
+        0x0D => b'r',
+        b'"' | b'\\' => byte,
+        _ if cost(byte, escapes) == 1 => return of([byte, 0, 0]),
+        _ => return of([b'\\', b'u', byte]),
+    };
+    of([b'\\', letter, 0])
+}
+
+/// The text that is spelled shortest, the smallest of several.
+fn shortest(
+    machine: &Automaton,
+    start: StateId,
+    escapes: Escapes,
+    search: &mut Search,
+) -> Result<Vec<u8>, Error> {
+    let bytes = told_apart(machine, escapes);
+    let mut found: FxHashMap<u32, (usize, Ways)> = FxHashMap::default();
+    found.insert(start.number(), (0, Ways::new()));
+    let mut open = BTreeMap::from([(0, vec![start])]);
+    let mut ends: Vec<StateId> = Vec::new();
+    while let Some(mut least) = open.first_entry() {
+        let length = *least.key();
+        let Some(here) = least.get_mut().pop() else {
+            least.remove();
+            // States on the way to the end are all before it.
+            if !ends.is_empty() {
+                break;
+            }
+            continue;
+        };
+        if found.get(&here.number()).is_some_and(|known| known.0 < length) {
+            continue;
+        }
+        if machine.is_accepting(here) {
+            ends.push(here);
+            continue;
+        }
+        search.step()?;
+        for &byte in &bytes {
+            let Some(next) = machine.step(here, byte)? else { continue };
+            let length = length + cost(byte, escapes);
+            let known = found.entry(next.number()).or_insert((usize::MAX, Ways::new()));
+            if length < known.0 {
+                *known = (length, vec![(here, byte)]);
+                open.entry(length).or_default().push(next);
+            } else if length == known.0 {
+                known.1.push((here, byte));
+            }
+        }
+    }
+    Ok(smallest(start, ends, &found, escapes))
+}
+
+/// Of all bytes that a machine does not tell apart the one that is spelled shortest.
+fn told_apart(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
+    let starts = machine.class_starts();
+    let ends = starts.iter().skip(1).map(|&next| next - 1).chain([255]);
+    let of = |(&start, end): (&u8, u8)| {
+        (start..=end).min_by_key(|&byte| (cost(byte, escapes), order(byte, escapes)))
+    };
+    starts.iter().zip(ends).filter_map(of).collect()
+}
+
+/// The smallest text along the shortest ways from a state to one of some ends.
+fn smallest(
+    start: StateId,
+    ends: Vec<StateId>,
+    found: &FxHashMap<u32, (usize, Ways)>,
+    escapes: Escapes,
+) -> Vec<u8> {
+    let mut after: FxHashMap<u32, (u8, StateId)> = FxHashMap::default();
+    let mut left = ends;
+    let mut seen: FxHashSet<u32> = left.iter().map(|end| end.number()).collect();
+    while let Some(state) = left.pop() {
+        for &(before, byte) in found.get(&state.number()).map_or(&[][..], |known| &known.1) {
+            let way = after.entry(before.number()).or_insert((byte, state));
+            if order(byte, escapes) < order(way.0, escapes) {
+                *way = (byte, state);
+            }
+            if seen.insert(before.number()) {
+                left.push(before);
+            }
+        }
+    }
+    let mut text = Vec::new();
+    let mut state = start;
+    while let Some(&(byte, next)) = after.get(&state.number()) {
+        text.push(byte);
+        state = next;
+    }
+    text
+}

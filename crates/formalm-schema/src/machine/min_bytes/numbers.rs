@@ -1,0 +1,241 @@
+//! How many bytes are missing at least to a number that ends, and to one of which more holds.
+
+use formalm_automata::Error;
+use num_bigint::BigInt;
+use num_traits::Zero;
+
+use crate::core::Core;
+use crate::decimal::Decimal;
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::machine::Grown;
+use crate::machine::frame::{Digits, DigitsId, OwesId, Part};
+use crate::machine::min_bytes::Search;
+use crate::machine::min_bytes::containers::{Child, NEVER};
+use crate::machine::numbers::Plan;
+use crate::solve::Interval;
+use crate::table::Map;
+
+/// Spans that are looked through for a number at most.
+const MAX_TRIES: usize = 200;
+
+/// Steps of a search that looking through one takes the time of.
+const TRY_STEPS: u64 = 16;
+
+impl Grown {
+    /// What a number needs that was begun.
+    pub(crate) fn number_needs(
+        &mut self,
+        owes: OwesId,
+        digits: DigitsId,
+        search: &mut Search,
+    ) -> Result<Child, Error> {
+        if let Some(known) = self.learnt.numbers.get(&(owes, digits)) {
+            return Ok(known.clone());
+        }
+        let owed = self.parts.owes.get(owes.0).clone();
+        let number = self.parts.digits.get(digits.0).clone();
+        let ends = self.number_end(owes, digits).is_some();
+        let plan = self.number_plan(owes);
+        let total = self.core.total(&owed);
+        let more = owed.formulas[1..].iter().copied();
+        let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
+            if !self.core.number_viable(wanted, &number)? {
+                return Ok(NEVER);
+            }
+            if ends && self.core.number_ends(wanted, &number) {
+                return Ok(0);
+            }
+            let wanted = self.core.formulas.both(wanted, total);
+            let least = missing(self.core.least_digits(wanted, !number.digits.is_zero()), &number);
+            self.core.bytes_missing(wanted, &number, &plan, least.max(1), search)
+        });
+        let must = least.next().unwrap_or(Ok(0))?;
+        let found = Child { must, truths: least.collect::<Result<Vec<_>, Error>>()? };
+        self.learnt.numbers.insert((owes, digits), found.clone());
+        Ok(found)
+    }
+}
+
+/// Spans of magnitudes that a number can be in with so many more bytes: from a whole number times a
+/// power of ten to the next one, with the number's places behind the point. Places behind the first that are more than a formula tells apart are left out.
+fn spans(number: &Digits, bytes: usize, told: u32) -> Vec<(i64, BigInt, u32)> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let span = |low: &BigInt, power: i64, places: u32| (power, low.clone(), places);
+    let few = |places: u32| places <= told.saturating_add(1);
+    let read = number.places;
+    let digits = &number.digits;
+    let mut all = Vec::new();
+    match number.part {
+        Part::Point | Part::Fraction => {
+            if bytes == 1 || few(read + bytes) {
+                all.push(span(digits, -i64::from(read), read + bytes));
+            }
+        }
+        Part::Zero => {
+            let places = bytes.saturating_sub(1);
+            if places == 1 || (places > 1 && few(places)) {
+                all.push(span(&BigInt::from(0), 0, places));
+            }
+        }
+        Part::Whole => {
+            all.push(span(digits, i64::from(bytes), 0));
+            for places in (1..bytes).take_while(|&places| places == 1 || few(places)) {
+                all.push(span(digits, i64::from(bytes - 1 - places), places));
+            }
+        }
+        Part::Minus => {
+            let zero = Digits { part: Part::Zero, ..number.clone() };
+            match bytes.checked_sub(1) {
+                None => {}
+                // Of whole numbers with no digit, only zero is less than one.
+                Some(0) => all.push(span(&BigInt::from(0), 0, 0)),
+                Some(rest) => all.extend(spans(&zero, rest as usize, told)),
+            }
+            for first in 1..10u32 {
+                let one = Digits { part: Part::Whole, digits: first.into(), ..number.clone() };
+                match bytes.checked_sub(1) {
+                    None => {}
+                    Some(0) => all.push(span(&one.digits, 0, 0)),
+                    Some(rest) => all.extend(spans(&one, rest as usize, told)),
+                }
+            }
+        }
+        Part::Exponent | Part::Sign | Part::Power => {}
+    }
+    all
+}
+
+/// Characters that are missing to a number of so many in front of its point.
+fn missing(written: usize, number: &Digits) -> usize {
+    let begun = match number.part {
+        Part::Minus => 1,
+        Part::Zero | Part::Whole => usize::from(number.negative) + length(&number.digits),
+        _ => return 0,
+    };
+    written.saturating_sub(begun)
+}
+
+/// Decimal digits of a number.
+pub(crate) fn length(digits: &BigInt) -> usize {
+    digits.magnitude().to_string().len()
+}
+
+impl Core {
+    /// Bytes that are missing at least to a number of which a formula holds, so many or more; exact
+    /// but of exponents, and where it takes long to find out.
+    fn bytes_missing(
+        &mut self,
+        id: F,
+        number: &Digits,
+        plan: &Plan,
+        least: usize,
+        search: &mut Search,
+    ) -> Result<usize, Error> {
+        if self.options.exponents || number.more || id == TRUE || id == FALSE {
+            return Ok(least);
+        }
+        let mut tries = MAX_TRIES;
+        let (scale, bounds) = (&plan.scale, plan.bounds_of(id));
+        let most = scale.reach as usize + scale.places as usize + 2;
+        let read = length(&number.digits);
+        // Of a whole part only digits are tried that numbers can have.
+        let counts = match number.part {
+            Part::Whole => self.digit_counts(id, number.negative, read + most),
+            _ => Vec::new(),
+        };
+        let can = |more: i64| {
+            let digits = usize::try_from(more).map_or(0, |more| read + more);
+            counts.get(digits).is_none_or(|&can| can)
+        };
+        for bytes in least..least.max(1) + most {
+            // Arithmetic on large numbers takes longer.
+            let size = u64::from(self.formulas.size(id));
+            let cost = TRY_STEPS + (number.digits.bits() + 3 * bytes as u64 + size) / 2;
+            for (power, low, places) in spans(number, bytes, scale.places) {
+                if number.part == Part::Whole && !can(power) {
+                    continue;
+                }
+                tries = tries.saturating_sub(1);
+                if tries == 0 {
+                    return Ok(bytes);
+                }
+                let told = bounds
+                    .and_then(|bounds| bounds.has_written(number.negative, (&low, power), places));
+                if let Some(told) = told {
+                    search.steps_of(1)?;
+                    if told {
+                        return Ok(bytes);
+                    }
+                    continue;
+                }
+                search.steps_of(cost)?;
+                let span = [&low, &(&low + 1u32)].map(|at| Decimal::new(at.clone(), power));
+                match self.has_number(id, number.negative, span, places) {
+                    Ok(false) => {}
+                    Ok(true) | Err(Error::Limit { .. }) => return Ok(bytes),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(least)
+    }
+
+    /// Whether a formula holds of a number from one magnitude to another, written with so many
+    /// places behind its point; with none it has no point.
+    fn has_number(
+        &mut self,
+        id: F,
+        negative: bool,
+        [low, high]: [Decimal; 2],
+        places: u32,
+    ) -> Result<bool, Error> {
+        let within = Interval { low: Some((low, true)), high: Some((high, false)) };
+        let within = if negative { within.mirrored() } else { within };
+        if places == 0 {
+            return Ok(self.number_written(id, &within, true)?.is_some());
+        }
+        let unit = Decimal::new(BigInt::from(1), -i64::from(places));
+        let unit = self.formulas.atom(Atom::Multiple(unit));
+        let id = self.formulas.both(id, unit);
+        Ok(self.number_written(id, &within, false)?.is_some())
+    }
+
+    /// Characters in front of the point of a number of which a formula holds, or of one other than
+    /// zero.
+    fn least_digits(&self, id: F, other: bool) -> usize {
+        if self.options.exponents {
+            return 0;
+        }
+        self.least_digits_within(id, other, &mut Map::default())
+    }
+
+    fn least_digits_within(&self, id: F, other: bool, known: &mut Map<F, usize>) -> usize {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let mut of = |one: &F| self.least_digits_within(*one, other, known);
+        let least = match self.formulas.get(id) {
+            Form::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
+            Form::Or(list) | Form::One(list) => list.iter().map(&mut of).min().unwrap_or(0),
+            Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if !bound.is_negative() => {
+                bound.whole_digits()
+            }
+            Form::Atom(Atom::Multiple(unit)) if other => unit.whole_digits(),
+            Form::Atom(Atom::Equal(value)) => {
+                usize::from(value.is_negative()) + value.whole_digits()
+            }
+            Form::Not(inner) => match self.formulas.get(*inner) {
+                Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if bound.is_negative() => {
+                    1 + bound.whole_digits()
+                }
+                _ => 0,
+            },
+            _ => 0,
+        };
+        if !is_small {
+            known.insert(id, least);
+        }
+        least
+    }
+}

@@ -1,0 +1,154 @@
+//! Numbers that may have an exponent, exactly: nothing is folded before it, and an exponent that is
+//! large enough does what every larger one does.
+
+use formalm_automata::{Error, Resource};
+use num_bigint::BigInt;
+use num_traits::Zero;
+
+use crate::core::Core;
+use crate::decimal::{Decimal, MAX_DIGITS};
+use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::machine::frame::{Digits, Part};
+use crate::solve::{Interval, Scale, holds_for};
+
+/// Decimal digits of a number, or one more.
+fn length(digits: &BigInt) -> u32 {
+    // A digit is worth more than 3.3 bits.
+    u32::try_from(digits.bits() * 10 / 33 + 1).unwrap_or(u32::MAX)
+}
+
+impl Digits {
+    /// The number with one more byte, exactly.
+    pub(crate) fn exactly_after(
+        mut self,
+        part: Part,
+        byte: u8,
+        scale: &Scale,
+    ) -> Result<Digits, Error> {
+        self.part = part;
+        let digit = byte.wrapping_sub(b'0');
+        match part {
+            Part::Whole | Part::Fraction => {
+                self.digits = self.digits * 10u32 + u32::from(digit);
+                self.places += u32::from(part == Part::Fraction);
+                let needed = length(&self.digits).max(self.places).into();
+                let allowed = MAX_DIGITS as u64;
+                if needed > allowed {
+                    return Err(Error::Limit { resource: Resource::Digits, needed, allowed });
+                }
+            }
+            Part::Sign => self.divides = byte == b'-',
+            Part::Power => {
+                let power = self.power.saturating_mul(10).saturating_add(digit.into());
+                self.power = power.min(self.most_power(scale) + 1);
+            }
+            _ => {}
+        }
+        Ok(self)
+    }
+
+    /// Exponents beyond this, of either sign, are all alike to what the scale can tell apart.
+    fn most_power(&self, scale: &Scale) -> u32 {
+        self.places + length(&self.digits) + scale.powers + 4
+    }
+
+    /// The number times a power of ten.
+    fn raised(&self, divides: bool, power: u32) -> Decimal {
+        let power = if divides { -i64::from(power) } else { i64::from(power) };
+        let value = Decimal::new(self.digits.clone(), power - i64::from(self.places));
+        if self.negative { value.negated() } else { value }
+    }
+}
+
+impl Core {
+    /// Whether some number that begins so satisfies a formula, as numbers are spelled.
+    pub(crate) fn number_goes_on(
+        &mut self,
+        id: F,
+        digits: &Digits,
+        scale: &Scale,
+    ) -> Result<bool, Error> {
+        if !self.options.exponents {
+            return self.number_viable(id, digits);
+        }
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        Ok(self.number_ends(id, digits) || self.raised_viable(id, digits, scale)?)
+    }
+
+    /// The same with exponents.
+    fn raised_viable(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
+        match digits.part {
+            Part::Exponent | Part::Sign | Part::Power => self.some_power(id, digits, scale),
+            _ => self.some_raised(id, digits, scale),
+        }
+    }
+
+    /// The same within the digits before an exponent: any number may follow of which the first
+    /// digits, zeros aside, are these.
+    fn some_raised(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
+        let sided = |low: Decimal, high: Option<Decimal>| {
+            let high = high.map(|high| (high, false));
+            let within = Interval { low: Some((low, true)), high };
+            if digits.negative { within.mirrored() } else { within }
+        };
+        if digits.digits.is_zero() {
+            let within = sided(Decimal::integer(0), None);
+            return Ok(match digits.part {
+                Part::Minus => self.number_within(id, &within)?.is_some(),
+                _ => self.number_written(id, &within, false)?.is_some(),
+            });
+        }
+        let above = &digits.digits + 1u32;
+        let between = |power: i64| {
+            let end = |at: &BigInt| Decimal::new(at.clone(), power);
+            sided(end(&digits.digits), Some(end(&above)))
+        };
+        // Below all bounds and above them, where most numbers are, then what is between.
+        let least = -i64::from(scale.places) - i64::from(length(&digits.digits)) - 1;
+        let most = i64::from(scale.reach);
+        for power in [most, least].into_iter().chain(least + 1..most) {
+            self.step()?;
+            if self.number_written(id, &between(power), false)?.is_some() {
+                return Ok(true);
+            }
+        }
+        if digits.is_whole() && self.atoms(id).contains(&Atom::Whole) {
+            for power in 0..=most {
+                if self.number_written(id, &between(power), true)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The same within the exponent.
+    fn some_power(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
+        let most = digits.most_power(scale) + 1;
+        let signs: &[bool] = match digits.part {
+            Part::Exponent => &[false, true],
+            _ if digits.divides => &[true],
+            _ => &[false],
+        };
+        for &divides in signs {
+            // Powers with no more digits, with one more, and so on.
+            let (mut first, mut end) = (digits.power, digits.power + 1);
+            loop {
+                for power in first..end.min(most + 1) {
+                    self.step()?;
+                    let value = digits.raised(divides, power);
+                    if self.formulas.holds(id, &mut |atom| holds_for(atom, &value, false)) {
+                        return Ok(true);
+                    }
+                }
+                if digits.digits.is_zero() || first > most || end > most {
+                    break;
+                }
+                (first, end) = ((first * 10).min(most), end * 10);
+            }
+        }
+        Ok(false)
+    }
+}

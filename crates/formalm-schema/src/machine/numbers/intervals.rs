@@ -1,0 +1,105 @@
+//! Stretches of numbers by sign, as magnitudes, and what is within them.
+
+/// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
+/// Among multiples the ends are multiples, and belong to them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) low: (i128, bool),
+    pub(crate) high: Option<(i128, bool)>,
+}
+
+/// Numbers from one end to another, without the ends if so marked.
+pub(crate) type Stretch = (Option<i128>, Option<i128>, bool);
+
+impl Piece {
+    fn is_empty(&self) -> bool {
+        let (low, open) = self.low;
+        self.high.is_some_and(|high| high.0 < low || (high.0 == low && (open || high.1)))
+    }
+
+    /// What it has in common with another one.
+    pub(crate) fn common(&self, other: &Piece) -> Option<Piece> {
+        let low = self.low.max(other.low);
+        // An open end is before the same end that belongs to its piece.
+        let high = [self.high, other.high].into_iter().flatten();
+        let high = high.min_by_key(|&(at, open)| (at, !open));
+        Some(Piece { low, high }).filter(|common| !common.is_empty())
+    }
+
+    /// Multiples in it.
+    pub(crate) fn multiples(self, step: i128) -> Option<Piece> {
+        let (low, open) = self.low;
+        let low = (low.div_euclid(step) + i128::from(low.rem_euclid(step) != 0 || open)) * step;
+        let high = self.high.map(|(high, open)| {
+            let first = i128::from(high.rem_euclid(step) == 0 && open);
+            ((high.div_euclid(step) - first) * step, false)
+        });
+        let some = high.is_none_or(|high| low <= high.0);
+        some.then_some(Piece { low: (low, false), high })
+    }
+
+    /// Whether some number of `[first, end)` is in it.
+    pub(crate) fn meets(&self, first: i128, end: i128) -> bool {
+        let low = self.low.max((first, false));
+        match self.high {
+            // Between two different numbers are others.
+            Some((high, open)) if high < end => low.0 < high || (low.0 == high && !low.1 && !open),
+            _ => low.0 < end,
+        }
+    }
+
+    /// Whether everything from a number to an end, which may be open, is in it.
+    pub(crate) fn covers(&self, first: i128, last: (i128, bool)) -> bool {
+        let ends = self.high.is_none_or(|high| (last.0, !last.1) <= (high.0, !high.1));
+        self.low <= (first, false) && ends
+    }
+}
+
+/// The least multiple that is no less.
+pub(crate) fn up(at: i128, step: i128) -> i128 {
+    (at.div_euclid(step) + i128::from(at.rem_euclid(step) != 0)) * step
+}
+
+/// Magnitudes by sign.
+pub(crate) fn sides(all: Vec<Stretch>) -> [Vec<Piece>; 2] {
+    let negated = |at: Option<i128>| at.map(|at| -at);
+    let mirrored = all.iter().rev().map(|&(low, high, open)| (negated(high), negated(low), open));
+    let negative = mirrored.filter_map(|(low, high, open)| side(low, high, open)).collect();
+    [all.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(), negative]
+}
+
+/// Pieces less some numbers, all in ascending order.
+pub(crate) fn without(pieces: Vec<Piece>, holes: impl Iterator<Item = i128>) -> Vec<Piece> {
+    let mut left = Vec::with_capacity(pieces.len());
+    let mut holes = holes.peekable();
+    for mut piece in pieces {
+        while let Some(&at) = holes.peek()
+            && piece.high.is_none_or(|high| at <= high.0)
+        {
+            if at > piece.low.0 {
+                left.push(Piece { high: Some((at, true)), ..piece });
+            }
+            if at >= piece.low.0 {
+                piece.low = (at, true);
+            }
+            if piece.high.is_some_and(|high| at == high.0) {
+                // The next piece may begin there.
+                break;
+            }
+            holes.next();
+        }
+        if !piece.is_empty() {
+            left.push(piece);
+        }
+    }
+    left
+}
+
+/// The magnitudes of a stretch that are not negative.
+fn side(low: Option<i128>, high: Option<i128>, open: bool) -> Option<Piece> {
+    if high.is_some_and(|high| high < 0 || (high == 0 && open)) {
+        return None;
+    }
+    let low = low.filter(|&low| low >= 0).map_or((0, false), |low| (low, open));
+    Some(Piece { low, high: high.map(|high| (high, open)) })
+}

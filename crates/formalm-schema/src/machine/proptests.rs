@@ -1,0 +1,166 @@
+//! Laws of reading and of the search, on random schemas.
+
+use jsonschema::validator_for;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use crate::core::Core;
+use crate::document::Document;
+use crate::formula::{FALSE, TRUE};
+use crate::machine::frame::{DONE, Frame, Mode, Owes, Place};
+use crate::machine::{SchemaAutomaton, UNRECORDED};
+use crate::node::NodeId;
+use crate::options::{Formats, Limits, Options, Order};
+use crate::read;
+
+fn options() -> Options {
+    let formats = Formats::NONE;
+    Options { order: Order::Any, formats, approximate: true, ..Options::default() }
+}
+
+fn value() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Json::from),
+        (-3..8i32).prop_map(Json::from),
+        Just(json!(2.5)),
+        prop_oneof![Just("a"), Just("ab"), Just("b"), Just("")].prop_map(Json::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let name = prop_oneof![Just("a"), Just("b"), Just("ab")].prop_map(str::to_owned);
+        let members = proptest::collection::btree_map(name, inner.clone(), 0..4);
+        prop_oneof![
+            proptest::collection::vec(inner, 0..4).prop_map(Json::from),
+            members.prop_map(|map| Json::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Schemas over all types; `{"$ref": "#"}` among them where they may refer to themselves.
+fn schema(refers: bool) -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(json!(true)),
+        Just(json!({"type": "integer", "minimum": 1})),
+        Just(json!({"type": ["string", "null"], "maxLength": 1})),
+        Just(json!({"type": "object", "required": ["a"]})),
+        Just(json!({"type": "array", "minItems": 1})),
+        Just(json!({"maximum": 2})),
+        Just(json!({"pattern": "b"})),
+        value().prop_map(|one| json!({"const": one})),
+        proptest::collection::vec(value(), 1..4).prop_map(|all| json!({"enum": all})),
+    ];
+    leaf.prop_recursive(4, 20, 3, move |inner| {
+        let some = proptest::collection::vec(inner.clone(), 1..4);
+        let below = if refers {
+            prop_oneof![2 => inner.clone(), 1 => Just(json!({"$ref": "#"}))].boxed()
+        } else {
+            inner.clone().boxed()
+        };
+        prop_oneof![
+            some.clone().prop_map(|all| json!({"anyOf": all})),
+            some.clone().prop_map(|all| json!({"oneOf": all})),
+            some.prop_map(|all| json!({"allOf": all})),
+            inner.clone().prop_map(|one| json!({"not": one})),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(i, t, e)| json!({"if": i, "then": t, "else": e})),
+            (below.clone(), any::<bool>()).prop_map(|(one, owed)| {
+                let required: &[&str] = if owed { &["a"] } else { &[] };
+                json!({"type": "object", "properties": {"a": one}, "required": required})
+            }),
+            (below.clone(), inner.clone()).prop_map(|(one, other)| {
+                json!({"additionalProperties": one, "unevaluatedProperties": other})
+            }),
+            (below.clone(), 0..3u8).prop_map(|(one, min)| json!({"items": one, "minItems": min})),
+            (below, 0..3u8, 1..3u8).prop_map(|(one, min, max)| {
+                json!({"contains": one, "minContains": min, "maxContains": max})
+            }),
+        ]
+    })
+}
+
+/// The truths that a value tells the container that it stands in, one for each node.
+fn truths(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<Vec<bool>> {
+    let grown = &mut machine.lock();
+    let mut formulas = vec![TRUE];
+    for &node in nodes {
+        formulas.push(grown.core.formulas.child(node));
+    }
+    let container = Owes { formulas: formulas.clone().into(), asked: [].into(), goal: TRUE };
+    let child = Owes { formulas: formulas.into(), asked: nodes.into(), goal: TRUE };
+    let (owes, child) = (grown.parts.owes(container), grown.parts.owes(child));
+    let mode = Mode::Inside;
+    let below = grown.frame(Frame::Array { owes, mode, blanks: 0, from: 0, below: DONE });
+    let frame = Frame::Value { owes: child, blanks: 0, below };
+    let mut place = Place { frame, record: UNRECORDED };
+    for &byte in text.as_bytes().iter().chain(b" ") {
+        place = grown.read_fresh(place, byte).ok()??;
+    }
+    let Frame::Array { owes, .. } = place.frame else { return None };
+    let owed = grown.parts.owes.get(owes.0);
+    let truth = |id| match id {
+        TRUE => Some(true),
+        FALSE => Some(false),
+        _ => None,
+    };
+    owed.formulas[1..].iter().map(|&id| truth(id)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn truths_of_a_child_are_those_of_validation(
+        parts in proptest::collection::vec(schema(false), 1..4),
+        values in proptest::collection::vec(value(), 1..4),
+    ) {
+        let all: Vec<Json> = [json!(true)].into_iter().chain(parts.clone()).collect();
+        let document = Document::from(json!({"anyOf": all}));
+        let made = SchemaAutomaton::new(&document, &[], options(), Limits::default());
+        let Ok(machine) = made else { return Ok(()) };
+        let mut asked: Vec<(NodeId, &Json)> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let place = format!("#/anyOf/{}", at + 1);
+            let grown = machine.lock();
+            let schema = &grown.core.schema;
+            let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
+            let node = nodes.find(|&id| {
+                schema.place(id) == place && !schema.node(id).rules.is_empty()
+            });
+            asked.extend(node.map(|node| (node, part)));
+        }
+        asked.sort_by_key(|one| one.0);
+        asked.dedup_by_key(|one| one.0);
+        let nodes: Vec<NodeId> = asked.iter().map(|one| one.0).collect();
+        for value in &values {
+            let expected: Vec<bool> = asked
+                .iter()
+                .map(|(_, part)| validator_for(part).is_ok_and(|part| part.is_valid(value)))
+                .collect();
+            let told = truths(&machine, &nodes, &value.to_string());
+            prop_assert_eq!(told, Some(expected), "{:?} {}", parts, value);
+        }
+    }
+
+    #[test]
+    fn answers_do_not_depend_on_what_is_remembered(schema in schema(true)) {
+        let document = Document::from(schema.clone());
+        let Ok(read) = read::read(&document, &[], options()) else { return Ok(()) };
+        let count = read.nodes.len() as u32;
+        let mut remembering = Core::new(read, options(), Limits::default());
+        for node in (0..count).map(NodeId) {
+            let Ok(read) = read::read(&document, &[], options()) else { return Ok(()) };
+            let mut forgetting = Core::new(read, options(), Limits::default());
+            forgetting.answers.forgets = true;
+            let (one, other) = (remembering.child(node), forgetting.child(node));
+            remembering.steps = 0;
+            let found = remembering.some_value(one);
+            if found.is_err() {
+                remembering.answers.abandon();
+            }
+            // Without a memory a search may be too long, which is no answer.
+            if let (Ok(one), Ok(other)) = (found, forgetting.some_value(other)) {
+                prop_assert_eq!(one, other, "{} {:?}", schema, node);
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! What is owed after a member or an item has begun.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::core::Core;
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::machine::frame::Owes;
+use crate::names::NameId;
+use crate::node::{NodeId, Rule, Type};
+use crate::solve::Rest;
+use crate::table::Map;
+use crate::value::ValueId;
+
+/// What a container and its new child owe.
+pub(crate) struct Begun {
+    pub(crate) container: Owes,
+    pub(crate) child: Owes,
+}
+
+impl Core {
+    /// All that is owed, the truths that are asked for included.
+    pub(crate) fn total(&mut self, owes: &Owes) -> F {
+        let goal = self.formulas.answer(owes.goal, &owes.asked, &owes.formulas[1..]);
+        self.formulas.both(goal, owes.formulas[0])
+    }
+
+    /// What formulas say once a member of this name has begun.
+    pub(crate) fn after_name(&mut self, owes: &Owes, name: NameId) -> Result<Owes, Error> {
+        let mut known = Map::default();
+        let formulas: Result<Vec<F>, Error> = owes
+            .formulas
+            .iter()
+            .map(|&id| {
+                // What holds in any case is kept as it is, which many states share.
+                let certain = self.formulas.conjuncts(id);
+                self.derived(id, &mut known, &|core, atom, leaf| {
+                    let is_certain = certain.binary_search(&leaf).is_ok();
+                    core.atom_after_name(atom, leaf, name, is_certain)
+                })
+            })
+            .collect();
+        Ok(Owes { formulas: formulas?.into(), ..owes.clone() })
+    }
+
+    /// What formulas say once an item has begun.
+    pub(crate) fn after_item(&mut self, owes: &Owes) -> Result<Owes, Error> {
+        let mut known = Map::default();
+        let formulas: Result<Vec<F>, Error> = owes
+            .formulas
+            .iter()
+            .map(|&id| {
+                self.derived(id, &mut known, &|core, atom, _| Ok(core.atom_after_item(atom)))
+            })
+            .collect();
+        Ok(Owes { formulas: formulas?.into(), ..owes.clone() })
+    }
+
+    /// A formula with its atoms replaced.
+    fn derived(
+        &mut self,
+        id: F,
+        known: &mut Map<F, F>,
+        leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
+    ) -> Result<F, Error> {
+        if let Some(&new) = known.get(&id) {
+            return Ok(new);
+        }
+        let mut all = |core: &mut Core, list: &[F]| -> Result<Vec<F>, Error> {
+            list.iter().map(|&one| core.derived(one, known, leaf)).collect()
+        };
+        let new = match self.formulas.get(id).clone() {
+            Form::Atom(atom) => leaf(self, atom, id)?,
+            Form::Not(inner) => {
+                let inner = all(self, &[inner])?[0];
+                self.formulas.not(inner)
+            }
+            Form::And(list) => match self.derived_unless(&list, FALSE, known, leaf)? {
+                Some(list) => self.formulas.and(list),
+                None => FALSE,
+            },
+            Form::Or(list) => match self.derived_unless(&list, TRUE, known, leaf)? {
+                Some(list) => self.formulas.or(list),
+                None => TRUE,
+            },
+            Form::One(list) => {
+                let list = all(self, &list)?;
+                self.formulas.one(list)
+            }
+            Form::False | Form::True | Form::Child(_) => id,
+        };
+        known.insert(id, new);
+        Ok(new)
+    }
+
+    /// Formulas with their atoms replaced; `None` as soon as one becomes what decides them all.
+    fn derived_unless(
+        &mut self,
+        list: &[F],
+        decides: F,
+        known: &mut Map<F, F>,
+        leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
+    ) -> Result<Option<Vec<F>>, Error> {
+        let mut new = Vec::with_capacity(list.len());
+        for &one in list {
+            let one = self.derived(one, known, leaf)?;
+            if one == decides {
+                return Ok(None);
+            }
+            new.push(one);
+        }
+        Ok(Some(new))
+    }
+
+    fn atom_after_name(
+        &mut self,
+        atom: Atom,
+        leaf: F,
+        name: NameId,
+        is_certain: bool,
+    ) -> Result<F, Error> {
+        Ok(match atom {
+            Atom::Members(rules) => {
+                let value = self.rules_at(&rules, name)?;
+                let rest = if is_certain { leaf } else { self.members_but(&rules, leaf, name) };
+                self.formulas.both(rest, value)
+            }
+            Atom::Owed(names) => {
+                self.owed(names.iter().copied().filter(|&one| one != name).collect())
+            }
+            Atom::MoreMembers(count) if count > 1 => {
+                self.formulas.atom(Atom::MoreMembers(count - 1))
+            }
+            Atom::MoreMembers(_) => TRUE,
+            Atom::NamesIn(names) => {
+                if self.is_name_in(names, name)? {
+                    leaf
+                } else {
+                    FALSE
+                }
+            }
+            _ => leaf,
+        })
+    }
+
+    /// What rules say of members other than one that came.
+    fn members_but(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
+        let speaks = |which: &Which| {
+            which.names.as_ref().is_some_and(|names| names.binary_search(&name).is_ok())
+        };
+        if !rules.iter().any(|(which, _)| speaks(which)) {
+            return leaf;
+        }
+        let mut left = Vec::with_capacity(rules.len());
+        for (which, node) in rules {
+            if !speaks(which) {
+                left.push((which.clone(), *node));
+            } else if which.names.as_ref().is_some_and(|names| names.len() > 1) {
+                left.push((which.without(name), *node));
+            }
+        }
+        if left.is_empty() { TRUE } else { self.formulas.atom(Atom::Members(left.into())) }
+    }
+
+    fn atom_after_item(&mut self, atom: Atom) -> F {
+        match atom {
+            Atom::Items(ranges, read) => {
+                let item = self.ranges_at(&ranges, u64::from(read));
+                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                let endless = ranges.iter().any(|range| range.1 == u32::MAX);
+                let read = (read + 1).min(last);
+                if read == last && !endless {
+                    return item;
+                }
+                let rest = self.formulas.atom(Atom::Items(ranges, read));
+                self.formulas.both(rest, item)
+            }
+            Atom::MoreItems(count) if count > 1 => self.formulas.atom(Atom::MoreItems(count - 1)),
+            Atom::MoreItems(_) => TRUE,
+            Atom::Contains(count, node) => {
+                let counted = self.child(node);
+                let other = self.formulas.not(counted);
+                let same = self.formulas.atom(Atom::Contains(count, node));
+                let fewer = match count {
+                    1 => TRUE,
+                    _ => self.formulas.atom(Atom::Contains(count - 1, node)),
+                };
+                let (yes, no) =
+                    (self.formulas.both(counted, fewer), self.formulas.both(other, same));
+                self.formulas.or(vec![yes, no])
+            }
+            Atom::Unique(taken) => {
+                let rest = self.formulas.atom(Atom::UniqueWith(taken.clone()));
+                if taken.is_empty() {
+                    return rest;
+                }
+                let node = self.schema.node_of_values(&taken);
+                let repeated = self.child(node);
+                let other = self.formulas.not(repeated);
+                self.formulas.both(other, rest)
+            }
+            other => self.formulas.atom(other),
+        }
+    }
+
+    /// What only the child can owe moved to it: the container, the child's part, and all of it.
+    pub(crate) fn part(&mut self, owes: Owes) -> (Owes, F, F) {
+        let (mut must, mut kept) = (Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(owes.formulas[0]) {
+            let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
+            if moves { must.push(part) } else { kept.push(part) }
+        }
+        let must = self.formulas.and(must);
+        let mut container = owes;
+        container.formulas[0] = self.formulas.and(kept);
+        let total = self.total(&container);
+        (container, must, total)
+    }
+
+    /// Whether a child can be read.
+    pub(crate) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
+        let (_, must, total) = self.part(owes);
+        let all = self.formulas.both(total, must);
+        self.some_child_and_rest(all, rest)
+    }
+
+    /// Parts container and child; `None` if no child can be read.
+    pub(crate) fn begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<Begun>, Error> {
+        let viable = self.can_begin(owes.clone(), rest)?;
+        if viable { self.begin_viable(owes, rest).map(Some) } else { Ok(None) }
+    }
+
+    /// The same where it is known that a child can be read.
+    pub(crate) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
+        let (mut container, must, _) = self.part(owes);
+        self.tell(must, container.formulas.iter_mut());
+        let total = self.total(&container);
+        let is_repeated = rest.of == Type::Array && self.may_be_repeated(total);
+        let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
+        let child = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+        let mut begun = Begun { container, child };
+        if asks || is_repeated {
+            let goal = self.project(total, must, rest)?;
+            self.move_to_child(goal, &mut begun);
+        }
+        Ok(begun)
+    }
+
+    /// Puts the truths of a child that a formula says into others; the literals that say them.
+    fn tell<'a>(&mut self, id: F, formulas: impl Iterator<Item = &'a mut F>) -> Vec<F> {
+        let mut told: Vec<(NodeId, F, F)> = Vec::new();
+        for part in self.formulas.conjuncts(id) {
+            match *self.formulas.get(part) {
+                Form::Child(node) => told.push((node, TRUE, part)),
+                Form::Not(inner) => {
+                    if let Form::Child(node) = *self.formulas.get(inner) {
+                        told.push((node, FALSE, part));
+                    }
+                }
+                _ => {}
+            }
+        }
+        told.sort_unstable();
+        let nodes: Vec<NodeId> = told.iter().map(|one| one.0).collect();
+        let truths: Vec<F> = told.iter().map(|one| one.1).collect();
+        for one in formulas {
+            *one = self.formulas.answer(*one, &nodes, &truths);
+        }
+        told.into_iter().map(|one| one.2).collect()
+    }
+
+    /// Lets a child owe what has to be true of it, so that it is not asked for that.
+    fn move_to_child(&mut self, mut goal: F, Begun { container, child }: &mut Begun) {
+        let said = goal;
+        let mut must = self.tell(said, container.formulas.iter_mut().chain([&mut goal]));
+        must.push(child.formulas[0]);
+        let asked = self.formulas.asked(&container.formulas);
+        // It may speak of nodes that the container does not ask about.
+        if self.formulas.asked(&[goal]).iter().any(|node| asked.binary_search(node).is_err()) {
+            must.push(std::mem::replace(&mut goal, TRUE));
+        }
+        let mut formulas = vec![self.formulas.and(must)];
+        formulas.extend(asked.iter().map(|&node| self.formulas.child(node)));
+        *child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
+    }
+
+    /// Whether an item that comes may have to be equal to the one being read.
+    fn may_be_repeated(&self, id: F) -> bool {
+        self.may_be_repeated_within(id, &mut Map::default())
+    }
+
+    fn may_be_repeated_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let may_be = match self.formulas.get(id) {
+            Form::Not(inner) => {
+                matches!(self.formulas.get(*inner), Form::Atom(Atom::UniqueWith(_)))
+                    || matches!(self.formulas.get(*inner), Form::One(_))
+                        && self.may_be_repeated_within(*inner, known)
+            }
+            Form::And(list) | Form::Or(list) => {
+                list.iter().any(|&one| self.may_be_repeated_within(one, known))
+            }
+            Form::One(list) => {
+                self.formulas.some_atom(list, |atom| matches!(atom, Atom::UniqueWith(_)))
+            }
+            _ => false,
+        };
+        if !is_small {
+            known.insert(id, may_be);
+        }
+        may_be
+    }
+
+    /// What a container owes once its child is known.
+    pub(crate) fn after_child(
+        &mut self,
+        owes: &Owes,
+        asked: &[NodeId],
+        truths: &[bool],
+        value: Option<ValueId>,
+    ) -> Result<Owes, Error> {
+        let truths: Vec<F> =
+            truths.iter().map(|&truth| crate::formula::Formulas::constant(truth)).collect();
+        let mut known = Map::default();
+        let mut formulas = Vec::with_capacity(owes.formulas.len());
+        for &id in &owes.formulas {
+            let id = self.formulas.answer(id, asked, &truths);
+            formulas.push(self.derived(id, &mut known, &|core, atom, leaf| match atom {
+                Atom::UniqueWith(taken) => {
+                    let mut taken = taken.to_vec();
+                    taken.extend(value);
+                    taken.sort_unstable();
+                    taken.dedup();
+                    Ok(core.formulas.atom(Atom::Unique(taken.into())))
+                }
+                _ => Ok(leaf),
+            })?);
+        }
+        Ok(Owes { formulas: formulas.into(), ..owes.clone() })
+    }
+
+    /// Whether items have to be remembered.
+    pub(crate) fn has_unique(&self, owes: &Owes) -> bool {
+        owes.formulas.iter().any(|&id| {
+            let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
+            self.formulas.some_atom(&[id], is_unique)
+        })
+    }
+
+    /// Names in the order in which the nodes of a formula declare them, then those owed.
+    pub(crate) fn declared(&self, owes: &Owes) -> Vec<NameId> {
+        let (mut names, mut owed) = (Vec::new(), Vec::new());
+        let mut visited = FxHashSet::default();
+        for node in self.formulas.asked(&owes.formulas) {
+            self.declare(node, &mut names, &mut owed, &mut visited);
+        }
+        names.extend(owed);
+        let mut seen = FxHashSet::default();
+        names.retain(|&name| seen.insert(name));
+        names
+    }
+
+    fn declare(
+        &self,
+        node: NodeId,
+        names: &mut Vec<NameId>,
+        owed: &mut Vec<NameId>,
+        visited: &mut FxHashSet<NodeId>,
+    ) {
+        if !visited.insert(node) {
+            return;
+        }
+        let rules = &self.schema.node(node).rules;
+        for rule in rules.iter() {
+            match rule {
+                Rule::Members(list) => {
+                    names.extend(
+                        list.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
+                    );
+                }
+                Rule::Required(list) => owed.extend(list),
+                _ => {}
+            }
+        }
+        for rule in rules.iter() {
+            match rule {
+                Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
+                    nodes.iter().for_each(|&node| self.declare(node, names, owed, visited));
+                }
+                Rule::If { condition, then, other } => {
+                    let nodes = [Some(*condition), *then, *other];
+                    for node in nodes.into_iter().flatten() {
+                        self.declare(node, names, owed, visited);
+                    }
+                }
+                Rule::SchemaWith(_, node) => self.declare(*node, names, owed, visited),
+                _ => {}
+            }
+        }
+    }
+}
